@@ -1,0 +1,1 @@
+"""The engine: pipelines as Spark queries with exactly-once ownership. Imports neither Django nor Celery."""

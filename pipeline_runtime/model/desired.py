@@ -1,0 +1,124 @@
+"""What the control side wants of a node, and what the node reports back. Both travel as JSON."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field as PydanticField
+
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import Frozen, GroupSpec
+
+
+class Role(StrEnum):
+    OWNER = "owner"  # commits batches
+    STANDBY = "standby"  # follows the journal, emits nothing
+    STOPPED = "stopped"  # no query; the local state is kept
+
+
+class ClaimOrder(Frozen):
+    """An order to own: valid only while the journal's highest grant is still `over`.
+
+    `over` is the newest epoch that the control side knows of (0 for a new group), so an order that
+    reaches a node late, after somebody else was granted, is refused by the node itself.
+    """
+
+    id: str
+    over: Epoch
+
+
+class CheckpointSource(Frozen):
+    """Where a replica without local state gets its checkpoint."""
+
+    url: str  # of a chunk service: another node's or the central one
+    token: str  # bearer token for that group, see checkpoint.access
+    seq: Seq | None = None  # None: the newest
+
+
+class DesiredReplica(Frozen):
+    spec: GroupSpec
+    role: Role
+    order: ClaimOrder | None = None  # with role OWNER
+    source: CheckpointSource | None = None  # None: local state, or empty for a new group
+    paused: bool = False
+    retire: bool = False  # with role OWNER: commit RETIRE, then stop
+    generation: int = 1  # a new generation discards the local state and starts from `source` again
+
+
+class NodeDesired(Frozen):
+    """All that one node shall run. A node ignores a revision that is not newer than its own."""
+
+    node: str
+    revision: int
+    replicas: tuple[DesiredReplica, ...] = ()
+
+
+class ReplicaError(Frozen):
+    message: str  # what happened
+    safe: str  # what was kept safe
+    next: str  # what to do
+    traceback: str | None = None
+    at_ms: int = 0
+
+
+class ReplicaStatus(Frozen):
+    """One replica as its node sees it. Totals count from the replica's start on this node."""
+
+    group: str  # GroupSpec.id
+    generation: int = 1
+    role: Role
+    phase: str = ""  # finer than the role: fetching, starting, following, claiming, owning, ...
+    epoch: Epoch = Epoch(0)  # as OWNER: its own; else the highest grant it has read
+    seq: Seq = Seq(0)
+    order_id: str | None = None  # the newest claim order it has carried out or refused
+    order_refused: str | None = None  # why
+    rows_in_total: int = 0
+    rows_out_total: int = 0
+    dead_letters_total: int = 0
+    lag_rows: int = 0
+    batch_ms_p50: float | None = None
+    batch_ms_p99: float | None = None
+    latency_ms_p50: float | None = None  # record's timestamp of arrival to its output's commit
+    latency_ms_p99: float | None = None
+    state_bytes: int = 0
+    paused: bool = False
+    ended: bool = False
+    retired: bool = False
+    checkpoint_seq: Seq | None = None
+    checkpoint_at_ms: int | None = None
+    checkpoint_bytes: int | None = None
+    checkpoint_where: tuple[str, ...] = ()
+    bytes_fetched: int = 0
+    last_output_at_ms: int | None = None  # commit time of the newest batch with output
+    first_output_at_ms: int | None = None  # the same of the first one after it became owner
+    owner_since_ms: int | None = None
+    error: ReplicaError | None = None
+
+
+class NodeLoad(Frozen):
+    cpu_ratio: float  # 0..1 over all cores
+    memory_bytes: int  # used by the agent and its children
+    memory_total_bytes: int
+    memory_ratio: float
+    disk_free_bytes: int
+    disk_ratio: float
+    battery_ratio: float | None = None
+    on_battery: bool | None = None
+
+
+class NodeReport(Frozen):
+    """One heartbeat: an entry of the Redis stream `fogline:reports`."""
+
+    kind: Literal["heartbeat", "bye"] = "heartbeat"
+    node: str
+    run_id: str  # new for each start of the agent
+    number: int  # increases within a run
+    at_ms: int
+    version: str
+    url: str  # of this node's chunk service
+    revision: int  # of the NodeDesired it works on
+    cores: int
+    ready: bool = PydanticField(description="the Spark session is up")
+    load: NodeLoad
+    replicas: tuple[ReplicaStatus, ...] = ()

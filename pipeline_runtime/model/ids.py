@@ -1,0 +1,25 @@
+"""Typed counters and names. See docs/glossary.md."""
+
+from typing import NewType
+
+Epoch = NewType("Epoch", int)
+"""Counts the owners of a group. 0: nobody has owned it yet."""
+
+Seq = NewType("Seq", int)
+"""Counts a group's committed batches. 0: nothing is committed yet."""
+
+
+def stream_topic(deployment: str, element: str, port: str = "out") -> str:
+    return f"fl.{deployment}.{element}.{port}"
+
+
+def dead_letter_topic(deployment: str, element: str) -> str:
+    return f"fl.{deployment}.{element}.dead"
+
+
+def journal_topic(deployment: str, group: str) -> str:
+    return f"fl.{deployment}.{group}.journal"
+
+
+def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:
+    return f"fl.{deployment}.{group}.{epoch}"

@@ -1,0 +1,92 @@
+"""What a node is told to run: a deployed group, complete and immutable.
+
+A GroupSpec is made once, when a pipeline is deployed, by `plan.plan_groups`; it travels as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field as PydanticField
+
+from pipeline_runtime.model.ids import (
+    Epoch,
+    dead_letter_topic,
+    journal_topic,
+    transactional_id,
+)
+from pipeline_runtime.model.schema import StreamSchema
+
+Follow = Literal["exact", "coalesced", "none"]
+"""How a standby may cut its input: the owner's batches, any run of them, or it cannot follow."""
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ElementSpec(Frozen):
+    id: str
+    type: str
+    params: dict[str, Any] = {}
+    # input port -> "element.port"; the producer may be outside the group
+    inputs: dict[str, str] = {}
+
+
+class InputStream(Frozen):
+    """A stream that enters the group from a topic: another group's output, or a user's own topic."""
+
+    source: str  # "element.port" of the producer (for kafka-in: of that element itself)
+    topic: str
+    partitions: int = 1
+    data_schema: StreamSchema
+    consumer: str  # the element that reads it: its dead-letter topic takes what cannot be parsed
+    start: Literal["earliest", "latest"] = "earliest"
+    external: bool = False  # a topic that Fogline did not create
+
+
+class OutputStream(Frozen):
+    """A stream that leaves the group into a topic."""
+
+    source: str  # "element.port"
+    topic: str
+    partitions: int = 1
+    data_schema: StreamSchema
+    external: bool = False
+
+
+class Pace(Frozen):
+    interval_ms_min: int = 50
+    interval_ms_max: int = 1000
+    batch_rows_max: int = 30_000
+
+
+class GroupSpec(Frozen):
+    """One group of one deployment: one Spark query."""
+
+    deployment: str
+    pipeline: str
+    group: str
+    elements: tuple[ElementSpec, ...]  # in topological order
+    inputs: tuple[InputStream, ...] = ()
+    outputs: tuple[OutputStream, ...] = ()
+    schemas: dict[str, StreamSchema] = {}  # "element.port" -> schema, of every port of the group
+    follow: Follow = "exact"
+    pace: Pace = Pace()
+    files: dict[str, str] = {}  # file reference in a parameter -> sha256 in the file store
+    version: str = PydanticField(default="1", description="changes when the group's code or parameters do")
+
+    @property
+    def id(self) -> str:
+        """Unique over all deployments: `<deployment>.<group>`."""
+        return f"{self.deployment}.{self.group}"
+
+    @property
+    def journal(self) -> str:
+        return journal_topic(self.deployment, self.group)
+
+    def dead_letters(self, element: str) -> str:
+        return dead_letter_topic(self.deployment, element)
+
+    def transactional_id(self, epoch: Epoch) -> str:
+        return transactional_id(self.deployment, self.group, epoch)

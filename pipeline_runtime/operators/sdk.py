@@ -1,0 +1,211 @@
+"""The operator SDK: what a palette element's code looks like.
+
+An operator is a class: typed parameters (pydantic), ports, an output schema, and one body:
+
+- `TransformOperator.transform`: DataFrames in, one DataFrame out (stateless, or Spark's own state);
+- `KeyedProcessor.process`: one row at a time with the state of its key;
+- `SourceOperator.open`: rows from outside, addressed by a position that can be read again;
+- `SinkOperator.open`: rows to outside, written once per Seq;
+- `ViewOperator`: no body; the dashboard itself shows its input.
+
+Frames that an operator is given hold the data columns of the stream's schema and these, all of
+which a TransformOperator may use and of which it must hand on `_time`:
+
+| column | type | |
+|---|---|---|
+| `_key` | string | the record's key |
+| `_time` | timestamp | event time |
+| `_batch_time` | timestamp | the batch's time, from the journal: the only clock there is |
+| `_partition` | int | where the row came from: |
+| `_offset` | long | rows are ordered by it within a partition |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import Follow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+META_COLUMNS = ("_key", "_time", "_batch_time", "_partition", "_offset")
+
+Category = Literal["sources", "transform", "state", "join", "alert", "sinks"]
+Position = dict[str, Any]
+"""Where a source stands: JSON, and all that it needs to read on from there."""
+
+
+class Params(BaseModel):
+    """Base of every operator's parameters: unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class Port:
+    name: str
+    description: str = ""
+
+
+class SchemaMismatch(ValueError):
+    """The inputs or parameters do not fit. `path` is where, e.g. `params.column` or `inputs.in`."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+
+
+class FileResolver(Protocol):
+    def __call__(self, reference: str) -> Path:
+        """The local file behind `demo:<name>` or `upload:<name>`; FileNotFoundError says what to do."""
+        ...
+
+
+@dataclass(frozen=True)
+class OperatorContext:
+    """What an operator may know of where it runs."""
+
+    element: str
+    output_schema: StreamSchema
+    input_schemas: Mapping[str, StreamSchema]
+    directory: Path  # the element's own, part of the group's checkpoint
+    resolve_file: FileResolver
+
+
+class Operator(ABC):
+    """Subclasses: the docstring is the operator's documentation page."""
+
+    type: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]  # one line, for the palette
+    category: ClassVar[Category]
+    icon: ClassVar[str]  # a lucide icon's name
+    Params: ClassVar[type[Params]]
+    inputs: ClassVar[tuple[Port, ...]] = (Port("in"),)
+    outputs: ClassVar[tuple[Port, ...]] = (Port("out"),)
+    stateful: ClassVar[bool] = False
+    follow: ClassVar[Follow] = "coalesced"
+    # True: the operator keeps rows back until the watermark passes; it is then also given the
+    # rows with `_flush` true that a finished input sends to close its windows.
+    flushes: ClassVar[bool] = False
+    example: ClassVar[dict[str, Any]] = {}  # parameters that work
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+
+    @abstractmethod
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        """The schema of port `out`; raises SchemaMismatch. A sink returns its input's schema."""
+
+
+class TransformOperator(Operator):
+    @abstractmethod
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        """Data columns of the output schema and `_time`.
+
+        A column `_reject` (string, optional) that is not null sends the row to the element's
+        dead letters with that reason; `_raw` (string, optional) is then what is kept of it.
+        """
+
+
+class KeyedProcessor(Operator):
+    """Event by event, per key, in offset order, with state and event-time timers."""
+
+    stateful = True
+    follow: ClassVar[Follow] = "coalesced"
+
+    @abstractmethod
+    def key_field(self) -> str | None:
+        """The field to group by; None: the record's key."""
+
+    @abstractmethod
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        """Change `state` (JSON) in place and yield output rows.
+
+        `row` holds the data columns and `_time` (a datetime). What this raises sends the row to the
+        dead letters and undoes the row's changes to `state` and `timers`.
+        """
+
+    def on_timer(
+        self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        return ()
+
+
+class Timers(Protocol):
+    """Event-time timers of one key; they fire when a row of that key has reached their time."""
+
+    def set(self, time_ms: int) -> None: ...
+    def cancel(self, time_ms: int) -> None: ...
+
+
+class SourceReader(ABC):
+    """Reads an outside source. Pure in its positions: the same two give the same rows, anywhere."""
+
+    @abstractmethod
+    def initial(self, now_ms: int) -> Position: ...
+
+    @abstractmethod
+    def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
+        """The furthest position that may be read now; `start` itself when there is nothing."""
+
+    @abstractmethod
+    def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
+        """Rows with the data columns, `_time` (timestamp us UTC) and `_offset` (int64, rising)."""
+
+    @abstractmethod
+    def rows_between(self, start: Position, end: Position) -> int: ...
+
+    def ended(self, position: Position) -> bool:
+        return False
+
+    def pause_shift(self, position: Position, paused_ms: int) -> Position:
+        """The position after a pause: a replayed recording moves its clock, a live source does not."""
+        return position
+
+
+class SourceOperator(Operator):
+    inputs: ClassVar[tuple[Port, ...]] = ()
+
+    @abstractmethod
+    def open(self, ctx: OperatorContext) -> SourceReader: ...
+
+
+class SinkWriter(ABC):
+    """Writes to outside once per Seq, whatever happens in between."""
+
+    @abstractmethod
+    def restore(self, mark: Any) -> None:
+        """Undo all that was written after `mark`, which `write` returned (None: write nothing yet)."""
+
+    @abstractmethod
+    def write(self, rows: pa.Table, seq: int) -> Any:
+        """Write durably, return a mark (JSON) that goes into COMMIT. `rows`: data columns, `_time`."""
+
+    def close(self) -> None:
+        return None
+
+
+class SinkOperator(Operator):
+    outputs: ClassVar[tuple[Port, ...]] = ()
+
+    @abstractmethod
+    def open(self, ctx: OperatorContext) -> SinkWriter: ...
+
+
+class ViewOperator(Operator):
+    """Shown by the dashboard from its input's topic; no node runs anything for it."""
+
+    outputs: ClassVar[tuple[Port, ...]] = ()

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class HandoversConfig(AppConfig):
+    name = "webapp.handovers"
+    label = "handovers"

@@ -1,0 +1,88 @@
+"""Persisted state machines: deployments and undeployments, live migrations and restorations."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+
+class Operation(models.Model):
+    class Kind(models.TextChoices):
+        DEPLOY = "deploy"
+        UNDEPLOY = "undeploy"
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    deployment = models.ForeignKey(
+        "pipelines.Deployment", on_delete=models.CASCADE, related_name="operations"
+    )
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
+    steps = models.JSONField(default=list)  # [{name, state, at}]
+    message = models.TextField(blank=True)
+    faults = models.JSONField(default=list)  # [{element, path, message, code}]
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.deployment_id}: {self.status}"
+
+
+class Handover(models.Model):
+    class Kind(models.TextChoices):
+        MIGRATION = "migration"  # the origin cooperates
+        RESTORATION = "restoration"  # the origin is gone
+
+    class Outcome(models.TextChoices):
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    deployment = models.ForeignKey("pipelines.Deployment", on_delete=models.CASCADE, related_name="handovers")
+    group = models.CharField(max_length=60)
+    element = models.CharField(max_length=60)  # the one the user pointed at
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    strategy = models.CharField(max_length=16)  # "stop-and-copy" | "standby"; a restoration: "checkpoint"
+    origin = models.CharField(max_length=40)  # node names
+    target = models.CharField(max_length=40)
+    checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # a restoration's; null: the newest
+    phase = models.CharField(max_length=16, default="PENDING")  # PENDING, then STOP, COPY, CLAIM, FINISH
+    outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
+    message = models.TextField(blank=True)
+    timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note}]
+    gap_ms = models.BigIntegerField(null=True, blank=True)
+    bytes_copied = models.BigIntegerField(default=0)
+    cancel_requested = models.BooleanField(default=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            # The database itself refuses a second handover of a group that has one.
+            models.UniqueConstraint(
+                fields=["deployment", "group"],
+                condition=models.Q(outcome__isnull=True),
+                name="one_running_handover",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.element} from {self.origin} to {self.target}: {self.phase}"

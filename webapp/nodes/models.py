@@ -1,0 +1,52 @@
+"""Registered machines, as the control side last heard of them, and the tokens that admit new ones."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Node(models.Model):
+    name = models.CharField(max_length=40, unique=True)
+    url = models.CharField(max_length=200, blank=True)  # of its chunk service
+    version = models.CharField(max_length=40, blank=True)
+    cores = models.PositiveIntegerField(default=0)
+    labels = models.JSONField(default=dict, blank=True)
+    cordoned = models.BooleanField(default=False)  # takes nothing new; what runs there goes on
+    enrolled_at = models.DateTimeField(auto_now_add=True)
+    credential_hash = models.CharField(max_length=64, blank=True)  # SHA-256
+    # The newest report that was ingested; an older one of the same run is ignored.
+    run_id = models.CharField(max_length=64, blank=True)
+    report_number = models.BigIntegerField(default=0)
+    last_seen_at = models.DateTimeField(null=True, blank=True)
+    up = models.BooleanField(default=False)  # the detector's verdict, not a guess from last_seen_at
+    ready = models.BooleanField(default=False)  # its Spark session is up
+    load = models.JSONField(default=dict, blank=True)  # NodeLoad
+    revision_wanted = models.BigIntegerField(default=0)  # of NodeDesired; rises with each change
+    revision_seen = models.BigIntegerField(default=0)  # the one that the node works on
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EnrolmentToken(models.Model):
+    """Admits one machine, once, under one name. Only its SHA-256 is kept."""
+
+    node_name = models.CharField(max_length=40)
+    hash = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"for {self.node_name} until {self.expires_at:%Y-%m-%d %H:%M}"

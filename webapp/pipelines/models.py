@@ -1,0 +1,183 @@
+"""Pipelines, their versions and deployments, where their groups shall run and where they do."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def random_id() -> str:
+    """10 lower-case base32 characters (50 bits): a deployment's D, or a data file's id."""
+    return "".join(secrets.choice(BASE32) for _ in range(10))
+
+
+class Pipeline(models.Model):
+    name = models.CharField(max_length=60, unique=True)
+    draft = models.JSONField(default=dict)  # the one mutable document; may be invalid
+    draft_revision = models.PositiveIntegerField(default=1)  # the ETag
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PipelineVersion(models.Model):
+    """An immutable snapshot of a pipeline's document."""
+
+    pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    document = models.JSONField()
+    note = models.CharField(max_length=200, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["pipeline", "number"], name="one_number_per_version")]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline.name} version {self.number}"
+
+
+class DataFile(models.Model):
+    """An uploaded file. Its bytes lie in the central chunk service under /files/{sha256}."""
+
+    id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
+    name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    size = models.BigIntegerField()  # bytes
+    columns = models.JSONField(default=list)  # [{name, type}], of a CSV file
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def reference(self) -> str:
+        return f"upload:{self.id}"
+
+
+class Deployment(models.Model):
+    """One deployment of one version. `id` is the D in every topic's name; it is never used again."""
+
+    class Status(models.TextChoices):
+        DEPLOYING = "deploying"
+        RUNNING = "running"
+        UNDEPLOYING = "undeploying"
+        UNDEPLOYED = "undeployed"
+        FAILED = "failed"
+
+    ACTIVE = (Status.DEPLOYING, Status.RUNNING, Status.UNDEPLOYING)
+
+    id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
+    pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="deployments")
+    version = models.ForeignKey(PipelineVersion, on_delete=models.CASCADE, related_name="deployments")
+    # What the user asked for: {"<element or group>": "<node>"}; {} leaves it to the document and the planner.
+    placement = models.JSONField(default=dict, blank=True)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.DEPLOYING)
+    message = models.TextField(blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            # The database itself refuses a second deployment of a pipeline that has one.
+            models.UniqueConstraint(
+                fields=["pipeline"],
+                condition=models.Q(status__in=["deploying", "running", "undeploying"]),
+                name="one_active_deployment",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pipeline.name} {self.id}"
+
+
+class GroupPlacement(models.Model):
+    """Where a group shall run: its wanted owner. `group` is the bare id, not `<D>.<group>`."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="placements")
+    group = models.CharField(max_length=60)
+    spec = models.JSONField()  # GroupSpec
+    node = models.ForeignKey("nodes.Node", on_delete=models.PROTECT, related_name="placements")
+    role = models.CharField(max_length=16, default="owner")  # "owner" | "stopped"
+    order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
+    order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
+    source = models.JSONField(null=True, blank=True)  # CheckpointSource
+    paused = models.BooleanField(default=False)
+    retire = models.BooleanField(default=False)
+    generation = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["deployment", "group"]
+        constraints = [
+            models.UniqueConstraint(fields=["deployment", "group"], name="one_placement_per_group")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deployment_id}.{self.group} on {self.node}"
+
+
+class ExtraReplica(models.Model):
+    """Another wanted copy of a group beside its placement: a handover's target, or an old copy to stop."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="extra_replicas")
+    group = models.CharField(max_length=60)
+    node = models.ForeignKey("nodes.Node", on_delete=models.CASCADE, related_name="extra_replicas")
+    role = models.CharField(max_length=16)  # Role of pipeline_runtime.model.desired
+    source = models.JSONField(null=True, blank=True)
+    generation = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["deployment", "group", "node"], name="one_extra_per_node")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deployment_id}.{self.group}: {self.role} on {self.node}"
+
+
+class Replica(models.Model):
+    """One copy of a group as its node last reported it."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="replicas")
+    group = models.CharField(max_length=60)
+    node = models.ForeignKey("nodes.Node", on_delete=models.CASCADE, related_name="replicas")
+    generation = models.PositiveIntegerField(default=1)
+    status = models.JSONField(default=dict)  # ReplicaStatus
+    rates = models.JSONField(default=dict)  # {"rows_in_per_s", "rows_out_per_s"}, from two reports' totals
+    role = models.CharField(max_length=16)
+    epoch = models.BigIntegerField(default=0)
+    seq = models.BigIntegerField(default=0)
+    at = models.DateTimeField()  # of the report
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["deployment", "group", "node"], name="one_replica_per_node")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deployment_id}.{self.group} on {self.node}: {self.role} at {self.epoch}/{self.seq}"

@@ -1,0 +1,108 @@
+"""Reads a journal, once to its end or on and on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic, sleep
+
+from kafka.errors import KafkaError
+
+from pipeline_runtime.journal.records import Record, decode
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, partitions_of
+from pipeline_runtime.kafka.transactions import Doubtful
+
+
+class JournalTail:
+    """A thread that hands every committed record to `apply`, in order, until closed.
+
+    `apply` is called with this object's lock held by nobody: it takes its own. What `apply` raises
+    ends the thread and is kept in `failure`.
+    """
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topic: str,
+        start_offset: int | None,
+        apply: Callable[[list[tuple[int, Record]]], None],
+    ) -> None:
+        self._kafka = kafka
+        self._topic = topic
+        self._start_offset = start_offset
+        self._apply = apply
+        self._closing = threading.Event()
+        self._progress = threading.Condition()
+        self._position = -1
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"journal {topic}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask the thread to end; it does within its poll of 500 ms."""
+        self._closing.set()
+
+    def wait_until(self, offset: int, timeout_s: float) -> None:
+        """Block until all records before `offset` are applied; Doubtful when it takes too long."""
+        deadline = monotonic() + timeout_s
+        with self._progress:
+            while self._position < offset:
+                if self.failure is not None:
+                    raise self.failure
+                remaining = deadline - monotonic()
+                if remaining <= 0 or self._closing.is_set():
+                    raise Doubtful(f"{self._topic}: not read up to offset {offset} within {timeout_s} s")
+                self._progress.wait(min(remaining, 0.5))
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._follow()
+            except KafkaError:
+                sleep(0.2)  # the broker is away: it is retried for ever
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+                with self._progress:
+                    self.failure = error
+                    self._progress.notify_all()
+                return
+
+    def _follow(self) -> None:
+        consumer = open_consumer(self._kafka, fetch_max_wait_ms=500, max_poll_records=5000)
+        try:
+            [tp] = partitions_of(self._topic, 1)
+            consumer.assign([tp])
+            first = consumer.beginning_offsets([tp])[tp]
+            resume = self._position if self._position >= 0 else self._start_offset
+            consumer.seek(tp, max(first, resume or 0))
+            while not self._closing.is_set():
+                records = consumer.poll(500).get(tp, [])
+                if records:
+                    self._apply([(record.offset, decode(record.value)) for record in records])
+                position = consumer.position(tp)
+                if position != self._position:
+                    with self._progress:
+                        self._position = position
+                        self._progress.notify_all()
+        finally:
+            consumer.close()
+
+
+def journal_end(kafka: KafkaSettings, topic: str, timeout_s: float = 10) -> int:
+    """The offset behind the last committed record. Doubtful when the broker does not answer."""
+    consumer = None
+    try:
+        consumer = open_consumer(kafka)
+        [tp] = partitions_of(topic, 1)
+        end: int = consumer.end_offsets([tp], timeout_ms=int(timeout_s * 1000))[tp]
+        return end
+    except KafkaError as error:
+        raise Doubtful(f"{topic}: its end could not be read ({error})") from error
+    finally:
+        if consumer is not None:
+            consumer.close()

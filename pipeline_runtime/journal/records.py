@@ -1,0 +1,95 @@
+"""The records of a journal.
+
+| record | written by | means |
+|---|---|---|
+| COMMIT | the owner | the batch `seq` is processed: its outputs are in the same transaction |
+| CLAIM | a forced successor | `epoch` owns from here on |
+| RETIRE | the owner | the group has ended: nobody claims after it |
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from pipeline_runtime.model.ids import Epoch, Seq
+
+Ends = dict[str, Any]
+"""Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """One batch's end: what Spark keeps as the source's offset."""
+
+    seq: Seq
+    ends: Ends
+    batch_time_ms: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"seq": self.seq, "ends": self.ends, "batch_time": self.batch_time_ms}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Boundary:
+        return Boundary(Seq(data["seq"]), data["ends"], data["batch_time"])
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    epoch: Epoch
+    boundary: Boundary
+    rows_in: int = 0
+    rows_out: int = 0
+    dead_letters: int = 0
+    marks: dict[str, Any] = field(default_factory=dict)  # sink element -> its SinkWriter's mark
+    ended: tuple[str, ...] = ()  # inputs whose end this batch has read
+    node: str = ""
+
+    @property
+    def seq(self) -> Seq:
+        return self.boundary.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    epoch: Epoch
+    order: str
+    node: str
+    start: Ends = field(default_factory=dict)
+    """Where a group's first batch begins; the first claim of a journal decides it for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    epoch: Epoch
+    node: str = ""
+
+
+Record = Commit | Claim | Retire
+_KINDS: dict[str, type[Record]] = {"COMMIT": Commit, "CLAIM": Claim, "RETIRE": Retire}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class JournalDamaged(ValueError):
+    """A journal holds a record that this version cannot read."""
+
+
+def encode(record: Record) -> bytes:
+    data = asdict(record)
+    if isinstance(record, Commit):
+        data["boundary"] = record.boundary.to_json()
+    return json.dumps({"kind": _NAMES[type(record)], **data}, separators=(",", ":")).encode()
+
+
+def decode(value: bytes) -> Record:
+    try:
+        data = json.loads(value)
+        kind = _KINDS[data.pop("kind")]
+        if kind is Commit:
+            data["boundary"] = Boundary.from_json(data["boundary"])
+            data["ended"] = tuple(data.get("ended", ()))
+        known = {item.name for item in fields(kind)}
+        return kind(**{name: value for name, value in data.items() if name in known})
+    except (ValueError, KeyError, TypeError) as error:
+        raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error

@@ -1,0 +1,6 @@
+"""All that touches kafka-python. Its errors leave here as the few that the protocol knows."""
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import PeekedRecord, peek
+
+__all__ = ["KafkaSettings", "PeekedRecord", "peek"]

@@ -1,0 +1,83 @@
+"""Creating, deleting and trimming topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+
+TopicKind = Literal["stream", "dead", "journal"]
+
+# A journal never expires by time: it is trimmed behind the oldest retained checkpoint.
+TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
+    "stream": {"retention.ms": str(7 * 24 * 3600 * 1000), "message.timestamp.type": "CreateTime"},
+    "dead": {"retention.ms": str(30 * 24 * 3600 * 1000), "message.timestamp.type": "LogAppendTime"},
+    "journal": {"retention.ms": "-1", "cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
+}
+# Records carry event time as their timestamp, and a replayed recording's may be years old: time
+# retention would delete them at once, so streams are bounded by size.
+TOPIC_CONFIGS["stream"] |= {"retention.ms": "-1", "retention.bytes": str(1024**3)}
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: str
+    kind: TopicKind = "stream"
+    partitions: int = 1
+
+
+class TopicsFailed(RuntimeError):
+    """Topics could not be created or deleted; the message names them and the broker's answer."""
+
+
+def ensure_topics(kafka: KafkaSettings, topics: Iterable[Topic], timeout_s: float = 30) -> list[str]:
+    """Create those that do not exist yet and wait until they can be used; returns the new names."""
+    wanted = {topic.name: topic for topic in topics}
+    with _admin(kafka) as admin:
+        existing = set(admin.list_topics())
+        missing = [topic for name, topic in wanted.items() if name not in existing]
+        if missing:
+            new = [
+                NewTopic(topic.name, topic.partitions, -1, topic_configs=TOPIC_CONFIGS[topic.kind])
+                for topic in missing
+            ]
+            try:
+                admin.create_topics(new, timeout_ms=int(timeout_s * 1000))
+            except TopicAlreadyExistsError:
+                pass  # somebody else was faster
+            except KafkaError as error:
+                names = ", ".join(topic.name for topic in missing)
+                raise TopicsFailed(f"Kafka did not create {names}: {error}") from error
+            admin.wait_for_topics([topic.name for topic in missing], timeout_ms=int(timeout_s * 1000))
+    return [topic.name for topic in missing]
+
+
+def delete_topics(kafka: KafkaSettings, names: Iterable[str]) -> None:
+    with _admin(kafka) as admin:
+        existing = set(admin.list_topics())
+        doomed = [name for name in names if name in existing]
+        if doomed:
+            try:
+                admin.delete_topics(doomed)
+            except UnknownTopicOrPartitionError:
+                pass
+            except KafkaError as error:
+                raise TopicsFailed(f"Kafka did not delete {', '.join(doomed)}: {error}") from error
+
+
+class _admin:
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._kafka = kafka
+
+    def __enter__(self) -> Any:
+        self._client = KafkaAdminClient(**self._kafka.client_options())
+        return self._client
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()

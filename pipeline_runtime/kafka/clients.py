@@ -1,0 +1,67 @@
+"""Consumers and producers with the settings that were measured (docs/benchmarks.md, "Kafka")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+# The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
+# "concurrent transactions"; at 1 ms it is 3 ms.
+RETRY_BACKOFF_MS = 1
+# An abandoned open transaction holds every read_committed reader at its start for this long.
+TRANSACTION_TIMEOUT_MS = 10_000
+
+
+@dataclass(frozen=True)
+class KafkaSettings:
+    """How to reach the broker. `security` is handed to every client as it is (TLS, SASL)."""
+
+    bootstrap: str
+    security: dict[str, Any] = field(default_factory=dict)
+
+    def client_options(self) -> dict[str, Any]:
+        return {
+            "bootstrap_servers": self.bootstrap.split(","),
+            "retry_backoff_ms": RETRY_BACKOFF_MS,
+            "reconnect_backoff_ms": 50,
+            "reconnect_backoff_max_ms": 1000,
+            **self.security,
+        }
+
+
+def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
+    """A consumer of committed records that belongs to no group and assigns its own partitions."""
+    return KafkaConsumer(
+        **{
+            **kafka.client_options(),
+            "enable_auto_commit": False,
+            "isolation_level": "read_committed",
+            "check_crcs": False,
+            "metrics_enabled": False,
+            **options,
+        }
+    )
+
+
+def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
+    return KafkaProducer(
+        **kafka.client_options(),
+        transactional_id=transactional_id,
+        acks="all",
+        linger_ms=0,
+        batch_size=256 * 1024,
+        max_request_size=4 * 1024 * 1024,
+        transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        # Nobody waits longer for a commit than the broker keeps its transaction.
+        max_block_ms=TRANSACTION_TIMEOUT_MS,
+        delivery_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        request_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        metrics_enabled=False,
+        allow_auto_create_topics=False,
+    )
+
+
+def partitions_of(topic: str, count: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, partition) for partition in range(count)]

@@ -1,0 +1,106 @@
+"""One owner's transactions: all or nothing, and only while it is the last to have initialised its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka import KafkaProducer
+from kafka.errors import (
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    KafkaError,
+    ProducerFencedError,
+    TransactionAbortableError,
+)
+
+from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
+
+END_HEADER = ("fogline-end", b"1")
+"""Header of the control record that tells a stream's readers that nothing follows."""
+
+
+class Fenced(Exception):
+    """Somebody else initialised this transactional id: nothing of the open transaction was committed."""
+
+
+class Doubtful(Exception):
+    """The broker did not answer: the transaction may have been committed or not. Read the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRecord:
+    topic: str
+    value: bytes
+    key: bytes | None = None
+    timestamp_ms: int | None = None
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Transactions:
+    """A transactional producer for one id. Not thread-safe. After Fenced or Doubtful it is spent."""
+
+    def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
+        self.transactional_id = transactional_id
+        try:
+            self._producer: KafkaProducer = open_producer(kafka, transactional_id)
+        except KafkaError as error:
+            raise Doubtful(f"{transactional_id}: no connection to Kafka ({error})") from error
+
+    def initialise(self) -> None:
+        """Fence every earlier user of the id and abort what it had open."""
+        try:
+            self._producer.init_transactions()
+        except (ProducerFencedError, InvalidProducerEpochError) as error:
+            raise Fenced(f"{self.transactional_id}: {error}") from error
+        except KafkaError as error:
+            raise Doubtful(f"{self.transactional_id}: initialising was not answered ({error})") from error
+
+    def warm(self, topics: Iterable[str]) -> None:
+        """Fetch the metadata that the first transaction would otherwise wait for."""
+        for topic in topics:
+            try:
+                self._producer.partitions_for(topic)
+            except KafkaError as error:
+                raise Doubtful(f"{self.transactional_id}: no metadata for {topic} ({error})") from error
+
+    def commit(self, records: Iterable[OutgoingRecord]) -> None:
+        """Write all `records` in one transaction."""
+        producer = self._producer
+        try:
+            producer.begin_transaction()
+            sent = [
+                producer.send(
+                    record.topic,
+                    value=record.value,
+                    key=record.key,
+                    headers=list(record.headers) or None,
+                    partition=record.partition,
+                    timestamp_ms=record.timestamp_ms,
+                )
+                for record in records
+            ]
+            self._end_transaction()
+            for future in sent:
+                if future.failed():
+                    raise Doubtful(f"{self.transactional_id}: a record was not written ({future.exception})")
+        except (ProducerFencedError, InvalidProducerEpochError) as error:
+            raise Fenced(f"{self.transactional_id}: {error}") from error
+        except (InvalidTxnStateError, TransactionAbortableError, KafkaError) as error:
+            raise Doubtful(f"{self.transactional_id}: the commit was not answered ({error})") from error
+
+    def _end_transaction(self) -> None:
+        # commit_transaction() waits without a limit, so a broker that is gone would hold the owner
+        # for ever: its two steps, with the limit after which the broker aborts anyway.
+        result = self._producer._transaction_manager.begin_commit()
+        self._producer._sender.wakeup()
+        if not result.wait(timeout_ms=TRANSACTION_TIMEOUT_MS):
+            raise Doubtful(f"{self.transactional_id}: no answer to a commit for {TRANSACTION_TIMEOUT_MS} ms")
+
+    def close(self) -> None:
+        """Close the connections; an open transaction is left to the broker to abort."""
+        try:
+            self._producer.close(timeout=0)
+        except Exception:  # noqa: BLE001, S110 - the producer is spent, and a close has nothing to lose
+            pass

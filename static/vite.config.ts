@@ -1,0 +1,33 @@
+import react from "@vitejs/plugin-react";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const entry = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  // relative, so that the bundle works below whatever prefix Django serves static files from
+  base: "./",
+  plugins: [react()],
+  build: {
+    outDir: "dist",
+    manifest: true,
+    sourcemap: false,
+    target: "es2022",
+    // no data: addresses, so that the pages' content security policy needs none
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1200,
+    rollupOptions: {
+      input: {
+        shell: entry("shared/shell.ts"),
+        overview: entry("monitor/overview.tsx"),
+        pipelines: entry("monitor/pipelines.tsx"),
+        editor: entry("editor/main.tsx"),
+        nodes: entry("monitor/nodes.tsx"),
+        node: entry("monitor/node.tsx"),
+        events: entry("monitor/events.tsx"),
+        handover: entry("monitor/handover.tsx"),
+      },
+    },
+  },
+  test: { environment: "node", include: ["**/*.test.ts"], exclude: ["node_modules/**", "dist/**"] },
+});

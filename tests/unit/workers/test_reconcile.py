@@ -1,0 +1,121 @@
+"""What a node does next, as a table: what is wanted x what is there -> one action."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Role
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.spec import GroupSpec
+from workers.node.reconcile import (
+    FORGET_AFTER_MS,
+    Action,
+    Discard,
+    Failures,
+    Fetch,
+    FinalCheckpoint,
+    Forget,
+    Have,
+    Idle,
+    MarkUnwanted,
+    Own,
+    Retire,
+    SetPaused,
+    Start,
+    Stop,
+    next_action,
+    reconcile,
+)
+
+SPEC = GroupSpec(deployment="d", pipeline="p", group="power", elements=())
+SPEC2 = SPEC.model_copy(update={"version": "2"})
+ORDER = ClaimOrder(id="o1", over=Epoch(0))
+ORDER2 = ClaimOrder(id="o2", over=Epoch(1))
+SOURCE = CheckpointSource(url="http://edge-a:1", token="t")
+OWNER = DesiredReplica(spec=SPEC, role=Role.OWNER, order=ORDER)
+MOVED = OWNER.model_copy(update={"source": SOURCE, "generation": 2})
+STANDBY = DesiredReplica(spec=SPEC, role=Role.STANDBY)
+STOPPED = DesiredReplica(spec=SPEC, role=Role.STOPPED)
+
+NOTHING = Have("d.power")
+LOCAL = Have("d.power", generation=1)
+RUNNING = Have("d.power", generation=1, running=True, version="1")
+OWNING = replace(RUNNING, order_id="o1")
+
+
+def changed(want: DesiredReplica, **update: object) -> DesiredReplica:
+    return want.model_copy(update=update)
+
+
+TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
+    ("a new group starts empty", OWNER, NOTHING, Start(SPEC, 1)),
+    ("a moved group is fetched first", MOVED, NOTHING, Fetch(SOURCE, 2)),
+    ("what was fetched is started", MOVED, replace(LOCAL, generation=2), Start(SPEC, 2)),
+    ("local state is never fetched over", changed(OWNER, source=SOURCE), LOCAL, Start(SPEC, 1)),
+    ("a running replica is told to own", OWNER, RUNNING, Own(ORDER)),
+    ("an order is given once", OWNER, OWNING, Idle()),
+    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Own(ORDER2)),
+    ("a standby is given no order", STANDBY, RUNNING, Idle()),
+    ("an owner becomes a standby by a restart", STANDBY, OWNING, Stop("demoted to standby")),
+    ("pause", changed(OWNER, paused=True), OWNING, SetPaused(True)),
+    ("pause comes before ownership", changed(OWNER, paused=True), RUNNING, SetPaused(True)),
+    ("resume", OWNER, replace(OWNING, paused=True), SetPaused(False)),
+    ("retire", changed(OWNER, retire=True), OWNING, Retire()),
+    ("retire is told once", changed(OWNER, retire=True), replace(OWNING, retire_told=True), Idle()),
+    ("a restarted owner that retires owns first", changed(OWNER, retire=True), RUNNING, Own(ORDER)),
+    ("stop", STOPPED, OWNING, Stop("told to stop")),
+    ("a stop ends with a checkpoint", STOPPED, LOCAL, FinalCheckpoint()),
+    ("one final checkpoint is enough", STOPPED, replace(LOCAL, final_checkpoint=True), Idle()),
+    ("stopped without state", STOPPED, NOTHING, Idle()),
+    ("back after a stop", OWNER, replace(LOCAL, final_checkpoint=True), Start(SPEC, 1)),
+    ("a changed definition restarts", changed(OWNER, spec=SPEC2), OWNING, Stop("its definition changed")),
+    ("a new generation stops the old", MOVED, OWNING, Stop("generation 2 replaces 1")),
+    ("a new generation discards the old", MOVED, LOCAL, Discard(1)),
+    ("no longer wanted: stop", None, OWNING, Stop("no longer wanted on this node")),
+    ("no longer wanted: the grace begins", None, LOCAL, MarkUnwanted()),
+    (
+        "no longer wanted: kept for the grace",
+        None,
+        replace(LOCAL, unwanted_since_ms=1_000),
+        Idle(1_000 + FORGET_AFTER_MS),
+    ),
+    ("no longer wanted: forgotten", None, replace(LOCAL, unwanted_since_ms=-FORGET_AFTER_MS), Forget()),
+    ("no longer wanted and nothing there", None, NOTHING, Forget()),
+    ("one that was fenced stays down", OWNER, replace(LOCAL, ended_for="o1"), Idle()),
+    (
+        "one that was fenced obeys a new order",
+        changed(OWNER, order=ORDER2),
+        replace(LOCAL, ended_for="o1"),
+        Start(SPEC, 1),
+    ),
+    ("a failed one waits", OWNER, replace(LOCAL, retry_at_ms=20_000), Idle(20_000)),
+    ("a failed one is started again", OWNER, replace(LOCAL, retry_at_ms=9_000), Start(SPEC, 1)),
+    ("one given up stays down", OWNER, replace(LOCAL, gave_up=True), Idle()),
+    ("one given up can still be let go", None, replace(LOCAL, gave_up=True), MarkUnwanted()),
+]
+
+
+@pytest.mark.parametrize(("law", "want", "have", "action"), TABLE, ids=[row[0] for row in TABLE])
+def test_next_action(law: str, want: DesiredReplica | None, have: Have, action: Action) -> None:
+    assert next_action(want, have, now_ms=10_000) == action
+
+
+def test_each_group_is_decided_by_itself() -> None:
+    other = GroupSpec(deployment="d", pipeline="p", group="alert", elements=())
+    actions = reconcile([OWNER, changed(OWNER, spec=other)], [OWNING, Have("d.gone")], 0)
+    assert actions == {"d.power": Idle(), "d.alert": Start(other, 1), "d.gone": Forget()}
+
+
+def test_failures_back_off_and_give_up_after_five_in_ten_minutes() -> None:
+    failures = Failures()
+    waits = []
+    for now_ms in range(0, 40_000, 10_000):
+        failures = failures.and_one_at(now_ms)
+        assert failures.retry_at_ms is not None
+        waits.append(failures.retry_at_ms - now_ms)
+    assert waits == [1000, 2000, 4000, 8000]
+    assert not failures.gave_up
+    assert failures.and_one_at(50_000).gave_up
+    assert not failures.and_one_at(700_000).gave_up

@@ -1,0 +1,1 @@
+"""The control side: drives deployments and handovers, ingests reports, detects silent nodes."""

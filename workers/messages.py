@@ -1,0 +1,144 @@
+"""What travels over Redis between web, control and nodes: names of queues, tasks and streams.
+
+    web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
+    node --XADD fogline:reports-->  control  --channel layer "live"-->  web
+
+Every message may be lost, late or doubled. So a task only says "look again" or carries a whole
+desired state with its revision; nothing depends on a message that is sent once.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from celery import Celery
+from celery.worker import WorkController, state as worker_state
+from kombu import Queue
+
+CONTROL_QUEUE = "control"
+
+DEPLOY = "fogline.control.deploy"  # (operation_id)
+UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
+HANDOVER = "fogline.control.handover"  # (handover_id)
+CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
+DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
+DRAIN = "fogline.control.drain"  # (node_name)
+
+NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
+NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
+
+COMMAND_EXPIRES_S = 30
+
+REPORTS_STREAM = "fogline:reports"
+REPORTS_LENGTH_MAX = 10_000
+REPORT_FIELD = b"report"
+"""The one field of an entry: a NodeReport as JSON."""
+
+HISTORY_POINTS_MAX = 1_800  # an hour at one point each 2 s
+HISTORY_INTERVAL_S = 2.0
+
+LIVE_GROUP = "live"
+"""The channel-layer group that every websocket joins."""
+
+
+def node_queue(node: str) -> str:
+    return f"node.{node}"
+
+
+def node_history(node: str) -> str:
+    return f"fogline:history:node:{node}"
+
+
+def element_history(deployment: str, element: str) -> str:
+    return f"fogline:history:element:{deployment}.{element}"
+
+
+def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:
+    """A Celery app that speaks JSON only and never gives up its broker.
+
+    `queue`: the one that a worker of this app reads; None for a mere sender.
+    """
+    app = Celery(name, broker=redis_url, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        result_serializer="json",
+        accept_content=["json"],
+        result_accept_content=["json"],
+        task_ignore_result=True,
+        task_store_errors_even_if_ignored=False,
+        # Commands are idempotent and sent again: one lost with a killed worker is no loss, one
+        # redelivered an hour later would be a surprise. So they are acknowledged on receipt.
+        task_acks_late=False,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # for ever
+        broker_transport_options={
+            "visibility_timeout": 60,
+            "socket_keepalive": True,
+            "socket_connect_timeout": 5,
+            "socket_timeout": 30,
+            "health_check_interval": 10,
+        },
+        task_create_missing_queues=True,
+        enable_utc=True,
+    )
+    if queue is not None:
+        app.conf.task_queues = [Queue(queue)]
+        app.conf.task_default_queue = queue
+    return app
+
+
+def send(app: Celery, task: str, args: list[Any], queue: str) -> None:
+    """Send a command; raises kombu's OperationalError at once when Redis is away.
+
+    No retry here: whoever sends does so again from what the database or the disk wants.
+    """
+    app.send_task(task, args=args, queue=queue, expires=COMMAND_EXPIRES_S, retry=False, ignore_result=True)
+
+
+class CommandReceiver:
+    """A Celery worker in a thread of this process, without signal handlers of its own.
+
+    Celery's command-line worker takes over SIGTERM and the root logger; these processes have more
+    to end than Celery, so they keep both and run its bare controller instead.
+    """
+
+    def __init__(self, app: Celery, name: str, threads: int) -> None:
+        self._app = app
+        self._name = name
+        self._threads = threads
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
+
+    def start(self) -> None:
+        worker_state.should_stop = None
+        self._thread.start()
+
+    def _run(self) -> None:
+        delay_s = 1.0
+        while not self._stopping.is_set():
+            controller = WorkController(
+                app=self._app,
+                hostname=self._name,
+                pool_cls="threads",
+                concurrency=self._threads,
+                loglevel="WARNING",
+                without_heartbeat=True,
+                without_mingle=True,
+                without_gossip=True,
+            )
+            # Returns when asked to stop, and on an error that Celery itself does not retry.
+            controller.start()
+            self._stopping.wait(delay_s)
+            delay_s = min(delay_s * 2, 30.0)
+
+    def stop(self, timeout_s: float) -> None:
+        """Takes no more commands; returns after `timeout_s` even when one is still running."""
+        self._stopping.set()
+        worker_state.should_stop = 0
+        self._thread.join(timeout_s)

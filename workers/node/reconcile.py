@@ -1,0 +1,213 @@
+"""What a node does next for one group: a pure decision, made again after each action.
+
+    want: OWNER    (nothing) --Fetch--> local state --Start--> running --Own--> owner
+    want: STANDBY  (nothing) --Fetch--> local state --Start--> running
+    want: STOPPED  running --Stop--> local state --FinalCheckpoint--> kept
+    want: nothing  running --Stop--> local state --grace--> Forget --> (nothing)
+
+No step remembers the one before: whatever crashed, was lost or came twice, the next decision is
+made from what is wanted and what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Role
+from pipeline_runtime.model.spec import GroupSpec
+
+FORGET_AFTER_MS = 60_000
+"""How long the state of a group that is no longer wanted here is kept, should it be asked back."""
+
+
+@dataclass(frozen=True)
+class Have:
+    """What there is of one group on this node."""
+
+    group: str  # GroupSpec.id
+    generation: int | None = None  # of the local state; None: there is none
+    running: bool = False
+    version: str | None = None  # GroupSpec.version of what runs
+    order_id: str | None = None  # the newest order that the running replica was given
+    paused: bool = False
+    retire_told: bool = False
+    ended_for: str | None = None  # the order under which it stopped for good: fenced, refused, retired
+    final_checkpoint: bool = False  # taken since it stopped
+    retry_at_ms: int | None = None  # after a failure; None: nothing failed
+    gave_up: bool = False
+    unwanted_since_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Fetch:
+    source: CheckpointSource
+    generation: int
+
+
+@dataclass(frozen=True)
+class Start:
+    spec: GroupSpec
+    generation: int
+
+
+@dataclass(frozen=True)
+class Own:
+    order: ClaimOrder
+
+
+@dataclass(frozen=True)
+class SetPaused:
+    paused: bool
+
+
+@dataclass(frozen=True)
+class Retire:
+    pass
+
+
+@dataclass(frozen=True)
+class Stop:
+    reason: str
+
+
+@dataclass(frozen=True)
+class FinalCheckpoint:
+    pass
+
+
+@dataclass(frozen=True)
+class Discard:
+    """Drop the local state of another generation."""
+
+    generation: int
+
+
+@dataclass(frozen=True)
+class MarkUnwanted:
+    pass
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Drop all that this node has of the group; there is nothing more to do."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    until_ms: int | None = None  # None: until something changes
+
+
+Action = (
+    Fetch
+    | Start
+    | Own
+    | SetPaused
+    | Retire
+    | Stop
+    | FinalCheckpoint
+    | Discard
+    | MarkUnwanted
+    | Forget
+    | Idle
+)
+
+
+def reconcile(
+    desired: Iterable[DesiredReplica], actual: Iterable[Have], now_ms: int
+) -> Mapping[str, Action]:
+    """The next action of each group that is wanted or there."""
+    wants = {replica.spec.id: replica for replica in desired}
+    haves = {have.group: have for have in actual}
+    return {
+        group: next_action(wants.get(group), haves.get(group, Have(group)), now_ms)
+        for group in wants.keys() | haves.keys()
+    }
+
+
+def next_action(want: DesiredReplica | None, have: Have, now_ms: int) -> Action:
+    if want is None:
+        return _let_go(have, now_ms)
+    if have.generation is not None and have.generation != want.generation:
+        if have.running:
+            return Stop(f"generation {want.generation} replaces {have.generation}")
+        return Discard(have.generation)
+    if want.role is Role.STOPPED:
+        return _keep_stopped(have)
+    if have.running:
+        return _steer(want, have)
+    return _bring_up(want, have, now_ms)
+
+
+def _let_go(have: Have, now_ms: int) -> Action:
+    if have.running:
+        return Stop("no longer wanted on this node")
+    if have.generation is None:
+        return Forget()
+    if have.unwanted_since_ms is None:
+        return MarkUnwanted()
+    forget_at_ms = have.unwanted_since_ms + FORGET_AFTER_MS
+    return Forget() if now_ms >= forget_at_ms else Idle(forget_at_ms)
+
+
+def _keep_stopped(have: Have) -> Action:
+    if have.running:
+        return Stop("told to stop")
+    if have.generation is not None and not have.final_checkpoint:
+        return FinalCheckpoint()
+    return Idle()
+
+
+def _steer(want: DesiredReplica, have: Have) -> Action:
+    """Bring a running replica to what is wanted of it."""
+    if have.version != want.spec.version:
+        return Stop("its definition changed")
+    order_id = want.order.id if want.order else None
+    if want.role is Role.STANDBY and have.order_id is not None:
+        return Stop("demoted to standby")
+    # Pause comes before ownership: a paused group must not run a batch in between.
+    if want.paused != have.paused:
+        return SetPaused(want.paused)
+    if want.role is Role.OWNER and want.order is not None and have.order_id != order_id:
+        return Own(want.order)
+    if want.retire and not have.retire_told:
+        return Retire()
+    return Idle()
+
+
+def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
+    order_id = want.order.id if want.order else None
+    if have.ended_for is not None and have.ended_for == order_id:
+        return Idle()  # it lost that order for good: only a new one may wake it
+    if have.gave_up:
+        return Idle()
+    if have.retry_at_ms is not None and now_ms < have.retry_at_ms:
+        return Idle(have.retry_at_ms)
+    if have.generation is None and want.source is not None:
+        return Fetch(want.source, want.generation)
+    return Start(want.spec, want.generation)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """When a replica failed lately, and what follows from it."""
+
+    at_ms: tuple[int, ...] = ()
+
+    COUNT_MAX = 5
+    WINDOW_MS = 600_000
+    BACKOFF_MS_MAX = 60_000
+
+    def and_one_at(self, now_ms: int) -> Failures:
+        return Failures((*(at for at in self.at_ms if now_ms - at < self.WINDOW_MS), now_ms))
+
+    @property
+    def gave_up(self) -> bool:
+        return len(self.at_ms) >= self.COUNT_MAX
+
+    @property
+    def retry_at_ms(self) -> int | None:
+        """1, 2, 4 .. 60 s after the newest one."""
+        if not self.at_ms:
+            return None
+        return self.at_ms[-1] + min(1000 * 2 ** (len(self.at_ms) - 1), self.BACKOFF_MS_MAX)

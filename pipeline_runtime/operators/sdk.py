@@ -47,7 +47,10 @@ Position = dict[str, Any]
 class Params(BaseModel):
     """Base of every operator's parameters: unknown names are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+ParamsClass = type[Params]
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,25 @@ class Port:
 
 
 class SchemaMismatch(ValueError):
-    """The inputs or parameters do not fit. `path` is where, e.g. `params.column` or `inputs.in`."""
+    """The inputs or parameters do not fit. `path` is where, e.g. `params.column` or `inputs.in`.
 
-    def __init__(self, path: str, message: str) -> None:
+    `more` are further faults of the same element, so that the user is told of all at once.
+    """
+
+    def __init__(self, path: str, message: str, more: tuple[SchemaMismatch, ...] = ()) -> None:
         super().__init__(message)
         self.path = path
         self.message = message
+        self.more = more
+
+
+class FileDescriber(Protocol):
+    def __call__(self, reference: str) -> bytes:
+        """The first bytes (64 KiB are enough) of the file behind `upload:<id>`, as it is stored.
+
+        FileNotFoundError says that there is none, and what to do.
+        """
+        ...
 
 
 class FileResolver(Protocol):
@@ -90,7 +106,7 @@ class Operator(ABC):
     summary: ClassVar[str]  # one line, for the palette
     category: ClassVar[Category]
     icon: ClassVar[str]  # a lucide icon's name
-    Params: ClassVar[type[Params]]
+    Params: ClassVar[ParamsClass]
     inputs: ClassVar[tuple[Port, ...]] = (Port("in"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("out"),)
     stateful: ClassVar[bool] = False
@@ -98,10 +114,25 @@ class Operator(ABC):
     # True: the operator keeps rows back until the watermark passes; it is then also given the
     # rows with `_flush` true that a finished input sends to close its windows.
     flushes: ClassVar[bool] = False
+    # of the Spark query: "append" emits a row once it is final, "update" at each change
+    output_mode: ClassVar[Literal["append", "update"]] = "append"
+    # "in": `params.topic` is a Kafka topic of the user's that feeds the element's port `out`;
+    # "out": what the element gives goes to that topic
+    external: ClassVar[Literal["in", "out"] | None] = None
+    version: ClassVar[int] = 1  # raise it when the same input and parameters give another output
     example: ClassVar[dict[str, Any]] = {}  # parameters that work
 
-    def __init__(self, params: Any) -> None:
+    def __init__(self, params: Any, describe_file: FileDescriber | None = None) -> None:
         self.params = params
+        self.describe_file = describe_file
+
+    def files(self) -> tuple[str, ...]:
+        """The file references in the parameters (`demo:...`, `upload:...`)."""
+        return ()
+
+    def follows(self, inputs: Mapping[str, StreamSchema]) -> Follow:
+        """As `follow`, when it depends on parameters or input types."""
+        return self.follow
 
     @abstractmethod
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:

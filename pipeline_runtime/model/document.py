@@ -1,0 +1,193 @@
+"""The pipeline document: what the user draws, as YAML, JSON, in the editor and over REST."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, cast
+
+import yaml
+from pydantic import Field, StringConstraints, ValidationError
+
+from pipeline_runtime.model.faults import DocumentInvalid, Fault, join_path, pydantic_faults
+from pipeline_runtime.model.spec import Frozen
+
+API_VERSION: Final = "fogline/v1"
+DOCUMENT_BYTES_MAX = 1_000_000
+NAME_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+
+Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
+"""Lower-case letters, digits and hyphens: it becomes a part of Kafka topic names."""
+
+
+class Metadata(Frozen):
+    name: Name
+    description: str | None = Field(default=None, max_length=2000)
+
+
+class Element(Frozen):
+    id: Name
+    type: str = Field(min_length=1, max_length=60)
+    title: str | None = Field(default=None, max_length=120)
+    params: dict[str, Any] = {}
+    inputs: dict[str, str] = {}  # port: "element" or "element.port"
+    node: str | None = None  # pin: the group runs there and nowhere else
+    ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
+
+
+class Group(Frozen):
+    id: Name
+    elements: tuple[str, ...] = Field(min_length=1)
+    title: str | None = Field(default=None, max_length=120)
+    ui: dict[str, Any] | None = None
+
+
+class Spec(Frozen):
+    elements: tuple[Element, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+
+class PipelineDocument(Frozen):
+    apiVersion: Literal["fogline/v1"] = API_VERSION
+    kind: Literal["Pipeline"] = "Pipeline"
+    metadata: Metadata
+    spec: Spec = Spec()
+
+    def element(self, id: str) -> Element | None:
+        return next((element for element in self.spec.elements if element.id == id), None)
+
+    def to_data(self) -> dict[str, Any]:
+        """The document as plain JSON data, without what is empty."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.to_data(), sort_keys=False, allow_unicode=True, width=110)
+
+
+def parse_reference(reference: str) -> tuple[str, str]:
+    """'readings' or 'readings.out' -> ('readings', 'out')."""
+    element, _, port = reference.partition(".")
+    return element, port or "out"
+
+
+def parse_document(data: Mapping[str, Any] | str) -> PipelineDocument:
+    """A document from plain data or from YAML or JSON text.
+
+    Raises DocumentInvalid with every structural fault: unknown and missing fields, wrong types, bad
+    names. What needs the operator library (types, ports, schemas) is checked by `validation.validate`.
+    """
+    content: Any = load_text(data) if isinstance(data, str) else data
+    faults = structural_faults(content)
+    if faults:
+        raise DocumentInvalid(faults)
+    return PipelineDocument.model_validate(content)
+
+
+def structural_faults(data: Any) -> list[Fault]:
+    """Faults of form alone: of what pydantic can tell without the operator library."""
+    if not isinstance(data, Mapping):
+        return [Fault(element=None, path="", message="a pipeline document is a mapping", code="invalid")]
+    try:
+        PipelineDocument.model_validate(data)
+    except ValidationError as error:
+        return [
+            Fault(element=_element_at(data, loc), path=path, message=_name_hint(message, loc), code=code)
+            for path, message, code, loc in pydantic_faults(error, known=_KNOWN_NAMES)
+        ]
+    return [
+        Fault(
+            element=_element_at(data, loc), path=join_path(*loc), message="is not JSON data", code="invalid"
+        )
+        for loc in _not_json(data, ())
+    ]
+
+
+_KNOWN_NAMES = (
+    *PipelineDocument.model_fields,
+    *Metadata.model_fields,
+    *Spec.model_fields,
+    *Element.model_fields,
+)
+
+
+def _name_hint(message: str, loc: tuple[Any, ...]) -> str:
+    if loc and loc[-1] in ("id", "name") and "pattern" in message:
+        return "a name has lower-case letters, digits and hyphens, and starts and ends with a letter or digit"
+    return message
+
+
+def _element_at(data: Mapping[str, Any], loc: tuple[Any, ...]) -> str | None:
+    if len(loc) < 3 or loc[:2] != ("spec", "elements") or not isinstance(loc[2], int):
+        return None
+    try:
+        id = data["spec"]["elements"][loc[2]]["id"]
+    except (KeyError, TypeError, IndexError):
+        return None
+    return id if isinstance(id, str) else None
+
+
+def _not_json(value: Any, loc: tuple[str | int, ...]) -> list[tuple[str | int, ...]]:
+    """Places that JSON cannot say: dates, sets, keys that are no text, NaN and infinity."""
+    if isinstance(value, Mapping):
+        found = []
+        for key, item in value.items():
+            found += _not_json(item, (*loc, str(key))) if isinstance(key, str) else [(*loc, str(key))]
+        return found
+    if isinstance(value, list | tuple):
+        return [place for index, item in enumerate(value) for place in _not_json(item, (*loc, index))]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return [loc]
+    return [] if value is None or isinstance(value, str | int | float | bool) else [loc]
+
+
+def load_text(text: str) -> Any:
+    """YAML or JSON text to data; DocumentInvalid names the line."""
+    if len(text) > DOCUMENT_BYTES_MAX:
+        raise _invalid_text(f"the document is larger than {DOCUMENT_BYTES_MAX} characters")
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            pass  # YAML's flow style looks like JSON, and its error names the line as well
+    try:
+        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506  a SafeLoader, made stricter
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise _invalid_text(f"{where}{problem}") from error
+    except RecursionError as error:
+        raise _invalid_text("the document is nested too deeply") from error
+
+
+def _invalid_text(message: str) -> DocumentInvalid:
+    return DocumentInvalid([Fault(element=None, path="", message=message, code="syntax")])
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML that means the same as JSON: no aliases (a small text could grow without bound), no
+    dates, no key twice (the second would silently win)."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases are not allowed", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            if key_node.value in seen and isinstance(key_node.value, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'"{key_node.value}" is there twice', key_node.start_mark
+                )
+            if isinstance(key_node.value, str):
+                seen.add(key_node.value)
+        return cast(dict[Any, Any], super().construct_mapping(node, deep))
+
+
+# Without its timestamp rule, so that `2012-02-22` stays the text that the user wrote.
+_PlainLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

@@ -1,0 +1,251 @@
+"""From a valid document to what nodes run: one GroupSpec per group, in topological order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pipeline_runtime.model.document import Element, PipelineDocument, parse_reference
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.graph import topological_order
+from pipeline_runtime.model.ids import stream_topic
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import (
+    ElementSpec,
+    Follow,
+    Frozen,
+    GroupSpec,
+    InputStream,
+    OutputStream,
+)
+from pipeline_runtime.model.validation import validate
+from pipeline_runtime.operators.registry import Registry
+from pipeline_runtime.operators.sdk import FileDescriber, Operator, SourceOperator, ViewOperator
+
+_STRICTNESS: dict[Follow, int] = {"coalesced": 0, "exact": 1, "none": 2}
+
+
+class TopicSpec(Frozen):
+    """A topic that a deployment creates."""
+
+    name: str
+    partitions: int
+    kind: Literal["stream", "journal", "dead"]
+
+
+def plan_groups(
+    document: PipelineDocument,
+    deployment: str,
+    registry: Registry,
+    files: Mapping[str, str],
+    *,
+    describe_file: FileDescriber | None = None,
+) -> tuple[GroupSpec, ...]:
+    """The groups of a deployment, producers before consumers.
+
+    `files`: file reference -> sha256 in the file store. Raises DocumentInvalid when the document
+    has any fault: nothing is planned by halves.
+    """
+    validation = validate(document, registry, describe_file=describe_file)
+    if validation.faults:
+        raise DocumentInvalid(validation.faults)
+    return _Plan(document, deployment, registry, files, validation.schemas, describe_file).groups()
+
+
+def pins(document: PipelineDocument) -> dict[str, str | None]:
+    """Group id -> the node that the document pins it to, or None."""
+    nodes: dict[str, str | None] = {}
+    for element in document.spec.elements:
+        group = group_of(document, element.id)
+        nodes[group] = nodes.get(group) or element.node
+    return nodes
+
+
+def group_of(document: PipelineDocument, element: str) -> str:
+    """The id of the element's group: the element's own id unless the user grouped it."""
+    return next((g.id for g in document.spec.groups if element in g.elements), element)
+
+
+def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
+    """The topics that the group needs and Fogline creates; a user's own topics are not among them."""
+    streams = [
+        TopicSpec(name=output.topic, partitions=output.partitions, kind="stream")
+        for output in spec.outputs
+        if not output.external
+    ]
+    dead = [
+        TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
+    ]
+    return (*streams, TopicSpec(name=spec.journal, partitions=1, kind="journal"), *dead)
+
+
+class _Plan:
+    def __init__(
+        self,
+        document: PipelineDocument,
+        deployment: str,
+        registry: Registry,
+        files: Mapping[str, str],
+        schemas: Mapping[str, StreamSchema],
+        describe_file: FileDescriber | None,
+    ) -> None:
+        self.document = document
+        self.deployment = deployment
+        self.files = files
+        self.schemas = dict(schemas)
+        self.elements: dict[str, Element] = {element.id: element for element in document.spec.elements}
+        self.operators: dict[str, Operator] = {
+            id: registry.create(element.type, element.params, describe_file)
+            for id, element in self.elements.items()
+        }
+        self.inputs = {
+            id: {port: ".".join(parse_reference(ref)) for port, ref in element.inputs.items()}
+            for id, element in self.elements.items()
+        }
+        self.before = {
+            id: [source.partition(".")[0] for source in inputs.values()] for id, inputs in self.inputs.items()
+        }
+        # Sinks have no port, but their code is told a schema like all the others.
+        for id, operator in self.operators.items():
+            if not operator.outputs and not isinstance(operator, ViewOperator):
+                self.schemas[f"{id}.out"] = operator.output_schema(self.input_schemas(id))
+
+    def input_schemas(self, id: str) -> dict[str, StreamSchema]:
+        return {port: self.schemas[source] for port, source in self.inputs[id].items()}
+
+    def groups(self) -> tuple[GroupSpec, ...]:
+        order = topological_order(self.elements, self.before)
+        members: dict[str, list[str]] = {}
+        for id in order:
+            if not isinstance(self.operators[id], ViewOperator):
+                members.setdefault(group_of(self.document, id), []).append(id)
+        group_before = {
+            group: [
+                group_of(self.document, producer)
+                for id in ids
+                for producer in self.before[id]
+                if producer not in ids
+            ]
+            for group, ids in members.items()
+        }
+        return tuple(self.group(group, members[group]) for group in topological_order(members, group_before))
+
+    def group(self, group: str, members: list[str]) -> GroupSpec:
+        inputs = self.group_inputs(members)
+        outputs = self.group_outputs(members)
+        elements = tuple(
+            ElementSpec(
+                id=id,
+                type=self.elements[id].type,
+                # As validated, with all defaults: a later default changes nothing that runs.
+                params=self.operators[id].params.model_dump(mode="json", by_alias=True),
+                inputs=self.inputs[id],
+            )
+            for id in members
+        )
+        ports = {source for id in members for source in self.inputs[id].values()}
+        ports |= {f"{id}.out" for id in members if f"{id}.out" in self.schemas}
+        ports |= {f"{id}.{port.name}" for id in members for port in self.operators[id].outputs}
+        references = sorted({ref for id in members for ref in self.operators[id].files()})
+        files = {ref: self.files[ref] for ref in references if ref in self.files}
+        return GroupSpec(
+            deployment=self.deployment,
+            pipeline=self.document.metadata.name,
+            group=group,
+            elements=elements,
+            inputs=inputs,
+            outputs=outputs,
+            schemas={port: self.schemas[port] for port in sorted(ports)},
+            follow=self.follow(members, inputs),
+            files=files,
+            version=self.version(elements, inputs, outputs, files),
+        )
+
+    def group_inputs(self, members: list[str]) -> tuple[InputStream, ...]:
+        streams = []
+        for id in members:
+            operator = self.operators[id]
+            if operator.external == "in":
+                streams.append(
+                    InputStream(
+                        source=f"{id}.out",
+                        topic=operator.params.topic,
+                        partitions=operator.params.partitions,
+                        data_schema=self.schemas[f"{id}.out"],
+                        consumer=id,
+                        start=operator.params.start,
+                        external=True,
+                    )
+                )
+            for source in dict.fromkeys(self.inputs[id].values()):
+                producer, port = parse_reference(source)
+                if producer not in members:
+                    streams.append(
+                        InputStream(
+                            source=source,
+                            topic=stream_topic(self.deployment, producer, port),
+                            data_schema=self.schemas[source],
+                            consumer=id,
+                        )
+                    )
+        return tuple(streams)
+
+    def group_outputs(self, members: list[str]) -> tuple[OutputStream, ...]:
+        streams = []
+        for id in members:
+            operator = self.operators[id]
+            if operator.external == "out":
+                streams.append(
+                    OutputStream(
+                        source=f"{id}.out",
+                        topic=operator.params.topic,
+                        partitions=operator.params.partitions,
+                        data_schema=self.schemas[f"{id}.out"],
+                        external=True,
+                    )
+                )
+            for port in operator.outputs:
+                source = f"{id}.{port.name}"
+                if self.leaves(source, members):
+                    streams.append(
+                        OutputStream(
+                            source=source,
+                            topic=stream_topic(self.deployment, id, port.name),
+                            data_schema=self.schemas[source],
+                        )
+                    )
+        return tuple(streams)
+
+    def leaves(self, source: str, members: list[str]) -> bool:
+        """Whether a port needs a topic: somebody outside reads it, or nobody at all does (so that
+        it can be looked at)."""
+        consumers = [id for id, inputs in self.inputs.items() if source in inputs.values()]
+        return not consumers or any(consumer not in members for consumer in consumers)
+
+    def follow(self, members: list[str], inputs: tuple[InputStream, ...]) -> Follow:
+        follows = [self.operators[id].follows(self.input_schemas(id)) for id in members]
+        stateful = any(self.operators[id].stateful for id in members)
+        source = any(isinstance(self.operators[id], SourceOperator) for id in members)
+        if stateful and not source and sum(stream.partitions for stream in inputs) > 1:
+            # How rows of several partitions interleave depends on where batches are cut.
+            follows.append("exact")
+        return max(follows, key=lambda follow: _STRICTNESS[follow])
+
+    def version(
+        self,
+        elements: tuple[ElementSpec, ...],
+        inputs: tuple[InputStream, ...],
+        outputs: tuple[OutputStream, ...],
+        files: Mapping[str, str],
+    ) -> str:
+        """A short hash of all that decides what the group computes."""
+        content: dict[str, Any] = {
+            "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
+            "inputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in inputs],
+            "outputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in outputs],
+            "files": dict(files),
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,345 @@
+"""All that is wrong with a pipeline document, at once, and the schema of every stream.
+
+It also takes drafts: documents that are broken in places, as an editor has them. A fault in one
+element hides none in another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline_runtime.model.document import PipelineDocument, parse_reference, structural_faults
+from pipeline_runtime.model.faults import Fault, did_you_mean, join_path, listed
+from pipeline_runtime.model.graph import connected, find_cycles, topological_order
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import Frozen
+from pipeline_runtime.operators.registry import OperatorUnknown, Registry, mismatches, parameter_faults
+from pipeline_runtime.operators.sdk import (
+    FileDescriber,
+    Operator,
+    SchemaMismatch,
+    SourceOperator,
+    ViewOperator,
+)
+
+
+class Validation(Frozen):
+    faults: tuple[Fault, ...]
+    schemas: dict[str, StreamSchema]  # "element.port" of every output whose schema is known
+
+    @property
+    def valid(self) -> bool:
+        return not self.faults
+
+
+@dataclass(frozen=True)
+class _Element:
+    """An element as far as a draft tells: whatever is malformed is left out."""
+
+    index: int
+    id: str
+    type: str
+    params: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    node: str | None
+
+    def path(self, *parts: str | int) -> str:
+        return join_path("spec", "elements", self.index, *parts)
+
+
+@dataclass(frozen=True)
+class _Group:
+    index: int
+    id: str
+    elements: tuple[str, ...]
+
+    def path(self, *parts: str | int) -> str:
+        return join_path("spec", "groups", self.index, *parts)
+
+
+def validate(
+    document: PipelineDocument | Mapping[str, Any],
+    registry: Registry,
+    *,
+    nodes: Collection[str] | None = None,
+    describe_file: FileDescriber | None = None,
+) -> Validation:
+    """Every fault of a document or draft.
+
+    `nodes`: the registered nodes; None: pins are not checked. `describe_file` gives the first bytes
+    of an uploaded file, for sources that take their schema from it.
+    """
+    data = document.to_data() if isinstance(document, PipelineDocument) else document
+    check = _Check(registry, nodes, describe_file, *_draft(data))
+    check.faults.extend(structural_faults(data))
+    check.run()
+    return Validation(faults=tuple(dict.fromkeys(check.faults)), schemas=check.schemas)
+
+
+def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
+    spec = data.get("spec") if isinstance(data, Mapping) else None
+    spec = spec if isinstance(spec, Mapping) else {}
+    elements = [
+        _Element(
+            index=index,
+            id=_text(raw.get("id")) or "",
+            type=_text(raw.get("type")) or "",
+            params=_mapping(raw.get("params")),
+            inputs={
+                port: source
+                for port, source in _mapping(raw.get("inputs")).items()
+                if isinstance(port, str) and isinstance(source, str)
+            },
+            node=_text(raw.get("node")),
+        )
+        for index, raw in _items(spec.get("elements"))
+    ]
+    groups = [
+        _Group(
+            index,
+            _text(raw.get("id")) or "",
+            tuple(member for member in _sequence(raw.get("elements")) if isinstance(member, str)),
+        )
+        for index, raw in _items(spec.get("groups"))
+    ]
+    return elements, groups
+
+
+def _items(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
+    return [(index, item) for index, item in enumerate(_sequence(value)) if isinstance(item, Mapping)]
+
+
+def _sequence(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+@dataclass
+class _Check:
+    """One validation's run: collects faults and schemas."""
+
+    registry: Registry
+    nodes: Collection[str] | None
+    describe_file: FileDescriber | None
+    elements: list[_Element]
+    groups: list[_Group]
+    faults: list[Fault] = field(default_factory=list)
+    schemas: dict[str, StreamSchema] = field(default_factory=dict)
+    types: dict[str, type[Operator]] = field(default_factory=dict)  # by element id
+    operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
+    by_id: dict[str, _Element] = field(default_factory=dict)
+    before: dict[str, list[str]] = field(default_factory=dict)  # element -> those it reads
+
+    def run(self) -> None:
+        # The first of two elements with one id is what references mean.
+        for element in reversed(self.elements):
+            if element.id:
+                self.by_id[element.id] = element
+        if not self.elements:
+            self.report(None, "spec.elements", "the pipeline has no elements; add a source", "empty")
+        self.check_ids()
+        for element in self.elements:
+            self.check_type(element)
+        for element in self.elements:
+            self.check_inputs(element)
+            self.check_pin(element)
+        self.check_cycles()
+        self.propagate()
+        self.check_groups()
+
+    def report(self, element: str | None, path: str, message: str, code: str) -> None:
+        self.faults.append(Fault(element=element or None, path=path, message=message, code=code))
+
+    def check_ids(self) -> None:
+        counts = Counter(element.id for element in self.elements if element.id)
+        for element in self.elements:
+            if counts[element.id] > 1:
+                message = f'{counts[element.id]} elements have the id "{element.id}"; each needs its own'
+                self.report(element.id, element.path("id"), message, "duplicate_id")
+        group_counts = Counter(group.id for group in self.groups if group.id)
+        for group in self.groups:
+            if group_counts[group.id] > 1:
+                message = f'{group_counts[group.id]} groups have the id "{group.id}"'
+                self.report(None, group.path("id"), message, "duplicate_id")
+            if group.id and group.id in self.by_id:
+                message = f'"{group.id}" is the id of an element; a group needs another one'
+                self.report(group.id, group.path("id"), message, "group_id")
+
+    def check_type(self, element: _Element) -> None:
+        if not element.type:
+            return  # a structural fault says so
+        try:
+            operator = self.registry.get(element.type)
+        except OperatorUnknown as error:
+            self.report(element.id, element.path("type"), str(error), "unknown_type")
+            return
+        first = self.by_id.get(element.id) is element
+        if first:
+            self.types[element.id] = operator
+        faults = parameter_faults(operator, dict(element.params))
+        for path, message, code in faults:
+            self.report(element.id, element.path("params", path), message, code)
+        if not faults and first:
+            self.operators[element.id] = self.registry.create(
+                element.type, element.params, self.describe_file
+            )
+
+    def check_inputs(self, element: _Element) -> None:
+        operator = self.types.get(element.id)
+        if operator is not None:
+            ports = [port.name for port in operator.inputs]
+            for port in element.inputs:
+                if port not in ports:
+                    known = f"it has {listed(ports)}" if ports else "it has no inputs"
+                    message = f'{element.type} has no input "{port}"{did_you_mean(port, ports)} ({known})'
+                    self.report(element.id, element.path("inputs", port), message, "unknown_port")
+            for port in ports:
+                if port not in element.inputs:
+                    message = f'input "{port}" is not connected'
+                    self.report(element.id, element.path("inputs", port), message, "missing_input")
+        for port, reference in element.inputs.items():
+            self.check_reference(element, port, reference)
+
+    def check_reference(self, element: _Element, port: str, reference: str) -> None:
+        producer, output = parse_reference(reference)
+        path = element.path("inputs", port)
+        if producer not in self.by_id:
+            message = f'there is no element "{producer}"{did_you_mean(producer, self.by_id)}'
+            self.report(element.id, path, message, "unknown_element")
+            return
+        self.before.setdefault(element.id, []).append(producer)
+        operator = self.types.get(producer)
+        if operator is None:
+            return
+        outputs = [item.name for item in operator.outputs]
+        if not outputs:
+            message = f'"{producer}" ({operator.type}) has no output to read from'
+            self.report(element.id, path, message, "unknown_port")
+        elif output not in outputs:
+            message = f'"{producer}" has no output "{output}"; it has {listed(outputs)}'
+            self.report(element.id, path, message, "unknown_port")
+
+    def check_pin(self, element: _Element) -> None:
+        if element.node is None or self.nodes is None or element.node in self.nodes:
+            return
+        hint = did_you_mean(element.node, self.nodes)
+        message = (
+            f'there is no node "{element.node}"{hint} (registered: {listed(sorted(self.nodes)) or "none"})'
+        )
+        self.report(element.id, element.path("node"), message, "unknown_node")
+
+    def check_cycles(self) -> None:
+        for cycle in find_cycles(self.by_id, self.before):
+            element = self.by_id[cycle[0]]
+            message = f"the elements form a cycle: {' -> '.join(cycle)}; remove one of these connections"
+            self.report(element.id, element.path("inputs"), message, "cycle")
+
+    def propagate(self) -> None:
+        """Schemas along the edges; behind a fault they are unknown, and nothing more is said."""
+        for id in topological_order(self.by_id, self.before):
+            operator, element = self.operators.get(id), self.by_id[id]
+            if operator is None:
+                continue
+            inputs: dict[str, StreamSchema] = {}
+            for port in operator.inputs:
+                source = element.inputs.get(port.name)
+                schema = self.schemas.get(".".join(parse_reference(source))) if source else None
+                if schema is not None:
+                    inputs[port.name] = schema
+            if len(inputs) < len(operator.inputs):
+                continue
+            try:
+                schema = operator.output_schema(inputs)
+            except SchemaMismatch as error:
+                for fault in mismatches(error):
+                    self.report(id, element.path(fault.path), fault.message, "schema")
+                continue
+            except Exception as error:  # noqa: BLE001  a package's bug is a fault of its element
+                message = f"the operator {element.type} failed on these parameters: {error!r}"
+                self.report(id, element.path("params"), message, "operator_failed")
+                continue
+            for output in operator.outputs:
+                self.schemas[f"{id}.{output.name}"] = schema
+
+    def check_groups(self) -> None:
+        group_of: dict[str, _Group] = {}
+        for group in self.groups:
+            for index, member in enumerate(group.elements):
+                path = group.path("elements", index)
+                if member not in self.by_id:
+                    message = f'there is no element "{member}"{did_you_mean(member, self.by_id)}'
+                    self.report(None, path, message, "unknown_element")
+                elif member in group_of:
+                    message = f'"{member}" is in group "{group_of[member].id}" already'
+                    self.report(member, path, message, "group_overlap")
+                else:
+                    group_of[member] = group
+        for group in self.groups:
+            members = [member for member in group.elements if group_of.get(member) is group]
+            if members:
+                self.check_group(group, members)
+        self.check_group_cycles(group_of)
+
+    def check_group(self, group: _Group, members: list[str]) -> None:
+        stateful = [m for m in members if m in self.types and self.types[m].stateful]
+        if len(stateful) > 1:
+            message = f'a group has at most one stateful element; "{group.id}" has {listed(stateful)}'
+            self.report(stateful[1], group.path("elements"), message, "group_stateful")
+        for member in members:
+            if member in self.types and issubclass(self.types[member], ViewOperator):
+                message = f'"{member}" is shown by the dashboard and runs nowhere: take it out of the group'
+                self.report(member, group.path("elements"), message, "group_view")
+        if not connected(members, self.before):
+            message = f'the elements of group "{group.id}" do not hang together: {listed(members)}'
+            self.report(members[0], group.path("elements"), message, "group_disconnected")
+        pins = {m: self.by_id[m].node for m in members if self.by_id[m].node}
+        if len(set(pins.values())) > 1:
+            where = listed(f"{member} on {node}" for member, node in pins.items())
+            message = f'a group runs on one node, but "{group.id}" has {where}'
+            self.report(next(iter(pins)), group.path("elements"), message, "group_nodes")
+        self.check_group_inputs(group, members)
+
+    def check_group_inputs(self, group: _Group, members: list[str]) -> None:
+        """A group reads one source element, or topics: one gate cuts one kind of input."""
+        sources = [m for m in members if m in self.types and issubclass(self.types[m], SourceOperator)]
+        topics = [m for m in members if m in self.types and self.types[m].external == "in"]
+        outside = [
+            producer for m in members for producer in self.before.get(m, ()) if producer not in members
+        ]
+        if sources and (len(sources) > 1 or topics or outside):
+            others = listed([*sources[1:], *topics, *outside])
+            message = (
+                f'group "{group.id}" has the source "{sources[0]}" and reads {others} as well; '
+                "run the source on its own, or leave the other input out of the group"
+            )
+            self.report(sources[0], group.path("elements"), message, "group_sources")
+
+    def check_group_cycles(self, group_of: Mapping[str, _Group]) -> None:
+        cyclic = {id for cycle in find_cycles(self.by_id, self.before) for id in cycle}
+        vertex = {id: f"group {group_of[id].id}" if id in group_of else id for id in self.by_id}
+        before: dict[str, list[str]] = {}
+        for id, producers in self.before.items():
+            for producer in producers:
+                # Inside one group, or on a cycle that is reported as such: not a cycle of groups.
+                if vertex[id] != vertex[producer] and not (id in cyclic and producer in cyclic):
+                    before.setdefault(vertex[id], []).append(vertex[producer])
+        for cycle in find_cycles(dict.fromkeys(vertex.values()), before):
+            group = next((g for g in self.groups if f"group {g.id}" in cycle), None)
+            if group is None:
+                continue
+            message = (
+                f"grouped like this, data would run in a cycle: {' -> '.join(cycle)}; "
+                "take the elements between into the group, or split it"
+            )
+            member = group.elements[0] if group.elements else None
+            self.report(member, group.path("elements"), message, "group_cycle")

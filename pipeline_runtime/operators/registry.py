@@ -1,0 +1,163 @@
+"""The operator library: the built-in operators and those of installed packages.
+
+A package adds operators by entry points in the group `fogline.operators`, named as their `type`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline_runtime.model.faults import did_you_mean, pydantic_faults
+from pipeline_runtime.operators.sdk import FileDescriber, Operator, SchemaMismatch
+
+log = logging.getLogger(__name__)
+ENTRY_POINT_GROUP = "fogline.operators"
+
+# Also in pyproject.toml; kept here too, because the project may run without being installed.
+BUILT_IN = {
+    "csv-replay": "csv_replay:CsvReplay",
+    "generator": "generator:Generator",
+    "kafka-in": "kafka_in:KafkaIn",
+    "filter": "filter:Filter",
+    "derive": "derive:Derive",
+    "select": "select:Select",
+    "window-aggregate": "window_aggregate:WindowAggregate",
+    "keyed-aggregate": "keyed_aggregate:KeyedAggregate",
+    "count-window-aggregate": "count_window_aggregate:CountWindowAggregate",
+    "running-statistics": "running_statistics:RunningStatistics",
+    "join": "join:Join",
+    "threshold-alert": "threshold_alert:ThresholdAlert",
+    "csv-sink": "csv_sink:CsvSink",
+    "kafka-out": "kafka_out:KafkaOut",
+    "live-chart": "live_chart:LiveChart",
+    "live-table": "live_table:LiveTable",
+}
+
+
+class OperatorUnknown(LookupError):
+    """No operator has this type."""
+
+
+class Registry:
+    """Operators by type. Immutable; `default_registry()` is the one of this installation."""
+
+    def __init__(self, operators: Mapping[str, type[Operator]], failures: Mapping[str, str] | None = None):
+        self._operators = dict(operators)
+        self.failures = dict(failures or {})
+        """Entry points that could not be loaded, and why: shown to the administrator."""
+
+    def __contains__(self, type_: str) -> bool:
+        return type_ in self._operators
+
+    def get(self, type_: str) -> type[Operator]:
+        """The operator class; OperatorUnknown says what is near."""
+        try:
+            return self._operators[type_]
+        except KeyError:
+            hint = did_you_mean(type_, self._operators)
+            why = f" (its package failed to load: {self.failures[type_]})" if type_ in self.failures else ""
+            raise OperatorUnknown(f'there is no operator "{type_}"{hint}{why}') from None
+
+    def all(self) -> tuple[type[Operator], ...]:
+        return tuple(self._operators.values())
+
+    def types(self) -> tuple[str, ...]:
+        return tuple(self._operators)
+
+    def create(
+        self, type_: str, params: Mapping[str, Any], describe_file: FileDescriber | None = None
+    ) -> Operator:
+        """An operator with checked parameters.
+
+        Raises OperatorUnknown or pydantic's ValidationError (see `parameter_faults`).
+        """
+        operator = self.get(type_)
+        return operator(operator.Params.model_validate(dict(params)), describe_file)
+
+    def describe(self, type_: str) -> dict[str, Any]:
+        """The JSON description that the editor's palette, forms and help are made from."""
+        operator = self.get(type_)
+        return {
+            "type": operator.type,
+            "title": operator.title,
+            "summary": operator.summary,
+            "category": operator.category,
+            "icon": operator.icon,
+            "inputs": [{"name": port.name, "description": port.description} for port in operator.inputs],
+            "outputs": [{"name": port.name, "description": port.description} for port in operator.outputs],
+            "params_schema": operator.Params.model_json_schema(),
+            "docs": inspect.getdoc(operator) or "",
+            "example": operator.example,
+            "stateful": operator.stateful,
+            "follow": operator.follow,
+            "version": operator.version,
+        }
+
+    def describe_all(self) -> list[dict[str, Any]]:
+        return [self.describe(type_) for type_ in self._operators]
+
+
+def parameter_faults(operator: type[Operator], params: Any) -> list[tuple[str, str, str]]:
+    """(path below `params`, message, code) of everything wrong with the parameters."""
+    try:
+        operator.Params.model_validate(params)
+    except ValidationError as error:
+        known = operator.Params.model_fields
+        return [(path, message, code) for path, message, code, _ in pydantic_faults(error, known=known)]
+    return []
+
+
+def mismatches(error: SchemaMismatch) -> list[SchemaMismatch]:
+    """The fault and all that came with it."""
+    return [error, *(fault for more in error.more for fault in mismatches(more))]
+
+
+@cache
+def default_registry() -> Registry:
+    """The built-in library and every installed package's operators. Loaded once per process."""
+    operators: dict[str, type[Operator]] = {}
+    failures: dict[str, str] = {}
+    for type_, target in BUILT_IN.items():
+        module, _, name = target.partition(":")
+        operators[type_] = getattr(import_module(f"pipeline_runtime.operators.{module}"), name)
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name not in BUILT_IN:
+            _load(point, operators, failures)
+    return Registry(operators, failures)
+
+
+def _load(point: EntryPoint, operators: dict[str, type[Operator]], failures: dict[str, str]) -> None:
+    # One package that fails must not take the others' operators away.
+    try:
+        operator = point.load()
+        _check(point.name, operator)
+    except Exception as error:  # noqa: BLE001
+        failures[point.name] = f"{type(error).__name__}: {error}"
+        log.warning("operator %s of %s cannot be loaded: %s", point.name, point.value, error)
+        return
+    if point.name in operators:
+        failures[point.name] = f"{point.value}: another package has an operator of this type already"
+        return
+    operators[point.name] = operator
+
+
+def _check(name: str, operator: Any) -> None:
+    if not (inspect.isclass(operator) and issubclass(operator, Operator)):
+        raise TypeError("is not a subclass of pipeline_runtime.operators.sdk.Operator")
+    missing = [
+        item
+        for item in ("type", "title", "summary", "category", "icon", "Params")
+        if not hasattr(operator, item)
+    ]
+    if missing:
+        raise TypeError(f"lacks the class attributes {', '.join(missing)}")
+    if operator.type != name:
+        raise TypeError(f'its type is "{operator.type}", its entry point is named "{name}"')

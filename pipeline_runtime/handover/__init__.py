@@ -1,0 +1,1 @@
+"""Who owns a group: pure decisions first, then what carries them out."""

@@ -1,0 +1,1 @@
+"""The only owner of Spark sessions and queries."""

@@ -1,0 +1,101 @@
+"""Kafka values to Arrow columns, and what cannot be read to rejects."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.json as pj
+
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+ARROW_TYPES: dict[FieldType, pa.DataType] = {
+    FieldType.INTEGER: pa.int64(),
+    FieldType.NUMBER: pa.float64(),
+    FieldType.STRING: pa.string(),
+    FieldType.BOOLEAN: pa.bool_(),
+    FieldType.TIMESTAMP: TIMESTAMP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that is not what its stream's schema says."""
+
+    index: int  # among the values that were decoded
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    columns: pa.Table  # one row per readable value, in order
+    kept: list[int] | None  # their indices; None: all
+    rejects: tuple[Reject, ...]
+
+
+def arrow_schema(schema: StreamSchema) -> pa.Schema:
+    return pa.schema([(field.name, ARROW_TYPES[field.type]) for field in schema.fields])
+
+
+def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
+    """Parse JSON objects, one per value. Fields that the schema lacks are dropped, missing ones null.
+
+    The values are parsed in one go by Arrow (100 times faster than one by one); when that fails,
+    halves are tried until the unreadable ones are alone.
+    """
+    target = arrow_schema(schema)
+    rejects: list[Reject] = []
+    candidates: list[int] = []
+    for index, value in enumerate(values):
+        # A value with a line break or without a brace could pass for two rows or for none.
+        if value is None or not value.strip():
+            rejects.append(Reject(index, "the record is empty"))
+        elif value[:1] != b"{" and not value.lstrip().startswith(b"{"):
+            rejects.append(Reject(index, "the record is not a JSON object"))
+        else:
+            candidates.append(index)
+    tables: list[pa.Table] = []
+    kept: list[int] = []
+    _parse(values, candidates, target, tables, kept, rejects)
+    table = pa.concat_tables(tables) if tables else target.empty_table()
+    return Decoded(table, kept if rejects else None, tuple(sorted(rejects, key=lambda item: item.index)))
+
+
+def _parse(
+    values: Sequence[bytes | None],
+    indices: list[int],
+    target: pa.Schema,
+    tables: list[pa.Table],
+    kept: list[int],
+    rejects: list[Reject],
+) -> None:
+    if not indices:
+        return
+    lines = [(values[index] or b"").replace(b"\n", b" ").replace(b"\r", b" ") for index in indices]
+    text = b"\n".join(lines)
+    try:
+        table = pj.read_json(
+            io.BytesIO(text),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
+        )
+        if table.num_rows != len(indices):
+            raise pa.ArrowInvalid("more than one JSON value in a record")
+    except pa.ArrowInvalid as error:
+        if len(indices) == 1:
+            rejects.append(Reject(indices[0], _reason(error)))
+            return
+        middle = len(indices) // 2
+        _parse(values, indices[:middle], target, tables, kept, rejects)
+        _parse(values, indices[middle:], target, tables, kept, rejects)
+        return
+    tables.append(table)
+    kept.extend(indices)
+
+
+def _reason(error: pa.ArrowInvalid) -> str:
+    text = str(error).replace("JSON parse error: ", "").split(" in row ")[0].strip()
+    return f"the record does not fit the stream's schema: {text}"

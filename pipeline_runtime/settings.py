@@ -1,0 +1,238 @@
+"""Everything that the environment decides, read once: `Settings.from_env()`.
+
+| variable | default | |
+|---|---|---|
+| FOGLINE_DATA | ./.fogline | data directory; everything that Fogline keeps is below it |
+| FOGLINE_HOST, FOGLINE_PORT | 127.0.0.1, 8000 | where the web listens |
+| FOGLINE_KAFKA | (embedded) | bootstrap servers of an existing Kafka |
+| FOGLINE_KAFKA_PORT | 19092 | of the embedded Kafka; its controller takes the next port |
+| FOGLINE_KAFKA_SECURITY | {} | JSON object of kafka-python arguments: security_protocol, sasl_*, ssl_* |
+| REDIS_URL | (embedded) | an existing Redis |
+| FOGLINE_REDIS_PORT | 16379 | of the embedded Redis |
+| DATABASE_URL | SQLite in FOGLINE_DATA | e.g. postgres://user:password@host/name |
+| FOGLINE_SECRET_KEY, FOGLINE_CLUSTER_KEY | generated once | else kept in FOGLINE_DATA/secrets.json (0600) |
+| FOGLINE_NODES | edge-a,edge-b,cloud | nodes that the supervisor starts here; may be empty |
+| FOGLINE_CHUNK_PORT | 18100 | the central chunk service |
+| FOGLINE_NODE_PORT | 18110 | first local node's chunk service; the others follow |
+| FOGLINE_NODE | | a node process's own name |
+| FOGLINE_SILENCE_S | 10 | a node that is silent for so long counts as down |
+| FOGLINE_CHECKPOINT_S | 5 | how often a checkpoint leaves the node |
+| FOGLINE_LOG | INFO | log level |
+| FOGLINE_DEMO | 1 | deploy the demo pipeline when there is no pipeline yet |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+_T = TypeVar("_T")
+_NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class SettingsError(ValueError):
+    """The environment cannot be used. `faults` has one line per variable, all of them."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See the module's table. Times end in `_s`, ports are on `host` or on 127.0.0.1."""
+
+    data: Path
+    host: str
+    port: int
+    kafka: str  # bootstrap servers, never empty
+    kafka_embedded: bool
+    kafka_port: int
+    kafka_security: Mapping[str, Any] = field(repr=False)
+    redis_url: str = field(repr=False)  # may hold a password
+    redis_embedded: bool
+    redis_port: int
+    database_url: str = field(repr=False)  # may hold a password
+    secret_key: str = field(repr=False)
+    cluster_key: str = field(repr=False)
+    nodes: tuple[str, ...]
+    chunk_port: int
+    node_port: int
+    node: str | None
+    silence_s: float
+    checkpoint_s: float
+    log: str
+    demo: bool
+
+    @property
+    def chunk_url(self) -> str:
+        """Of the central chunk service, as processes on this machine reach it."""
+        return f"http://127.0.0.1:{self.chunk_port}"
+
+    @property
+    def logs(self) -> Path:
+        return self.data / "logs"
+
+    def node_directory(self, name: str) -> Path:
+        """All that the node `name` keeps on this machine."""
+        return self.data / "nodes" / name
+
+    def local_node_port(self, name: str) -> int:
+        """Port of the chunk service of a node in FOGLINE_NODES; a node beyond the list gets FOGLINE_NODE_PORT."""
+        return self.node_port + (self.nodes.index(name) if name in self.nodes else 0)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Self:
+        """Reads the environment; creates FOGLINE_DATA and its secrets when they are missing.
+
+        Raises SettingsError with every fault, before anything is created.
+        """
+        reader = _Reader(os.environ if environ is None else environ)
+        data = Path(reader.text("FOGLINE_DATA", ".fogline")).expanduser().absolute()
+        kafka_port = reader.port("FOGLINE_KAFKA_PORT", 19092, ports=2)
+        redis_port = reader.port("FOGLINE_REDIS_PORT", 16379)
+        kafka, redis_url = reader.text("FOGLINE_KAFKA", ""), reader.text("REDIS_URL", "")
+        nodes = reader.read("FOGLINE_NODES", "edge-a,edge-b,cloud", _node_names)
+        values: dict[str, Any] = {
+            "data": data,
+            "host": reader.text("FOGLINE_HOST", "127.0.0.1"),
+            "port": reader.port("FOGLINE_PORT", 8000),
+            "kafka": kafka or f"127.0.0.1:{kafka_port}",
+            "kafka_embedded": not kafka,
+            "kafka_port": kafka_port,
+            "kafka_security": reader.read("FOGLINE_KAFKA_SECURITY", "{}", _json_object),
+            "redis_url": redis_url or f"redis://127.0.0.1:{redis_port}/0",
+            "redis_embedded": not redis_url,
+            "redis_port": redis_port,
+            "database_url": reader.text("DATABASE_URL", f"sqlite:///{data / 'fogline.sqlite3'}"),
+            "nodes": nodes,
+            "chunk_port": reader.port("FOGLINE_CHUNK_PORT", 18100),
+            "node_port": reader.port("FOGLINE_NODE_PORT", 18110, ports=max(1, len(nodes or ()))),
+            "node": reader.read("FOGLINE_NODE", "", _optional_node_name),
+            "silence_s": reader.read("FOGLINE_SILENCE_S", "10", _positive_seconds),
+            "checkpoint_s": reader.read("FOGLINE_CHECKPOINT_S", "5", _positive_seconds),
+            "log": reader.read("FOGLINE_LOG", "INFO", _log_level),
+            "demo": reader.read("FOGLINE_DEMO", "1", _switch),
+        }
+        if reader.faults:
+            raise SettingsError(reader.faults)
+        given = {name: reader.text(f"FOGLINE_{name.upper()}", "") for name in ("secret_key", "cluster_key")}
+        kept = {} if all(given.values()) else _kept_secrets(data)
+        return cls(**values, **{name: value or kept[name] for name, value in given.items()})
+
+
+class _Reader:
+    """Reads variables and collects the faults, so that the user sees all of them at once."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.faults: list[str] = []
+
+    def text(self, name: str, default: str) -> str:
+        return self._environ.get(name, "").strip() or default
+
+    def read(self, name: str, default: str, parse: Callable[[str], _T]) -> _T | None:
+        # An empty FOGLINE_NODES means "none here"; for all others, empty means the default.
+        raw = self._environ.get(name)
+        value = default if raw is None or (not raw.strip() and name != "FOGLINE_NODES") else raw.strip()
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.faults.append(f"{name}={value!r}: {error}")
+            return None
+
+    def port(self, name: str, default: int, ports: int = 1) -> int:
+        def parse(value: str) -> int:
+            if not value.isdecimal() or not 1 <= int(value) <= 65536 - ports:
+                raise ValueError(f"must be a port from 1 to {65536 - ports}")
+            return int(value)
+
+        return self.read(name, str(default), parse) or default
+
+
+def _node_name(value: str) -> str:
+    if not _NODE_NAME.fullmatch(value):
+        raise ValueError(f"{value!r} is no node name: up to 40 lower-case letters, digits and inner hyphens")
+    return value
+
+
+def _optional_node_name(value: str) -> str | None:
+    return _node_name(value) if value else None
+
+
+def _node_names(value: str) -> tuple[str, ...]:
+    names = tuple(_node_name(name.strip()) for name in value.split(",") if name.strip())
+    if len(set(names)) != len(names):
+        raise ValueError("a name is given twice")
+    return names
+
+
+def _json_object(value: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(value)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"must be a JSON object ({error})") from None
+    if not isinstance(parsed, dict):
+        raise ValueError("must be a JSON object")
+    return parsed
+
+
+def _positive_seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise ValueError("must be a number of seconds") from None
+    if not 0 < seconds < float("inf"):
+        raise ValueError("must be a positive number of seconds")
+    return seconds
+
+
+def _log_level(value: str) -> str:
+    if value.upper() not in _LOG_LEVELS:
+        raise ValueError(f"must be one of {', '.join(_LOG_LEVELS)}")
+    return value.upper()
+
+
+def _switch(value: str) -> bool:
+    if value.lower() not in ("0", "1", "false", "true", "no", "yes"):
+        raise ValueError("must be 0 or 1")
+    return value.lower() in ("1", "true", "yes")
+
+
+def _kept_secrets(data: Path) -> dict[str, str]:
+    """The secrets of this data directory, made at the first call.
+
+    Several processes may call this at the same time: link() lets exactly one of their files in.
+    """
+    path = data / "secrets.json"
+    data.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        draft = data / f".secrets-{os.getpid()}-{secrets.token_hex(4)}"
+        fresh = {name: secrets.token_urlsafe(48) for name in ("secret_key", "cluster_key")}
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(fresh, file)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process was first: its secrets are the ones
+        finally:
+            draft.unlink()
+    try:
+        kept = json.loads(path.read_text())
+        return {name: str(kept[name]) for name in ("secret_key", "cluster_key")}
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError(
+            [
+                f"{path} is damaged: restore it from a backup, or delete it (sessions and tokens become invalid)"
+            ]
+        ) from None

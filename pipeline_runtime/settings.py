@@ -85,7 +85,7 @@ class Settings:
         return self.data / "nodes" / name
 
     def local_node_port(self, name: str) -> int:
-        """Port of the chunk service of a node in FOGLINE_NODES; a node beyond the list gets FOGLINE_NODE_PORT."""
+        """Of the chunk service of a node in FOGLINE_NODES; of any other node: FOGLINE_NODE_PORT itself."""
         return self.node_port + (self.nodes.index(name) if name in self.nodes else 0)
 
     @classmethod
@@ -125,7 +125,8 @@ class Settings:
             raise SettingsError(reader.faults)
         given = {name: reader.text(f"FOGLINE_{name.upper()}", "") for name in ("secret_key", "cluster_key")}
         kept = {} if all(given.values()) else _kept_secrets(data)
-        return cls(**values, **{name: value or kept[name] for name, value in given.items()})
+        values |= {name: value or kept[name] for name, value in given.items()}
+        return cls(**values)
 
 
 class _Reader:
@@ -233,6 +234,7 @@ def _kept_secrets(data: Path) -> dict[str, str]:
     except (ValueError, KeyError, TypeError):
         raise SettingsError(
             [
-                f"{path} is damaged: restore it from a backup, or delete it (sessions and tokens become invalid)"
+                f"{path} is damaged: restore it from a backup, or delete it"
+                " (then sessions and the nodes' tokens become invalid)"
             ]
         ) from None

@@ -5,12 +5,28 @@ A service that cannot start FAILS the tests that ask for it; nothing is skipped.
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
 from workers.supervisor.services import Kafka, Redis
+
+# Before anything reads the settings: no test may depend on, or touch, the developer's own Fogline.
+for _name in list(os.environ):
+    if (
+        _name.startswith("FOGLINE_")
+        and _name != "FOGLINE_IVY_SETTINGS"
+        or _name in ("REDIS_URL", "DATABASE_URL")
+    ):
+        del os.environ[_name]
+os.environ["FOGLINE_DATA"] = tempfile.mkdtemp(prefix="fogline-tests-")
+os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.config.settings"
+atexit.register(shutil.rmtree, os.environ["FOGLINE_DATA"], ignore_errors=True)
 
 
 def free_ports(count: int) -> list[int]:

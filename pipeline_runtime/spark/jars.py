@@ -91,13 +91,13 @@ def _download(coordinates: tuple[str, ...], target: Path, *, transitive: bool) -
             "-retrieve",
             str(work / "jars" / "[artifact]-[revision].[ext]"),
         ]
-        done = subprocess.run(  # noqa: S603 - every part of the command is our own
+        done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S
         )
         if done.returncode != 0 or not (work / "jars").is_dir():
             raise JarsUnavailable(
-                f"{', '.join(coordinates)} could not be fetched. Nothing was installed. Check the network, or name"
-                f" a mirror by FOGLINE_IVY_SETTINGS, and start again.\n{(done.stdout + done.stderr)[-2000:]}"
+                f"{', '.join(coordinates)} could not be fetched. Nothing was installed. Check the network,"
+                f" or name a mirror by FOGLINE_IVY_SETTINGS, and start again.\n{(done.stdout + done.stderr)[-2000:]}"
             )
         (work / "jars").rename(target)
     except subprocess.TimeoutExpired:
@@ -141,8 +141,8 @@ def _verify(jars: Iterable[Path], name: str) -> None:
     wrong = sorted(file for file in expected.keys() | found.keys() if expected.get(file) != found.get(file))
     if wrong:
         raise JarsUnavailable(
-            f"{cache_directory()} does not hold what jars.lock names: {', '.join(wrong)}. Nothing of it was run."
-            " Delete that directory and start again."
+            f"{cache_directory()} does not hold what jars.lock names: {', '.join(wrong)}."
+            " Nothing of it was run. Delete that directory and start again."
         )
 
 

@@ -75,7 +75,7 @@ class Service(ABC):
         """
         self.prepare()
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own command
+            self._process = subprocess.Popen(
                 tethered(self.command()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -150,9 +150,7 @@ class Kafka(Service):
         shutil.rmtree(data, ignore_errors=True)
         command = self._java("kafka.tools.StorageTool", heap_mb=128)
         command += ["format", "--cluster-id", _CLUSTER_ID, "--config", str(properties)]
-        done = subprocess.run(  # noqa: S603 - our own command
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise ServiceFailed(
                 f"Kafka's storage could not be prepared: {(done.stdout + done.stderr)[-_LOG_TAIL_BYTES:]}"
@@ -236,8 +234,8 @@ def redis_executable() -> str:
     found = shutil.which("redis-server")
     if found is None:
         raise ServiceFailed(
-            "redis-server is missing. Install the lock file's packages (make up does), or Debian's redis-server,"
-            " or point REDIS_URL at an existing Redis."
+            "redis-server is missing. Install the lock file's packages (make up does),"
+            " or Debian's redis-server, or point REDIS_URL at an existing Redis."
         )
     return found
 
@@ -261,7 +259,7 @@ def _kafka_properties(data: Path, port: int, controller_port: int) -> str:
         "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
         "controller.listener.names": "CONTROLLER",
         "log.dirs": data,
-        # One broker: every internal topic has one replica, and few partitions (each costs files and start time).
+        # One broker: internal topics have one replica and few partitions (each costs files and time).
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 4,
         "transaction.state.log.replication.factor": 1,
@@ -276,7 +274,7 @@ def _kafka_properties(data: Path, port: int, controller_port: int) -> str:
         "auto.create.topics.enable": "false",
         "delete.topic.enable": "true",
         "group.initial.rebalance.delay.ms": 0,
-        # Owners ask for 10 s; a transaction that its owner abandoned holds every reader for at most this long.
+        # Owners ask for 10 s: an abandoned transaction holds every reader for as long as it was given.
         "transaction.max.timeout.ms": 60_000,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
         # Streams keep a week or 1 GiB per partition; journals set their own retention.

@@ -1,0 +1,111 @@
+"""Chooses a node for each group: where it is pinned, else where the fewest elements run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A registered node as placement sees it."""
+
+    name: str
+    up: bool
+    ready: bool  # its Spark session is up
+    cordoned: bool
+    elements: int  # that run or shall run there already
+
+
+@dataclass(frozen=True)
+class GroupToPlace:
+    group: str
+    elements: int
+    pin: str | None = None  # by the document or by whoever deploys
+
+
+@dataclass(frozen=True)
+class PlacementFault:
+    group: str
+    message: str  # what is in the way, and what to do
+
+
+class NoPlacement(ValueError):
+    """Some groups have no node; `faults` names all of them. Nothing was placed."""
+
+    def __init__(self, faults: Sequence[PlacementFault]) -> None:
+        super().__init__("; ".join(f"{fault.group}: {fault.message}" for fault in faults))
+        self.faults = tuple(faults)
+
+
+def choose(
+    groups: Iterable[GroupToPlace],
+    candidates: Iterable[Candidate],
+    keep: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Group -> node. `keep` says where groups run now: one without a pin stays there.
+
+    The same arguments give the same answer: equals are taken by name. Raises NoPlacement.
+    """
+    nodes = {node.name: node for node in candidates}
+    load = {name: node.elements for name, node in nodes.items()}
+    placed: dict[str, str] = {}
+    faults: list[PlacementFault] = []
+    # Pinned groups first, so that the free ones see the load these bring.
+    for group in sorted(groups, key=lambda group: group.pin is None):
+        current = (keep or {}).get(group.group)
+        if group.pin is not None:
+            problem = _problem(group.pin, nodes, stays=group.pin == current)
+            if problem is not None:
+                faults.append(PlacementFault(group.group, problem))
+                continue
+            node = group.pin
+        elif current in nodes:
+            node = str(current)
+        else:
+            free = [name for name, node in nodes.items() if node.up and node.ready and not node.cordoned]
+            if not free:
+                faults.append(PlacementFault(group.group, _nobody(nodes)))
+                continue
+            node = min(free, key=lambda name: (load[name], name))
+        placed[group.group] = node
+        if node != current:
+            load[node] += group.elements
+    if faults:
+        raise NoPlacement(faults)
+    return placed
+
+
+def choose_target(group: str, elements: int, away_from: str, candidates: Iterable[Candidate]) -> str:
+    """Where a group goes that has to leave `away_from`. Raises NoPlacement."""
+    others = [node for node in candidates if node.name != away_from]
+    return choose([GroupToPlace(group, elements)], others)[group]
+
+
+def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | None:
+    node = nodes.get(name)
+    if node is None:
+        known = ", ".join(sorted(nodes)) or "none"
+        return f"is pinned to the node {name!r}, which does not exist; registered nodes: {known}"
+    if stays:
+        return None
+    if not node.up:
+        return f"is pinned to {name}, which does not answer; start that node or change the pin"
+    if node.cordoned:
+        return f"is pinned to {name}, which is cordoned; uncordon it or change the pin"
+    return None
+
+
+def _nobody(nodes: Mapping[str, Candidate]) -> str:
+    if not nodes:
+        return "there is no node; add one, or check that the local nodes have started"
+    states = ", ".join(f"{name} {_state(node)}" for name, node in sorted(nodes.items()))
+    return f"no node can take it ({states}); start or uncordon one"
+
+
+def _state(node: Candidate) -> str:
+    if not node.up:
+        return "does not answer"
+    if node.cordoned:
+        return "is cordoned"
+    return "is free" if node.ready else "is still starting"

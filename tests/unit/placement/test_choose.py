@@ -1,0 +1,54 @@
+"""Where groups go: pins, the least loaded node, and clear refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline_runtime.placement.choose import Candidate, GroupToPlace, NoPlacement, choose, choose_target
+
+
+def node(name: str, elements: int = 0, up: bool = True, ready: bool = True, cordoned: bool = False) -> Candidate:
+    return Candidate(name, up, ready, cordoned, elements)
+
+
+def test_the_fewest_elements_win_and_equals_go_by_name() -> None:
+    groups = [GroupToPlace("g1", 1), GroupToPlace("g2", 1), GroupToPlace("g3", 1)]
+    placed = choose(groups, [node("b"), node("a"), node("c", elements=5)])
+    assert placed == {"g1": "a", "g2": "b", "g3": "a"}
+
+
+def test_a_pin_is_obeyed_and_counts_as_load() -> None:
+    groups = [GroupToPlace("free", 1), GroupToPlace("pinned", 3, pin="a")]
+    assert choose(groups, [node("a"), node("b", elements=2)]) == {"pinned": "a", "free": "b"}
+
+
+def test_a_pinned_node_may_still_be_starting() -> None:
+    assert choose([GroupToPlace("g", 1, pin="a")], [node("a", ready=False)]) == {"g": "a"}
+
+
+@pytest.mark.parametrize(
+    "other", [node("x", up=False), node("x", ready=False), node("x", cordoned=True)], ids=lambda n: repr(n)
+)
+def test_nothing_new_goes_where_it_cannot_run(other: Candidate) -> None:
+    assert choose([GroupToPlace("g", 1)], [other, node("y", elements=9)]) == {"g": "y"}
+
+
+def test_a_running_group_without_a_pin_stays() -> None:
+    assert choose([GroupToPlace("g", 1)], [node("a", 9, cordoned=True), node("b")], {"g": "a"}) == {"g": "a"}
+
+
+def test_every_group_without_a_place_is_named() -> None:
+    groups = [GroupToPlace("g1", 1, pin="nowhere"), GroupToPlace("g2", 1, pin="a"), GroupToPlace("g3", 1)]
+    with pytest.raises(NoPlacement) as refused:
+        choose(groups, [node("a", up=False), node("b", cordoned=True)])
+    assert {fault.group for fault in refused.value.faults} == {"g1", "g2", "g3"}
+    text = str(refused.value)
+    assert "'nowhere', which does not exist; registered nodes: a, b" in text
+    assert "a, which does not answer" in text
+    assert "b is cordoned" in text
+
+
+def test_a_target_is_never_the_node_that_is_left() -> None:
+    assert choose_target("g", 1, "a", [node("a"), node("b", elements=7)]) == "b"
+    with pytest.raises(NoPlacement):
+        choose_target("g", 1, "a", [node("a")])

@@ -1,0 +1,114 @@
+"""The agent: holds the node's slots, and brings them to the newest desired state."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from time import monotonic
+
+from pipeline_runtime.model.desired import NodeDesired, ReplicaStatus
+from workers.node.desired_store import DesiredStore
+from workers.node.runtime import NodeRuntime
+from workers.node.slot import Slot
+
+log = logging.getLogger(__name__)
+
+
+class Agent:
+    def __init__(
+        self, node: str, runtime: NodeRuntime, store: DesiredStore, checkpoint_interval_s: float
+    ) -> None:
+        self._node = node
+        self._runtime = runtime
+        self._store = store
+        self._lock = threading.Lock()
+        self._slots: dict[str, Slot] = {}
+        self._desired = NodeDesired(node=node, revision=0)
+        self._closing = threading.Event()
+        self._interval_s = checkpoint_interval_s
+        self._checkpointer = threading.Thread(target=self._checkpoint_all, name="checkpoints", daemon=True)
+
+    def start(self) -> None:
+        """Bring up what the disk says, without asking anybody."""
+        stored = self._store.load()
+        if stored is not None and stored.node == self._node:
+            with self._lock:
+                self._desired = stored
+                self._tell_slots()
+        self._checkpointer.start()
+
+    @property
+    def revision(self) -> int:
+        return self._desired.revision
+
+    def apply(self, desired: NodeDesired) -> bool:
+        """Work on a newer desired state; False when it is not newer, or not for this node."""
+        if desired.node != self._node:
+            log.error("ignored the desired state of %s, which came to %s", desired.node, self._node)
+            return False
+        with self._lock:
+            if desired.revision <= self._desired.revision or self._closing.is_set():
+                return False
+            self._store.save(desired)
+            self._desired = desired
+            self._tell_slots()
+        self._runtime.changed()
+        return True
+
+    def wake(self) -> None:
+        """Something changed in a replica: look at it now rather than at the next second."""
+        with self._lock:
+            slots = list(self._slots.values())
+        for slot in slots:
+            slot.wake()
+
+    def statuses(self) -> tuple[ReplicaStatus, ...]:
+        with self._lock:
+            slots = [slot for slot in self._slots.values() if not slot.gone]
+        return tuple(slot.status() for slot in slots)
+
+    def checkpoint(self, group: str) -> bool:
+        """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
+        with self._lock:
+            slot = self._slots.get(group)
+        return slot is not None and slot.checkpoint()
+
+    def close(self, timeout_s: float) -> None:
+        """End all replicas after their running batches, at the same time; local state is kept."""
+        self._closing.set()
+        deadline = monotonic() + timeout_s
+        with self._lock:
+            slots = list(self._slots.values())
+        threads = [
+            threading.Thread(target=slot.close, args=(max(0.1, deadline - monotonic()),), daemon=True)
+            for slot in slots
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - monotonic()))
+
+    def _tell_slots(self) -> None:
+        wanted = {replica.spec.id: replica for replica in self._desired.replicas}
+        # Also what lies on the disk and nobody wants: it is let go after its grace.
+        on_disk = {path.name for path in (self._runtime.directory / "replicas").glob("*") if path.is_dir()}
+        self._slots = {group: slot for group, slot in self._slots.items() if not slot.gone}
+        for group in wanted.keys() | self._slots.keys() | on_disk:
+            slot = self._slots.get(group)
+            if slot is None or not slot.want(wanted.get(group)):
+                slot = self._slots[group] = Slot(group, self._runtime)
+                slot.want(wanted.get(group))
+                slot.start()
+
+    def _checkpoint_all(self) -> None:
+        while not self._closing.wait(self._interval_s):
+            with self._lock:
+                slots = list(self._slots.values())
+            for slot in slots:
+                if self._closing.is_set():
+                    return
+                try:
+                    slot.checkpoint()
+                except Exception:
+                    # The group runs on; the age of its newest checkpoint shows in the dashboard.
+                    log.exception("%s: no checkpoint this time", slot.group)

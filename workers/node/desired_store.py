@@ -1,0 +1,48 @@
+"""The desired state on the node's disk: what it runs after a restart, before anybody tells it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pipeline_runtime.model.desired import NodeDesired
+
+log = logging.getLogger(__name__)
+
+
+class DesiredStore:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> NodeDesired | None:
+        """None when there is none, or none that can be read: then the control side sends it again."""
+        try:
+            return NodeDesired.model_validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            log.error(
+                "%s cannot be read (%d faults). The replicas' state is kept; they start when the control "
+                "side sends the desired state again.",
+                self._path,
+                error.error_count(),
+            )
+            return None
+
+    def save(self, desired: NodeDesired) -> None:
+        """Durable when this returns: a crash leaves the old or the new one, never half of it."""
+        draft = self._path.with_suffix(".new")
+        with open(draft, "wb") as file:
+            file.write(desired.model_dump_json().encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o600)  # it holds tokens
+        os.replace(draft, self._path)
+        directory = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

@@ -1,0 +1,89 @@
+"""Reports to the control side: one each second, and soon after each change. Redis may be away."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+
+import redis
+
+from pipeline_runtime.model.desired import NodeReport
+from workers.messages import REPORT_FIELD, REPORTS_LENGTH_MAX, REPORTS_STREAM
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S = 1.0
+COALESCE_S = 0.1
+BACKOFF_S_MAX = 10.0
+
+
+def new_run_id() -> str:
+    return f"{int(time.time() * 1000)}-{secrets.token_hex(4)}"
+
+
+class Heartbeat:
+    """A thread that sends `make_report(number)`; nothing is queued while Redis is away, because the
+    next report says all that the lost ones said."""
+
+    def __init__(self, redis_url: str, make_report: Callable[[int], NodeReport]) -> None:
+        self._redis = redis.Redis.from_url(
+            redis_url, socket_timeout=5, socket_connect_timeout=5, health_check_interval=10
+        )
+        self._make_report = make_report
+        self._number = 0
+        self._sending = threading.Lock()
+        self._changed = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def changed(self) -> None:
+        self._changed.set()
+
+    def close(self) -> None:
+        """Stop, then say goodbye if Redis is there."""
+        self._closing.set()
+        self._changed.set()
+        if self._thread.ident is not None:
+            self._thread.join(2.0)
+        try:
+            self._send("bye")
+        except redis.RedisError:
+            log.info("Redis is away: the control side will notice the silence instead")
+
+    def _run(self) -> None:
+        delay_s = 0.0
+        while not self._closing.is_set():
+            try:
+                self._send("heartbeat")
+                if delay_s:
+                    log.info("Redis is back; reports go on")
+                delay_s = 0.0
+            except redis.RedisError as error:
+                if not delay_s:
+                    log.warning("Redis is away (%s). The replicas go on; reports are retried for ever.", error)
+                delay_s = min(max(INTERVAL_S, delay_s * 2), BACKOFF_S_MAX)
+            except Exception:
+                log.exception("a report could not be made; the next one follows")
+            if delay_s:
+                self._closing.wait(delay_s)
+            else:
+                self._changed.wait(INTERVAL_S)
+                self._closing.wait(COALESCE_S)
+            self._changed.clear()
+
+    def _send(self, kind: str) -> None:
+        with self._sending:
+            self._number += 1
+            report = self._make_report(self._number).model_copy(update={"kind": kind})
+            self._redis.xadd(
+                REPORTS_STREAM,
+                {REPORT_FIELD: report.model_dump_json().encode()},
+                maxlen=REPORTS_LENGTH_MAX,
+                approximate=True,
+            )

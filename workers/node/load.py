@@ -1,0 +1,59 @@
+"""How loaded this machine is, and how much of that is the agent's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+
+import psutil
+
+from pipeline_runtime.model.desired import NodeLoad
+
+TREE_INTERVAL_S = 5.0
+"""Walking all processes costs some milliseconds, so memory is measured less often than reported."""
+
+
+class LoadMeter:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process = psutil.Process()
+        self._tree_bytes = 0
+        self._tree_at_s = float("-inf")
+        psutil.cpu_percent(None)  # the first call only sets the start of the interval
+
+    def measure(self) -> NodeLoad:
+        memory = psutil.virtual_memory()
+        disk = psutil.disk_usage(str(self._directory))
+        battery = self._battery()
+        return NodeLoad(
+            cpu_ratio=min(1.0, max(0.0, psutil.cpu_percent(None) / 100)),
+            memory_bytes=self._memory_of_tree(),
+            memory_total_bytes=memory.total,
+            memory_ratio=memory.percent / 100,
+            disk_free_bytes=disk.free,
+            disk_ratio=disk.percent / 100,
+            battery_ratio=battery[0],
+            on_battery=battery[1],
+        )
+
+    def _memory_of_tree(self) -> int:
+        """Resident bytes of the agent, its JVM and the Python workers."""
+        if monotonic() - self._tree_at_s >= TREE_INTERVAL_S:
+            total = 0
+            for process in [self._process, *self._process.children(recursive=True)]:
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    continue  # it ended meanwhile
+            self._tree_bytes, self._tree_at_s = total, monotonic()
+        return self._tree_bytes
+
+    @staticmethod
+    def _battery() -> tuple[float | None, bool | None]:
+        try:
+            battery = psutil.sensors_battery()
+        except (AttributeError, OSError):
+            return None, None  # a machine without such sensors
+        if battery is None:
+            return None, None
+        return battery.percent / 100, not battery.power_plugged

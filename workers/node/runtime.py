@@ -1,0 +1,95 @@
+"""What the agent needs of the engine, as narrow as it is used.
+
+The real ones are `pipeline_runtime.replica` and `checkpoints.NodeCheckpoints`; tests of the agent's
+own logic put stand-ins here, because Spark is not their point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, ReplicaStatus
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+
+
+class RunningReplica(Protocol):
+    """See pipeline_runtime.replica.replica.Replica."""
+
+    def start(self) -> None: ...
+    def own(self, order: ClaimOrder) -> None: ...
+    def set_paused(self, paused: bool) -> None: ...
+    def retire(self) -> None: ...
+    def stop(self, timeout_s: float) -> None: ...
+    def kill(self) -> None: ...
+    def status(self) -> ReplicaStatus: ...
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A checkpoint that this node holds."""
+
+    seq: Seq
+    epoch: Epoch
+    at_ms: int
+    bytes_total: int
+
+
+class Checkpoints(Protocol):
+    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
+        """Cut and store the newest committed batch of a replica directory; None: nothing committed."""
+        ...
+
+    def fetch(self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]) -> int:
+        """Put a checkpoint into `directory`, which must not exist; returns the bytes that came over."""
+        ...
+
+    def where(self, group: str, seq: Seq) -> tuple[str, ...]:
+        """Names of the places that hold this checkpoint."""
+        ...
+
+    def forget(self, group: str) -> None:
+        """Drop this node's own copies; the central ones stay."""
+        ...
+
+
+@dataclass(frozen=True)
+class NodeRuntime:
+    """All that a slot acts through."""
+
+    directory: Path  # holds replicas/<group id>/g<generation>/
+    open_replica: Callable[[GroupSpec, Path], RunningReplica]
+    checkpoints: Checkpoints
+    fetch_files: Callable[[GroupSpec], None]  # uploaded files that its sources read
+    now_ms: Callable[[], int]
+    changed: Callable[[], None]  # the node's report should be sent soon
+
+
+class LocalState:
+    """A group's replica directories on this node: `g<generation>`, whole or not there."""
+
+    def __init__(self, node_directory: Path, group: str) -> None:
+        self._directory = node_directory / "replicas" / group
+
+    @property
+    def root(self) -> Path:
+        return self._directory
+
+    def generation(self) -> int | None:
+        """The newest one that is whole."""
+        found = [
+            int(path.name[1:])
+            for path in self._directory.glob("g*")
+            if path.name[1:].isdecimal() and path.is_dir()
+        ]
+        return max(found, default=None)
+
+    def at(self, generation: int) -> Path:
+        return self._directory / f"g{generation}"
+
+    def incoming(self, generation: int) -> Path:
+        """Where a checkpoint is put together before it is renamed to `at(generation)`."""
+        return self._directory / f".incoming-g{generation}"

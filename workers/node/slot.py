@@ -1,0 +1,345 @@
+"""One group's place on this node: a thread that carries out `next_action` until nothing is left to do.
+
+Each group has its own, so that a slow fetch or stop never holds up another group.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import traceback
+
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from workers.node.reconcile import (
+    Action,
+    Discard,
+    Failures,
+    Fetch,
+    FinalCheckpoint,
+    Forget,
+    Have,
+    Idle,
+    MarkUnwanted,
+    Own,
+    Retire,
+    SetPaused,
+    Start,
+    Stop,
+    next_action,
+)
+from workers.node.runtime import LocalState, NodeRuntime, RunningReplica, Taken
+
+log = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 20.0
+LOOK_AGAIN_S = 1.0
+"""How often a slot looks at its replica when nobody woke it."""
+
+
+class Slot:
+    def __init__(self, group: str, runtime: NodeRuntime) -> None:
+        self.group = group
+        self._runtime = runtime
+        self._local = LocalState(runtime.directory, group)
+        self._wake = threading.Condition()
+        self._want: DesiredReplica | None = None
+        self._closing = False
+        self.gone = False  # nothing is left of the group here, and nothing is wanted
+        # Below: changed by the slot's thread alone, read by `status`.
+        self._replica: RunningReplica | None = None
+        self._spec: GroupSpec | None = None
+        self._running_order: str | None = None
+        self._running_paused = False
+        self._retire_told = False
+        self._ended_for: str | None = None
+        self._final: bool = False
+        self._failures = Failures()
+        self._failures_of: tuple[object, ...] = ()
+        self._error: ReplicaError | None = None
+        self._unwanted_since_ms: int | None = None
+        self._phase = ""
+        self._bytes_fetched = 0
+        self._taken: Taken | None = None
+        self._last = ReplicaStatus(group=group, role=Role.STOPPED)
+        # A cut must not see its directory being replaced.
+        self._files = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"slot {group}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def want(self, desired: DesiredReplica | None) -> bool:
+        """Tell what is wanted; False: this slot has ended, make another."""
+        with self._wake:
+            if self.gone:
+                return desired is None
+            self._want = desired
+            self._wake.notify_all()
+            return True
+
+    def wake(self) -> None:
+        with self._wake:
+            self._wake.notify_all()
+
+    def close(self, timeout_s: float) -> None:
+        """Ends the replica after its running batch and keeps its local state. Blocks."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify_all()
+        replica = self._replica
+        if replica is not None:
+            replica.stop(timeout_s)
+
+    # -- what others see -------------------------------------------------------------------------
+
+    def status(self) -> ReplicaStatus:
+        replica, want, taken = self._replica, self._want, self._taken
+        status = replica.status() if replica is not None else self._last
+        update: dict[str, object] = {
+            "group": self.group,
+            "generation": self._local.generation() or (want.generation if want else 1),
+            "bytes_fetched": self._bytes_fetched,
+        }
+        if replica is None:
+            update |= {"role": Role.STOPPED, "phase": self._phase or status.phase}
+        if self._error is not None and status.error is None:
+            update["error"] = self._error
+        if taken is not None:
+            update |= {
+                "checkpoint_seq": taken.seq,
+                "checkpoint_at_ms": taken.at_ms,
+                "checkpoint_bytes": taken.bytes_total,
+                "checkpoint_where": self._runtime.checkpoints.where(self.group, taken.seq),
+            }
+        return status.model_copy(update=update)
+
+    def checkpoint(self) -> bool:
+        """Take one now if the replica owns and has moved on since; True: there is a new one."""
+        replica, spec = self._replica, self._spec
+        if replica is None or spec is None:
+            return False
+        status = replica.status()
+        if status.role is not Role.OWNER or (self._taken and self._taken.seq >= status.seq):
+            return False
+        with self._files:
+            generation = self._local.generation()
+            if generation is None or self._replica is not replica:
+                return False
+            taken = self._runtime.checkpoints.take(spec, status.epoch, self._local.at(generation))
+        if taken is None:
+            return False
+        self._taken = taken
+        self._runtime.changed()
+        return True
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                if self._closing:
+                    return
+                want = self._want
+            self._observe(want)
+            action = next_action(want, self._have(), self._runtime.now_ms())
+            if isinstance(action, Idle):
+                self._wait(want, action.until_ms)
+                continue
+            if isinstance(action, Forget):
+                if self._forget():
+                    return
+                continue
+            try:
+                self._perform(action)
+            except Exception as error:
+                self._failed(error, action)
+            self._runtime.changed()
+
+    def _wait(self, want: DesiredReplica | None, until_ms: int | None) -> None:
+        timeout_s = LOOK_AGAIN_S
+        if until_ms is not None:
+            timeout_s = min(timeout_s, max(0.01, (until_ms - self._runtime.now_ms()) / 1000))
+        with self._wake:
+            if self._want is want and not self._closing:
+                self._wake.wait(timeout_s)
+
+    def _have(self) -> Have:
+        gave_up = self._failures.gave_up
+        return Have(
+            group=self.group,
+            generation=self._local.generation(),
+            running=self._replica is not None,
+            version=self._spec.version if self._replica is not None and self._spec else None,
+            order_id=self._running_order,
+            paused=self._running_paused,
+            retire_told=self._retire_told,
+            ended_for=self._ended_for,
+            final_checkpoint=self._final,
+            retry_at_ms=self._failures.retry_at_ms,
+            gave_up=gave_up,
+            unwanted_since_ms=self._unwanted_since_ms,
+        )
+
+    def _observe(self, want: DesiredReplica | None) -> None:
+        """Take note of a replica that ended by itself, and of a new wish that clears old failures."""
+        if want is not None:
+            self._unwanted_since_ms = None
+            key = (want.generation, want.order.id if want.order else None, want.spec.version, want.role)
+            if key != self._failures_of:
+                self._failures_of, self._failures = key, Failures()
+        replica = self._replica
+        if replica is None:
+            return
+        status = replica.status()
+        if status.role is not Role.STOPPED:
+            return
+        order_id = self._running_order
+        self._put_down(status)
+        if status.retired or status.order_refused is not None or status.phase == "fenced":
+            self._ended_for = order_id
+            self._error = status.error
+        elif status.error is not None:
+            self._count_failure(status.error)
+        else:
+            self._count_failure(
+                ReplicaError(
+                    message=f"{self.group} ended without being told to.",
+                    safe="All committed batches are in the journal; the local state is kept.",
+                    next="It is started again from its local state.",
+                    at_ms=self._runtime.now_ms(),
+                )
+            )
+
+    def _perform(self, action: Action) -> None:
+        replica = self._replica
+        match action:
+            case Fetch():
+                self._fetch(action)
+            case Start():
+                self._start_replica(action)
+            case Stop():
+                log.info("%s: stopping, %s", self.group, action.reason)
+                assert replica is not None
+                replica.stop(STOP_TIMEOUT_S)
+                self._put_down(replica.status())
+            case FinalCheckpoint():
+                self._final_checkpoint()
+            case Discard():
+                with self._files:
+                    shutil.rmtree(self._local.at(action.generation))
+                self._taken = None
+            case Own():
+                assert replica is not None
+                replica.own(action.order)
+                self._running_order = action.order.id
+            case SetPaused():
+                assert replica is not None
+                replica.set_paused(action.paused)
+                self._running_paused = action.paused
+            case Retire():
+                assert replica is not None
+                replica.retire()
+                self._retire_told = True
+            case MarkUnwanted():
+                self._unwanted_since_ms = self._runtime.now_ms()
+
+    def _fetch(self, action: Fetch) -> None:
+        self._set_phase("fetching")
+        incoming = self._local.incoming(action.generation)
+        shutil.rmtree(incoming, ignore_errors=True)
+        incoming.parent.mkdir(parents=True, exist_ok=True)
+        self._bytes_fetched = self._runtime.checkpoints.fetch(
+            self.group, action.source, incoming, lambda note: log.info("%s: %s", self.group, note)
+        )
+        with self._files:
+            incoming.rename(self._local.at(action.generation))
+        self._set_phase("fetched")
+
+    def _start_replica(self, action: Start) -> None:
+        self._set_phase("starting")
+        directory = self._local.at(action.generation)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._runtime.fetch_files(action.spec)
+        replica = self._runtime.open_replica(action.spec, directory)
+        replica.start()
+        self._spec, self._running_order, self._running_paused = action.spec, None, False
+        self._retire_told, self._ended_for, self._final = False, None, False
+        self._error = None
+        self._phase = ""
+        self._replica = replica
+
+    def _final_checkpoint(self) -> None:
+        self._set_phase("checkpointing")
+        generation, want = self._local.generation(), self._want
+        assert generation is not None
+        spec = self._spec or (want.spec if want else None)
+        if spec is not None:
+            with self._files:
+                taken = self._runtime.checkpoints.take(spec, self._last.epoch, self._local.at(generation))
+            # Where the local state stands is what a successor gets: after a kill that may be behind
+            # the journal, which the successor then follows.
+            self._taken = taken
+            seq = taken.seq if taken else Seq(0)
+            self._last = self._last.model_copy(
+                update={"seq": seq, "epoch": max(self._last.epoch, taken.epoch if taken else 0)}
+                | ({} if taken else {"checkpoint_seq": Seq(0)})
+            )
+        self._final = True
+        self._set_phase("stopped")
+
+    def _forget(self) -> bool:
+        with self._wake:
+            if self._want is not None:
+                return False
+            self.gone = True
+        with self._files:
+            shutil.rmtree(self._local.root, ignore_errors=True)
+        try:
+            self._runtime.checkpoints.forget(self.group)
+        except CheckpointError:
+            log.exception("%s: its checkpoints on this node could not be removed", self.group)
+        self._runtime.changed()
+        return True
+
+    def _put_down(self, status: ReplicaStatus) -> None:
+        self._last = status.model_copy(update={"role": Role.STOPPED})
+        self._phase = status.phase if status.phase in ("fenced", "failed", "retired", "refused") else "stopped"
+        self._replica = None
+        self._running_order, self._running_paused, self._retire_told = None, False, False
+        self._final = False
+
+    def _set_phase(self, phase: str) -> None:
+        self._phase = phase
+        self._runtime.changed()
+
+    def _failed(self, error: Exception, action: Action) -> None:
+        log.error("%s: %s failed", self.group, type(action).__name__, exc_info=error)
+        self._phase = "failed"
+        self._count_failure(
+            ReplicaError(
+                message=f"{type(action).__name__} of {self.group} failed: {error}",
+                safe="Committed batches are in the journal; no state was lost.",
+                next="It is tried again by itself; see the node's log when that does not help.",
+                traceback="".join(traceback.format_exception(error)),
+                at_ms=self._runtime.now_ms(),
+            )
+        )
+        if not isinstance(action, Fetch | Start):
+            with self._wake:  # these have no back-off of their own
+                self._wake.wait(LOOK_AGAIN_S)
+
+    def _count_failure(self, error: ReplicaError) -> None:
+        self._failures = self._failures.and_one_at(self._runtime.now_ms())
+        if self._failures.gave_up:
+            error = error.model_copy(
+                update={
+                    "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then "
+                    "restore or redeploy the element."
+                }
+            )
+        self._error = error
+        self._phase = "failed"

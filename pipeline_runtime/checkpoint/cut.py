@@ -1,0 +1,217 @@
+"""A cut: the files of the newest committed batch, held by hard links while the query runs on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+from pipeline_runtime.checkpoint import spark_state
+from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.model.ids import Seq
+
+Lengths = Mapping[str, int] | Callable[[Seq], Mapping[str, int]]
+"""Path relative to the replica directory -> bytes of it that belong to the cut's seq.
+
+A function is asked with the seq that was cut: the newest COMMIT may be one ahead of it.
+"""
+
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class CutFile:
+    path: str  # relative to the replica directory, with "/"
+    size: int  # bytes of it that belong to the checkpoint: the file may have grown since
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Use as a context manager, or `close()`: the hard links keep the files' disk space."""
+
+    directory: Path  # of the hard links, same layout as the replica directory
+    batch: int  # Spark's batch id
+    seq: Seq
+    ends: dict[str, Any]
+    batch_time_ms: int | None
+    files: tuple[CutFile, ...]
+
+    def close(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Cut:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Vanished(Exception):
+    """Spark purged a file between our listing and our link, or the batch is not whole any more."""
+
+
+def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> Cut:
+    """Hard-link the newest committed batch's files into a new directory under `work`.
+
+    Safe while the query runs; waits for nothing. `work` must lie on the same file system.
+    1. find N, the newest batch with `commits/N`; 2. link its files, state before all else;
+    3. when one vanished, Spark has gone on: start again with the newer N.
+
+    Raises NothingCommitted (no batch yet) or CutFailed.
+    """
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        target = work / f"cut-{uuid.uuid4().hex}"
+        try:
+            return _attempt(replica_directory, target, lengths)
+        except (_Vanished, FileNotFoundError) as error:
+            shutil.rmtree(target, ignore_errors=True)
+            reason = str(error)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+    _failed(replica_directory, f"files kept vanishing ({reason})", "Take the next checkpoint later.")
+
+
+def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
+    # 1. the newest committed batch
+    spark = replica / "spark"
+    committed = spark_state.batches(spark / "commits")
+    if not committed:
+        raise NothingCommitted(
+            f"{replica.name} has not committed a batch yet.",
+            "The replica is not affected.",
+            "Take the checkpoint after its first batch.",
+        )
+    batch = committed[-1]
+    try:
+        offset = spark_state.source_offset(spark / "offsets" / str(batch))
+    except ValueError as error:
+        _failed(replica, str(error), "Restore the group from its newest checkpoint.")
+    links = _Links(replica, target)
+
+    # 2. links: state first, for it is what Spark purges
+    _link_state(links, spark, batch, committed)
+    for log in ("offsets", "commits"):
+        links.add(Path("spark", log, str(batch)))
+        if batch - 1 in committed:
+            links.add(Path("spark", log, str(batch - 1)))
+    links.add_tree(Path(), skip=("spark/state", "spark/offsets", "spark/commits"))
+
+    # 3. the lengths that this seq committed
+    seq = Seq(offset["seq"])
+    limits = lengths(seq) if callable(lengths) else (lengths or {})
+    time_ms = offset.get("batch_time")
+    return Cut(
+        directory=target,
+        batch=batch,
+        seq=seq,
+        ends=offset.get("ends") or {},
+        batch_time_ms=time_ms if isinstance(time_ms, int) else None,
+        files=_sized(replica, links.sizes, limits),
+    )
+
+
+def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[CutFile, ...]:
+    for path, length in limits.items():
+        if length and sizes.get(path, -1) < length:
+            found = f"has {sizes[path]}" if path in sizes else "is not there"
+            _failed(replica, f"{path} {found}, {length} bytes are committed", "Check the disk of this node.")
+    return tuple(CutFile(path, min(size, limits.get(path, size))) for path, size in sorted(sizes.items()))
+
+
+class _Links:
+    """Hard links made so far."""
+
+    def __init__(self, replica: Path, target: Path) -> None:
+        self.replica = replica
+        self.target = target
+        self.sizes: dict[str, int] = {}  # path -> bytes when it was linked
+        self._made: set[Path] = set()
+
+    def add(self, path: Path) -> None:
+        link = self.target / path
+        if link.parent not in self._made:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(link.parent)
+        try:
+            os.link(self.replica / path, link)
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                raise _Vanished(f"{path} vanished") from error
+            where = (
+                "Put the work directory on the replica's file system."
+                if error.errno == errno.EXDEV
+                else "Check the disk of this node."
+            )
+            _failed(self.replica, f"{path} cannot be linked: {error.strerror}", where)
+        self.sizes[path.as_posix()] = link.stat().st_size
+
+    def add_tree(self, path: Path, skip: tuple[str, ...] = ()) -> None:
+        for entry in os.scandir(self.replica / path):
+            inner = path / entry.name
+            if spark_state.is_temporary(entry.name) or inner.as_posix() in skip:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                self.add_tree(inner, skip)
+            elif entry.is_file(follow_symlinks=False):
+                self.add(inner)
+
+
+def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) -> None:
+    state = spark / "state"
+    if not state.is_dir():
+        return
+    version = batch + 1
+    newest_ids = spark_state.state_ids(spark / "commits" / str(batch))
+    confirmed = set(newest_ids)
+    for earlier in committed[:-1]:
+        try:
+            confirmed |= spark_state.state_ids(spark / "commits" / str(earlier))
+        except FileNotFoundError:
+            continue  # purged meanwhile: it only would have let us leave out more
+    found: set[str] = set()
+    skip: list[str] = []
+    for directory in spark_state.store_directories(state):
+        relative = directory.relative_to(links.replica)
+        names = [name for name in os.listdir(directory) if spark_state.is_versioned(name)]
+        skip += [(relative / name).as_posix() for name in names]
+        needed = spark_state.needed_versions(names, version, frozenset(confirmed))
+        found |= spark_state.version_ids(needed, version)
+        for name in needed:
+            links.add(relative / name)
+        skip.append((relative / "SSTs").as_posix())
+        _link_ssts(links, relative, [name for name in needed if name.endswith(".zip")])
+    if not newest_ids <= found:
+        raise _Vanished(f"state version {version} is not whole")
+    links.add_tree(Path("spark", "state"), skip=tuple(skip))
+
+
+def _link_ssts(links: _Links, store: Path, snapshots: list[str]) -> None:
+    """The SST files that the linked snapshots name: all are there, a snapshot is written after them."""
+    names: set[str] = set()
+    for snapshot in snapshots:
+        named = spark_state.sst_names(links.target / store / snapshot)
+        if named is None:
+            links.add_tree(store / "SSTs")
+            return
+        names |= named
+    for name in sorted(names):
+        if not (links.target / store / "SSTs" / name).exists():
+            links.add(store / "SSTs" / name)
+
+
+def _failed(replica: Path, what: str, next: str) -> NoReturn:
+    raise CutFailed(
+        f"No checkpoint of {replica.name} was taken: {what}.",
+        "The running query and older checkpoints are not affected.",
+        next,
+    )

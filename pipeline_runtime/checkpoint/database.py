@@ -1,0 +1,424 @@
+"""The StateDatabase: checkpoints of many groups in one RocksDB, a column family per group.
+
+Keys within a group's column family:
+
+    i<sha>   index of chunks: 4 bytes, size of the encoded chunk (so that a sweep reads no chunk)
+    c<sha>   the encoded chunk
+    m<seq>   the manifest (seq as 8 bytes, big-endian)
+
+Rules that make pruning safe beside a put, from this process or over HTTP:
+
+1. A manifest is put only when all its chunks are there, checked under the group's lock, in one
+   synced write. So after a crash a checkpoint is there whole, or not at all (its chunks are swept later).
+2. A sweep holds the same lock, and spares chunks that a manifest names, that somebody has put or been
+   told of in the last `grace_s`, and all of them while somebody is `holding` the group.
+3. Whoever took longer than that gets ChunksMissing for the manifest, and sends these chunks again.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from rocksdict import Options, Rdict, WriteBatch, WriteOptions
+
+from pipeline_runtime.checkpoint import chunks as chunk
+from pipeline_runtime.checkpoint.errors import (
+    CheckpointDamaged,
+    CheckpointMissing,
+    ChunkMissing,
+    ChunksMissing,
+    StateDatabaseUnavailable,
+)
+from pipeline_runtime.checkpoint.manifest import GROUP, SHA256, Manifest
+from pipeline_runtime.model.ids import Seq
+
+_log = logging.getLogger(__name__)
+
+GRACE_S = 600.0
+_FAMILY = "g."  # so that no group's name meets RocksDB's own family `default`
+_SEQ = struct.Struct(">Q")
+_SIZE = struct.Struct(">I")
+# Deleted chunks keep their disk space until RocksDB compacts; waiting for it to do so by itself may
+# take days at a checkpoint's pace.
+_COMPACT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Pruned:
+    manifests: tuple[Seq, ...]  # dropped
+    chunks: int  # dropped
+    bytes_freed: int  # encoded
+
+
+@dataclass
+class _Group:
+    """One group's column family and what this process knows of it."""
+
+    family: Rdict
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    touched: dict[str, float] = field(default_factory=dict)  # sha -> monotonic seconds
+    holders: int = 0
+    manifests: dict[Seq, Manifest] | None = None  # None: not read yet
+    garbage_bytes: int = 0  # deleted since the last compaction
+
+
+class StateDatabase:
+    """Thread-safe. One process at a time owns a path; all others speak HTTP to it.
+
+    Every method raises StateDatabaseUnavailable when the disk is full or the database is damaged.
+    """
+
+    def __init__(self, path: Path, grace_s: float = GRACE_S) -> None:
+        self.path = path
+        self.grace_s = grace_s
+        self._lock = threading.RLock()
+        self._groups: dict[str, _Group] = {}
+        self._db: Rdict | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            names = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else []
+            families = {name: _options() for name in names if name != "default"}
+            db = Rdict(str(path), _options(), column_families=families or None)
+            self._groups = {
+                name.removeprefix(_FAMILY): _Group(db.get_column_family(name)) for name in families
+            }
+        except Exception as error:  # rocksdict raises bare Exceptions
+            raise _unavailable(path, error) from error
+        self._db = db
+
+    # chunks
+
+    def put_chunk(self, group: str, raw: bytes) -> str:
+        """Store raw bytes (at most CHUNK_BYTES); returns their address. Writes nothing when known."""
+        sha = chunk.address(raw)
+        if self.missing(group, [sha]):
+            self._write_chunk(group, sha, chunk.encode(raw))
+        return sha
+
+    def put_encoded(self, group: str, sha: str, encoded: bytes) -> None:
+        """Store a chunk as it travels; raises CheckpointDamaged when it does not match its address."""
+        chunk.decode(sha, encoded)
+        self._write_chunk(group, sha, encoded)
+
+    def get_chunk(self, group: str, sha: str) -> bytes:
+        """The raw bytes, verified; raises ChunkMissing or CheckpointDamaged."""
+        return self._read(group, sha)[1]
+
+    def get_encoded(self, group: str, sha: str) -> bytes:
+        """A chunk as it travels, verified; raises ChunkMissing or CheckpointDamaged."""
+        return self._read(group, sha)[0]
+
+    def _read(self, group: str, sha: str) -> tuple[bytes, bytes]:
+        """(encoded, raw). A damaged chunk is forgotten, so that it counts as missing and the next
+        checkpoint that needs it stores it anew."""
+        state = self._find(group)
+        with self._guard():
+            try:
+                encoded = state.family.get(_chunk_key(sha)) if state else None
+            except Exception as error:
+                if "Corruption" not in str(error):
+                    raise
+                encoded = b""  # a block that fails RocksDB's own checksum: decoding reports it
+        if state is None or encoded is None:
+            raise ChunkMissing(
+                f"Chunk {sha[:12]}… of {group} is not in {self.path.name}.",
+                "Other checkpoints are not affected.",
+                "Take another checkpoint: this one may have been pruned.",
+            )
+        try:
+            return encoded, chunk.decode(sha, encoded)
+        except CheckpointDamaged as error:
+            _log.warning("%s in %s: %s", group, self.path, error)
+            with state.lock, self._guard():
+                state.family.delete(_index_key(sha))
+                state.family.delete(_chunk_key(sha))
+            raise
+
+    def missing(self, group: str, shas: Iterable[str]) -> tuple[str, ...]:
+        """Those of `shas` that are not here. The others are spared by sweeps for `grace_s`."""
+        wanted = list(dict.fromkeys(shas))
+        state = self._group(group)
+        with state.lock, self._guard():
+            absent = _absent(state, wanted)
+            now = time.monotonic()
+            state.touched.update((sha, now) for sha in wanted if sha not in absent)
+        return tuple(sha for sha in wanted if sha in absent)
+
+    def _write_chunk(self, group: str, sha: str, encoded: bytes) -> None:
+        state = self._group(group)
+        batch = WriteBatch(raw_mode=True)
+        with state.lock, self._guard() as db:
+            family = db.get_column_family_handle(_FAMILY + group)
+            batch.put(_chunk_key(sha), encoded, family)
+            batch.put(_index_key(sha), _SIZE.pack(len(encoded)), family)
+            # Not synced: the manifest's synced write comes later in the same log.
+            db.write(batch)
+            state.touched[sha] = time.monotonic()
+
+    # manifests
+
+    def put_manifest(self, manifest: Manifest) -> None:
+        """Make a checkpoint exist; raises ChunksMissing, then nothing was changed.
+
+        A checkpoint of the same seq from an earlier epoch is replaced, a later one is kept.
+        """
+        manifest = manifest.sealed()
+        state = self._group(manifest.group)
+        with state.lock, self._guard() as db:
+            known = self._manifests(state)
+            before = known.get(manifest.seq)
+            if before is not None and before.epoch > manifest.epoch:
+                return
+            absent = _absent(state, manifest.chunks)
+            if absent:
+                raise ChunksMissing(sorted(absent))
+            batch = WriteBatch(raw_mode=True)
+            batch.put(
+                _manifest_key(manifest.seq),
+                manifest.to_bytes(),
+                db.get_column_family_handle(_FAMILY + manifest.group),
+            )
+            db.write(batch, _synced())
+            known[manifest.seq] = manifest
+
+    def manifest(self, group: str, seq: Seq) -> Manifest:
+        """Raises CheckpointMissing. Its chunks are spared by sweeps for `grace_s`: it will be read."""
+        state = self._find(group)
+        if state is not None:
+            with state.lock, self._guard():
+                found = self._manifests(state).get(seq)
+                if found is not None:
+                    now = time.monotonic()
+                    state.touched.update((sha, now) for sha in found.chunks)
+                    return found
+        raise CheckpointMissing(
+            f"There is no checkpoint {seq} of {group} in {self.path.name}.",
+            "Nothing was changed.",
+            "Choose one of the listed checkpoints.",
+        )
+
+    def manifests(self, group: str) -> tuple[Manifest, ...]:
+        """The group's checkpoints, newest (highest seq) first. Unreadable ones are left out."""
+        state = self._find(group)
+        if state is None:
+            return ()
+        with state.lock, self._guard():
+            known = self._manifests(state)
+            return tuple(known[seq] for seq in sorted(known, reverse=True))
+
+    def groups(self) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(sorted(self._groups))
+
+    def _manifests(self, state: _Group) -> dict[Seq, Manifest]:
+        if state.manifests is None:
+            state.manifests = {}
+            for key, raw in _entries(state.family, b"m"):
+                try:
+                    state.manifests[Seq(_SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
+                except CheckpointDamaged as error:
+                    _log.warning("dropping it from %s: %s", self.path, error)
+                    state.family.delete(key)  # it names nothing that can be trusted
+        return state.manifests
+
+    # pruning
+
+    def prune(self, group: str, keep: Collection[Seq]) -> Pruned:
+        """Drop the checkpoints whose seq is not in `keep`, then the chunks that nobody needs."""
+        state = self._find(group)
+        if state is None:
+            return Pruned((), 0, 0)
+        with state.lock, self._guard() as db:
+            known = self._manifests(state)
+            dropped = tuple(sorted(seq for seq in known if seq not in keep))
+            family = db.get_column_family_handle(_FAMILY + group)
+            batch = WriteBatch(raw_mode=True)
+            for seq in dropped:
+                batch.delete(_manifest_key(seq), family)
+            db.write(batch, _synced())
+            for seq in dropped:
+                del known[seq]
+            chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
+        return Pruned(dropped, chunks, freed)
+
+    def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
+        now = time.monotonic()
+        state.touched = {sha: at for sha, at in state.touched.items() if now - at < self.grace_s}
+        needed = set(state.touched)
+        for manifest in self._manifests(state).values():
+            needed |= manifest.chunks
+        family = db.get_column_family_handle(_FAMILY + group)
+        batch = WriteBatch(raw_mode=True)
+        count = freed = live = 0
+        for key, value in _entries(state.family, b"i"):
+            size = _SIZE.unpack(value)[0]
+            if (sha := key[1:].hex()) in needed:
+                live += size
+                continue
+            batch.delete(key, family)
+            batch.delete(_chunk_key(sha), family)
+            count, freed = count + 1, freed + size
+        db.write(batch)
+        state.garbage_bytes += freed
+        if state.garbage_bytes > max(_COMPACT_BYTES, live):
+            state.family.compact_range(None, None)
+            state.garbage_bytes = 0
+        return count, freed
+
+    @contextmanager
+    def holding(self, group: str) -> Iterator[None]:
+        """While this is open, no chunk of the group is swept."""
+        state = self._group(group)
+        with state.lock:
+            state.holders += 1
+        try:
+            yield
+        finally:
+            with state.lock:
+                state.holders -= 1
+
+    def drop_group(self, group: str) -> None:
+        """Forget all of a group's checkpoints."""
+        with self._lock, self._guard() as db:
+            state = self._groups.pop(group, None)
+            if state is not None:
+                with state.lock:
+                    db.drop_column_family(_FAMILY + group)
+
+    # the database itself
+
+    def close(self) -> None:
+        """Idempotent. Releases the path for another process."""
+        with self._lock:
+            db, self._db = self._db, None
+            groups, self._groups = self._groups, {}
+        if db is None:
+            return
+        for state in groups.values():
+            with state.lock:  # whoever still works on it finishes first
+                state.family.close()
+        db.close()
+
+    def __enter__(self) -> StateDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _find(self, group: str) -> _Group | None:
+        with self._lock:
+            return self._groups.get(group)
+
+    def _group(self, group: str) -> _Group:
+        if not GROUP.fullmatch(group):
+            raise ValueError(f"{group!r} is not a group id")
+        with self._lock:
+            state = self._groups.get(group)
+            if state is None:
+                with self._guard() as db:
+                    state = _Group(db.create_column_family(_FAMILY + group, _options()))
+                self._groups[group] = state
+            return state
+
+    @contextmanager
+    def _guard(self) -> Iterator[Rdict]:
+        """rocksdict's bare Exceptions become StateDatabaseUnavailable; ours pass."""
+        db = self._db
+        if db is None:
+            raise StateDatabaseUnavailable(
+                f"The state database {self.path} is closed.",
+                "What was stored is safe.",
+                "Wait for its process to start again.",
+            )
+        try:
+            yield db
+        except Exception as error:
+            if type(error) is Exception or type(error).__module__.startswith("rocksdict"):
+                raise _unavailable(self.path, error) from error
+            raise
+
+
+def _absent(state: _Group, shas: Collection[str]) -> set[str]:
+    keys = list(shas)
+    if not keys:
+        return set()
+    found = state.family.get([_index_key(sha) for sha in keys])
+    return {sha for sha, size in zip(keys, found or [], strict=True) if size is None}
+
+
+def _entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
+    """All of one kind. A list, because an iterator that is left open keeps the database locked."""
+    entries: list[tuple[bytes, bytes]] = []
+    for key, value in family.items(from_key=prefix):
+        assert isinstance(key, bytes)  # raw mode
+        if not key.startswith(prefix):
+            break
+        entries.append((key, value))
+    return entries
+
+
+def _chunk_key(sha: str) -> bytes:
+    return b"c" + _digest(sha)
+
+
+def _index_key(sha: str) -> bytes:
+    return b"i" + _digest(sha)
+
+
+def _digest(sha: str) -> bytes:
+    if not SHA256.fullmatch(sha):
+        raise ValueError(f"{sha!r} is not a sha256")
+    return bytes.fromhex(sha)
+
+
+def _manifest_key(seq: Seq) -> bytes:
+    return b"m" + _SEQ.pack(seq)
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    # Small: a node holds a family per group, and every family has its own buffers.
+    options.set_write_buffer_size(8 << 20)
+    options.set_max_total_wal_size(64 << 20)
+    options.set_keep_log_file_num(3)
+    options.set_max_log_file_size(1 << 20)
+    return options
+
+
+def _synced() -> WriteOptions:
+    options = WriteOptions()
+    options.sync = True
+    return options
+
+
+def _unavailable(path: Path, error: Exception) -> StateDatabaseUnavailable:
+    text = str(error)
+    if "lock" in text.lower() and "LOCK" in text:
+        return StateDatabaseUnavailable(
+            f"The state database {path} is in use by another process.",
+            "Its content is not affected.",
+            "Stop the other process that uses this data directory, or set FOGLINE_DATA to another one.",
+        )
+    if "No space left" in text or "File too large" in text or "quota" in text.lower():
+        return StateDatabaseUnavailable(
+            f"The disk of the state database {path} is full.",
+            "Checkpoints that were stored before are whole, and running elements go on.",
+            "Free disk space, then restart this process.",
+        )
+    return StateDatabaseUnavailable(
+        f"The state database {path} cannot be used: {text}",
+        "Running elements and the checkpoints in other state databases are not affected.",
+        "If it is damaged, stop this process, move the directory away and start again: "
+        "checkpoints are then taken anew.",
+    )

@@ -1,0 +1,151 @@
+"""Uploaded files by their sha256: the central store, and each node's cache of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError
+from pipeline_runtime.checkpoint.manifest import SHA256
+from pipeline_runtime.operators.sdk import FileResolver
+
+Progress = Callable[[int, int], None]
+"""(bytes_done, bytes_total); total 0 when unknown."""
+
+
+class FileStore:
+    """Immutable files under `directory`, named by their content. Several threads may put at once."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def put(self, stream: Iterable[bytes], expected: str | None = None) -> str:
+        """Write a stream, return its sha256; raises CheckpointDamaged when it is not `expected`."""
+        with FileWriter(self) as writer:
+            for piece in stream:
+                writer.write(piece)
+            return writer.commit(expected)
+
+    def path(self, sha: str) -> Path:
+        """The file; raises FileNotFoundError."""
+        path = self.place(sha)
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no file {sha[:12]}… in {self.directory}. Upload it again.")
+        return path
+
+    def place(self, sha: str) -> Path:
+        """Where the file is or will be. Raises ValueError when `sha` is not a sha256."""
+        if not SHA256.fullmatch(sha):
+            raise ValueError(f"{sha!r} is not a sha256")
+        return self.directory / sha[:2] / sha
+
+    def __contains__(self, sha: str) -> bool:
+        return self.place(sha).is_file()
+
+
+class FileWriter:
+    """One file being written: `write`, then `commit`; leaving the context without it drops it."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+        self._hash = hashlib.sha256()
+        store.directory.mkdir(parents=True, exist_ok=True)
+        self._path = store.directory / f".{uuid.uuid4().hex}.tmp"
+        self._stream = open(self._path, "xb")  # noqa: SIM115  closed by __exit__
+        self.size = 0
+
+    def write(self, piece: bytes) -> None:
+        try:
+            self._stream.write(piece)
+        except OSError as error:
+            raise _unwritable(self._store.directory, error) from error
+        self._hash.update(piece)
+        self.size += len(piece)
+
+    def commit(self, expected: str | None = None) -> str:
+        sha = self._hash.hexdigest()
+        if expected is not None and sha != expected:
+            raise CheckpointDamaged(
+                f"The file that arrived has sha256 {sha[:12]}…, not {expected[:12]}….",
+                "It was not kept.",
+                "Send it again.",
+            )
+        try:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            target = self._store.place(sha)
+            target.parent.mkdir(exist_ok=True)
+            os.replace(self._path, target)
+        except OSError as error:
+            raise _unwritable(self._store.directory, error) from error
+        return sha
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self._path.unlink(missing_ok=True)
+
+
+class FileSource(Protocol):
+    """Where a cache gets files: a ChunkClient."""
+
+    def get_file(
+        self, sha: str, write: Callable[[bytes], None], progress: Progress | None = None
+    ) -> None: ...
+
+
+class FileCache:
+    """A node's copies of uploaded files; a file is fetched once, by the first who asks."""
+
+    def __init__(self, directory: Path, client: FileSource) -> None:
+        self.store = FileStore(directory)
+        self._client = client
+        self._lock = threading.Lock()
+        self._fetching: dict[str, threading.Lock] = {}
+
+    def path(self, sha: str, progress: Progress | None = None) -> Path:
+        """The local file, fetched and verified if need be; raises CheckpointError when it cannot be."""
+        if sha in self.store:
+            return self.store.path(sha)
+        with self._lock:
+            lock = self._fetching.setdefault(sha, threading.Lock())
+        with lock:
+            if sha not in self.store:
+                with FileWriter(self.store) as writer:
+                    self._client.get_file(sha, writer.write, progress)
+                    writer.commit(sha)
+        return self.store.path(sha)
+
+    def resolver(self, files: Mapping[str, str], demo: Path | None = None) -> FileResolver:
+        """Resolves a GroupSpec's file references: by `files` (reference -> sha256), else, for
+        `demo:<name>`, in the directory `demo` of files that are shipped."""
+
+        def resolve(reference: str) -> Path:
+            if reference in files:
+                return self.path(files[reference])
+            kind, _, name = reference.partition(":")
+            if kind == "demo" and demo is not None and name and Path(name).name == name:
+                for candidate in (demo / name, *sorted(demo.glob(f"{name}.*"))):
+                    if candidate.is_file():
+                        return candidate
+            raise FileNotFoundError(
+                f"The file {reference!r} is not part of this deployment. Nothing was read. "
+                "Upload it or choose another file, then deploy again."
+            )
+
+        return resolve
+
+
+def _unwritable(directory: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"A file cannot be written to {directory}: {error.strerror}.",
+        "What was stored before is not affected.",
+        "Free disk space, then try again.",
+    )

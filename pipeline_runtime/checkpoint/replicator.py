@@ -1,0 +1,142 @@
+"""Pushes new checkpoints off the node, in the background, until they have arrived."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from pipeline_runtime.checkpoint.client import ChunkClient
+from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.errors import (
+    CheckpointDamaged,
+    CheckpointError,
+    CheckpointMissing,
+    ChunkMissing,
+)
+from pipeline_runtime.checkpoint.transfer import BUNDLE_BYTES, push_checkpoint
+from pipeline_runtime.model.ids import Seq
+
+_log = logging.getLogger(__name__)
+
+Stored = Callable[[str, Seq, str], None]
+"""(group, seq, where): this checkpoint is now whole at `where`."""
+
+_BACKOFF_S_FIRST = 0.5
+_BACKOFF_S_MAX = 30.0
+
+
+class TokenBucket:
+    """At most `bytes_per_s` on average. What is taken may run into debt, which the next one waits for:
+    so any size can be taken, however small the rate."""
+
+    def __init__(
+        self,
+        bytes_per_s: float | None,
+        wait: Callable[[float], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rate = bytes_per_s
+        self._wait = wait
+        self._clock = clock
+        self._free_at_s = clock()
+
+    def take(self, size: int) -> None:
+        """Blocks until earlier takes are paid off. `size` in bytes."""
+        if not self._rate:
+            return
+        now = self._clock()
+        if self._free_at_s > now:
+            self._wait(self._free_at_s - now)
+        self._free_at_s = max(self._free_at_s, now) + size / self._rate
+
+
+class Replicator:
+    """One thread. Of each group only the newest offered checkpoint is pushed; errors are retried for
+    ever with back-off, so the other side may be away as long as it likes."""
+
+    def __init__(
+        self,
+        database: StateDatabase,
+        client: ChunkClient,
+        stored: Stored,
+        *,
+        where: str = "central",
+        bytes_per_s: int | None = None,
+    ) -> None:
+        self._database = database
+        self._client = client
+        self._stored = stored
+        self._where = where
+        self._closed = threading.Event()
+        self._bucket = TokenBucket(bytes_per_s, self._closed.wait)
+        self._bundle_bytes = min(BUNDLE_BYTES, bytes_per_s or BUNDLE_BYTES)
+        self._pending: dict[str, Seq] = {}  # in the order of offers
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name=f"replicate-{where}", daemon=True)
+        self.error: CheckpointError | None = None  # why nothing arrives at the moment
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def offer(self, group: str, seq: Seq) -> None:
+        """A new checkpoint is in the local database. Returns at once."""
+        with self._changed:
+            if seq >= self._pending.get(group, seq):
+                self._pending[group] = seq
+            self._changed.notify()
+
+    def withdraw(self, group: str) -> None:
+        """Forget what was offered of this group."""
+        with self._changed:
+            self._pending.pop(group, None)
+
+    def idle(self) -> bool:
+        """Everything that was offered has arrived (or cannot be had any more)."""
+        with self._changed:
+            return not self._pending
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Also closes the client, which ends a transfer under way; it goes on after the next start."""
+        self._closed.set()
+        with self._changed:
+            self._changed.notify()
+        self._client.close()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        pause_s = _BACKOFF_S_FIRST
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._pending or self._closed.is_set())
+                if self._closed.is_set():
+                    return
+                group, seq = next(iter(self._pending.items()))
+            try:
+                self._push(group, seq)
+                pause_s, self.error = _BACKOFF_S_FIRST, None
+            except Exception as error:
+                if self._closed.is_set():
+                    return
+                _log.warning("checkpoint %s of %s is not at %s: %s", seq, group, self._where, error)
+                self.error = error if isinstance(error, CheckpointError) else None
+                with self._changed:  # to the end of the queue: others may succeed
+                    if group in self._pending:
+                        self._pending[group] = self._pending.pop(group)
+                self._closed.wait(pause_s)
+                pause_s = min(2 * pause_s, _BACKOFF_S_MAX)
+
+    def _push(self, group: str, seq: Seq) -> None:
+        try:
+            manifest = self._database.manifest(group, seq)
+            push_checkpoint(self._client, manifest, self._database, self._bucket.take, self._bundle_bytes)
+        except (CheckpointMissing, ChunkMissing, CheckpointDamaged) as error:
+            # Pruned or damaged here: there is nothing to retry, a newer one will be offered.
+            _log.warning("checkpoint %s of %s is not pushed to %s: %s", seq, group, self._where, error)
+        else:
+            self._stored(group, seq, self._where)
+        with self._changed:
+            if self._pending.get(group) == seq:
+                del self._pending[group]

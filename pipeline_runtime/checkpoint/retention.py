@@ -1,0 +1,34 @@
+"""Which checkpoints of a group are kept: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline_runtime.checkpoint.manifest import CheckpointSummary
+from pipeline_runtime.model.ids import Seq
+
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The newest `newest`, and the last one of each earlier hour for `hours`."""
+
+    newest: int = 5
+    hours: int = 24
+
+    def __post_init__(self) -> None:
+        if self.newest < 1:
+            raise ValueError("at least one checkpoint is always kept")
+
+
+def retained(checkpoints: Iterable[CheckpointSummary], now_ms: int, policy: Retention) -> frozenset[Seq]:
+    """The seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
+    by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq, reverse=True)
+    kept = {checkpoint.seq for checkpoint in by_seq[: policy.newest]}
+    last_of_hour: dict[int, Seq] = {}
+    for checkpoint in by_seq:
+        if now_ms - checkpoint.created_at_ms <= policy.hours * HOUR_MS:
+            last_of_hour.setdefault(checkpoint.created_at_ms // HOUR_MS, checkpoint.seq)
+    return frozenset(kept | set(last_of_hour.values()))

@@ -1,0 +1,117 @@
+"""Which of the files in Spark's checkpoint a restart at batch N needs. Reads files only, no Spark.
+
+Layout (PySpark 4.3, RocksDB store, changelog checkpointing, checkpoint format 2), checked by
+tests/contract/checkpoint/test_spark_files.py:
+
+    metadata, sources/…                         written once
+    offsets/N, commits/N                        batch N's plan; batch N is done
+    state/<operator>/<partition>[/<store>]/
+        <V>_<id>.changelog                      what batch V-1 changed
+        <V>_<id>.zip                            a snapshot of version V; names its SST files
+        SSTs/<n>-<id>.sst                       shared between snapshots
+    state/<operator>/_metadata/…, _stateSchema/…   written once
+
+Batch N leaves version N+1; commits/N names the id of each store's version N+1. All of these are
+written under a temporary name and renamed, so a name that is there stands for whole content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_VERSIONED = re.compile(r"(?P<version>\d+)(?:_(?P<id>[^.]+))?\.(?P<kind>changelog|zip|delta|snapshot)")
+
+
+def is_temporary(name: str) -> bool:
+    """Hidden files (checksums, files being written) and *.tmp: never part of a checkpoint."""
+    return name.startswith(".") or name.endswith((".tmp", "~"))
+
+
+def batches(log: Path) -> list[int]:
+    """The batch ids in `offsets/` or `commits/`, rising; [] when there is no such directory."""
+    try:
+        return sorted(int(name) for name in os.listdir(log) if name.isdigit())
+    except FileNotFoundError:
+        return []
+
+
+def source_offset(offsets_file: Path) -> dict[str, Any]:
+    """The first source's offset as JSON: `{"seq", "ends", "batch_time"}`. Raises ValueError."""
+    lines = offsets_file.read_text(encoding="utf-8").splitlines()
+    if len(lines) < 3:
+        raise ValueError(f"{offsets_file.name} has {len(lines)} lines, not 3")
+    offset = json.loads(lines[2])
+    if not isinstance(offset, dict) or not isinstance(offset.get("seq"), int):
+        raise ValueError(f"the offset in {offsets_file.name} has no seq")
+    return offset
+
+
+def state_ids(commits_file: Path) -> frozenset[str]:
+    """The ids of the store versions that this batch left; empty for stateless and format 1."""
+    lines = commits_file.read_text(encoding="utf-8").splitlines()
+    body = json.loads(lines[1]) if len(lines) > 1 else {}
+    ids: set[str] = set()
+    for partitions in (body.get("stateUniqueIds") or {}).values():
+        for stores in partitions:
+            ids.update(stores)
+    return frozenset(ids)
+
+
+def store_directories(state: Path) -> Iterator[Path]:
+    """Directories that hold versioned files."""
+    for directory, _, names in os.walk(state):
+        if any(_VERSIONED.fullmatch(name) for name in names):
+            yield Path(directory)
+
+
+def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -> list[str]:
+    """Of one store's versioned files, those that loading `version` may read.
+
+    That is from the newest snapshot on which is surely in this version's history. A snapshot that
+    an interrupted batch left behind is not, whatever its number: so only one whose id some commit
+    names (`confirmed`) counts, and without any all older files are kept. Raises FileNotFoundError
+    when Spark has purged some of them already.
+    """
+    parsed = [(name, match) for name in names if (match := _VERSIONED.fullmatch(name))]
+    snapshots = [
+        int(match["version"])
+        for _, match in parsed
+        if match["kind"] == "zip" and match["id"] in confirmed and int(match["version"]) <= version
+    ]
+    oldest = max(snapshots, default=0)
+    needed = {
+        name: int(match["version"]) for name, match in parsed if oldest <= int(match["version"]) <= version
+    }
+    if oldest and not set(range(oldest, version + 1)) <= set(needed.values()):
+        raise FileNotFoundError(f"state versions after {oldest} are being purged")
+    return list(needed)
+
+
+def sst_names(snapshot: Path) -> frozenset[str] | None:
+    """The SST files that a snapshot names; None when it does not say (then all are kept)."""
+    try:
+        with zipfile.ZipFile(snapshot) as archive:
+            _, _, body = archive.read("metadata").decode("utf-8").partition("\n")
+        content = json.loads(body)
+        return frozenset(entry["dfsSstFileName"] for entry in content.get("sstFiles", []))
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        return None
+
+
+def is_versioned(name: str) -> bool:
+    return _VERSIONED.fullmatch(name) is not None
+
+
+def version_ids(names: list[str], version: int) -> frozenset[str]:
+    """The ids of the files that hold `version` itself."""
+    return frozenset(
+        match["id"]
+        for name in names
+        if (match := _VERSIONED.fullmatch(name)) and int(match["version"]) == version and match["id"]
+    )

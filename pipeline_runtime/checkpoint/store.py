@@ -1,0 +1,143 @@
+"""From a cut to chunks and a manifest, and back to files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address
+from pipeline_runtime.checkpoint.cut import Cut, CutFile
+from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError, CutFailed
+from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
+from pipeline_runtime.model.ids import Epoch
+
+Fetch = Callable[[str], bytes]
+"""sha256 -> raw bytes; may raise CheckpointDamaged or ChunkMissing."""
+
+
+def store(
+    cut: Cut,
+    database: StateDatabase,
+    *,
+    group: str,
+    epoch: Epoch,
+    version: str,
+    node: str,
+    now_ms: int | None = None,
+) -> Manifest:
+    """Put a cut's files into the database, in the caller's thread; writes only what is new.
+
+    1. chunks; 2. the manifest, in one synced write. A crash in between leaves no checkpoint. Does not
+    close the cut.
+    """
+    with database.holding(group):
+        files: list[FileEntry] = []
+        known: set[str] = set()
+        bytes_new = 0
+        for file in cut.files:
+            shas: list[str] = []
+            for raw in _pieces(cut, file):
+                sha = address(raw)
+                if sha not in known and database.missing(group, [sha]):
+                    database.put_chunk(group, raw)
+                    bytes_new += len(raw)
+                known.add(sha)
+                shas.append(sha)
+            files.append(FileEntry(path=file.path, size=file.size, chunks=tuple(shas)))
+        manifest = Manifest(
+            group=group,
+            seq=cut.seq,
+            epoch=epoch,
+            version=version,
+            node=node,
+            created_at_ms=int(time.time() * 1000) if now_ms is None else now_ms,
+            ends=cut.ends,
+            bytes_total=sum(file.size for file in cut.files),
+            bytes_new=bytes_new,
+            files=tuple(files),
+        ).sealed()
+        database.put_manifest(manifest)
+    return manifest
+
+
+def _pieces(cut: Cut, file: CutFile) -> Iterator[bytes]:
+    """The first `file.size` bytes: what an append-only file grew by since is of a later seq."""
+    left = file.size
+    with open(cut.directory / file.path, "rb") as stream:
+        while left:
+            raw = stream.read(min(CHUNK_BYTES, left))
+            if not raw:
+                raise CutFailed(
+                    f"{file.path} became shorter than the {file.size} bytes that were cut.",
+                    "Older checkpoints and the running query are not affected.",
+                    "Take the next checkpoint; when this repeats, check who else writes that file.",
+                )
+            left -= len(raw)
+            yield raw
+
+
+def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
+    """Write a checkpoint's files into `directory`, which must not exist or be empty.
+
+    1. write into a fresh directory beside it, every chunk and size verified; 2. sync; 3. rename. So
+    `directory` is whole or absent. Raises CheckpointDamaged, and whatever `fetch` raises.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise CheckpointError(
+            f"Checkpoint {manifest.seq} of {manifest.group} cannot be unpacked: {directory} is not empty.",
+            "What is in that directory was not touched.",
+            "Use a new generation of the replica, or remove the directory.",
+        )
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    fresh = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        folders = {fresh}
+        fresh.mkdir()
+        for file in manifest.files:
+            target = fresh / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folders.update(folder for folder in target.parents if folder.is_relative_to(fresh))
+            _write(file, fetch, target)
+        for folder in sorted(folders, reverse=True):
+            _sync_directory(folder)
+        os.replace(fresh, directory)
+        _sync_directory(directory.parent)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def _write(file: FileEntry, fetch: Fetch, target: Path) -> None:
+    with open(target, "xb") as stream:
+        size = 0
+        for sha in file.chunks:
+            raw = fetch(sha)
+            if address(raw) != sha:
+                raise _damaged(f"a chunk of {file.path} does not match its hash")
+            stream.write(raw)
+            size += len(raw)
+        if size != file.size:
+            raise _damaged(f"{file.path} has {size} bytes instead of {file.size}")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _damaged(what: str) -> CheckpointDamaged:
+    return CheckpointDamaged(
+        f"The checkpoint is damaged: {what}.",
+        "Nothing was unpacked; other checkpoints are not affected.",
+        "The next older checkpoint is used instead.",
+    )
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,183 @@
+"""Checkpoints between a StateDatabase and a chunk service: only what the other side lacks travels."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
+from pipeline_runtime.checkpoint.client import ChunkClient
+from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.errors import (
+    CheckpointDamaged,
+    CheckpointMissing,
+    ChunkMissing,
+    ChunksMissing,
+)
+from pipeline_runtime.checkpoint.files import Progress
+from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.store import materialize
+from pipeline_runtime.model.ids import Seq
+
+_log = logging.getLogger(__name__)
+
+# Many of Spark's files have a few hundred bytes: one request carries many of them.
+BUNDLE_BYTES = 4 << 20
+BUNDLE_CHUNKS = 256
+PARALLEL = 4
+_PUSH_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Fetched:
+    manifest: Manifest
+    bytes_fetched: int  # encoded, as they travelled
+    damaged: tuple[Seq, ...] = ()  # newer checkpoints that could not be used
+
+
+def fetch_checkpoint(
+    client: ChunkClient,
+    group: str,
+    seq: Seq | None,
+    directory: Path,
+    database: StateDatabase,
+    progress: Progress | None = None,
+) -> Fetched:
+    """Bring checkpoint `seq` (None: the newest) into `database` and its files into `directory`.
+
+    A damaged or incomplete one is reported and the next older one taken. Chunks that are in
+    `database` already are not fetched, so a fetch that broke off goes on where it stopped.
+    `progress(bytes_done, bytes_total)` counts raw bytes that were missing here.
+
+    Raises CheckpointMissing (none that is whole), AccessDenied, ServiceUnavailable.
+    """
+    damaged: list[Seq] = []
+    bytes_fetched = 0
+    for summary in client.checkpoints(group):
+        if seq is not None and summary.seq > seq:
+            continue
+        if seq is not None and summary.seq < seq and not damaged:
+            break  # the one that was asked for is not there
+        with database.holding(group):
+            # A second try, because a chunk that is damaged here is forgotten and then fetched anew.
+            for _ in range(2):
+                try:
+                    manifest = client.manifest(group, summary.seq)
+                    bytes_fetched += _pull(client, manifest, database, progress)
+                    database.put_manifest(manifest)
+                    materialize(manifest, lambda sha: database.get_chunk(group, sha), directory)
+                    return Fetched(manifest, bytes_fetched, tuple(damaged))
+                except (CheckpointDamaged, CheckpointMissing, ChunkMissing, ChunksMissing) as error:
+                    _log.warning("checkpoint %s of %s cannot be used: %s", summary.seq, group, error)
+        damaged.append(summary.seq)
+    wanted = "No checkpoint" if seq is None else f"Checkpoint {seq}"
+    raise CheckpointMissing(
+        f"{wanted} of {group} is not at {client.url} in a usable form"
+        + (f" ({len(damaged)} are damaged)." if damaged else "."),
+        "Nothing was changed.",
+        "Choose another place or another checkpoint.",
+    )
+
+
+def push_checkpoint(
+    client: ChunkClient,
+    manifest: Manifest,
+    database: StateDatabase,
+    throttle: Callable[[int], None] = lambda _: None,
+    bundle_bytes: int = BUNDLE_BYTES,
+) -> int:
+    """Send a checkpoint; returns the encoded bytes that travelled. Calls `throttle` with each bundle's.
+
+    1. ask what is missing; 2. send it; 3. send the manifest, which makes the checkpoint exist there.
+    When chunks were pruned there in between, again.
+    """
+    group = manifest.group
+    bytes_sent = 0
+    with database.holding(group):
+        wanted: Iterable[str] = client.missing(group, sorted(manifest.chunks))
+        for round_ in range(_PUSH_ROUNDS):
+            for bundle in _bundles(manifest, wanted, bundle_bytes):
+                encoded = [(sha, database.get_encoded(group, sha)) for sha in bundle]
+                size = sum(len(body) for _, body in encoded)
+                throttle(size)
+                client.put_chunks(group, encoded)
+                bytes_sent += size
+            try:
+                client.put_manifest(manifest)
+                break
+            except ChunksMissing as error:
+                if round_ + 1 == _PUSH_ROUNDS:
+                    raise
+                wanted = error.shas
+    return bytes_sent
+
+
+def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, progress: Progress | None) -> int:
+    """Fetch what `database` lacks; returns the encoded bytes. Raises CheckpointDamaged, ChunkMissing."""
+    group = manifest.group
+    wanted = database.missing(group, sorted(manifest.chunks))
+    sizes = _sizes(manifest)
+    total = sum(sizes[sha] for sha in wanted)
+    done = fetched = 0
+    lock = threading.Lock()
+
+    def keep(sha: str, encoded: bytes) -> None:
+        nonlocal done, fetched
+        if sha not in sizes:
+            return
+        database.put_encoded(group, sha, encoded)
+        with lock:
+            done += sizes[sha]
+            fetched += len(encoded)
+            if progress:
+                progress(done, total)
+
+    if progress:
+        progress(0, total)
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="fetch") as pool:
+        fetches = [
+            pool.submit(client.fetch_chunks, group, bundle, keep)
+            for bundle in _bundles(manifest, wanted, BUNDLE_BYTES)
+        ]
+        try:
+            for future in fetches:
+                future.result()
+        except BaseException:
+            for future in fetches:
+                future.cancel()
+            raise
+    left = database.missing(group, wanted)
+    if left:
+        raise ChunkMissing(
+            f"{len(left)} chunks of checkpoint {manifest.seq} of {group} cannot be had from {client.url}.",
+            "The chunks that arrived are kept; other checkpoints are not affected.",
+            "The next older checkpoint is used instead.",
+        )
+    return fetched
+
+
+def _sizes(manifest: Manifest) -> dict[str, int]:
+    """Raw bytes of each chunk."""
+    return {
+        sha: min(CHUNK_BYTES, file.size - index * CHUNK_BYTES)
+        for file in manifest.files
+        for index, sha in enumerate(file.chunks)
+    }
+
+
+def _bundles(manifest: Manifest, wanted: Iterable[str], bundle_bytes: int) -> Iterator[list[str]]:
+    sizes = _sizes(manifest)
+    bundle: list[str] = []
+    size = 0
+    for sha in wanted:
+        if bundle and (size + sizes[sha] > bundle_bytes or len(bundle) == BUNDLE_CHUNKS):
+            yield bundle
+            bundle, size = [], 0
+        bundle.append(sha)
+        size += sizes[sha]
+    if bundle:
+        yield bundle

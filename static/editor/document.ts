@@ -1,0 +1,267 @@
+/** Changes of a pipeline document. Pure: each gives a new document, or the same one when nothing changes. */
+import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
+
+export const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+export const NAME_MAX = 40;
+export const GRID = 16;
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export interface PortRef {
+  element: string;
+  port: string;
+}
+
+export function emptyDocument(name: string): PipelineDocument {
+  return { apiVersion: "fogline/v1", kind: "Pipeline", metadata: { name }, spec: { elements: [] } };
+}
+
+/** "readings" or "readings.out" */
+export function parseReference(reference: string): PortRef {
+  const [element = "", port = "out"] = reference.split(".", 2);
+  return { element, port };
+}
+
+export function formatReference({ element, port }: PortRef): string {
+  return port === "out" ? element : `${element}.${port}`;
+}
+
+export const elementsOf = (document: PipelineDocument): DocElement[] => document.spec.elements ?? [];
+export const groupsOf = (document: PipelineDocument): DocGroup[] => document.spec.groups ?? [];
+
+export function findElement(document: PipelineDocument, id: string): DocElement | undefined {
+  return elementsOf(document).find((element) => element.id === id);
+}
+
+export function groupOf(document: PipelineDocument, id: string): DocGroup | undefined {
+  return groupsOf(document).find((group) => group.elements.includes(id));
+}
+
+function withElements(document: PipelineDocument, elements: DocElement[]): PipelineDocument {
+  return { ...document, spec: { ...document.spec, elements } };
+}
+
+function withGroups(document: PipelineDocument, groups: DocGroup[]): PipelineDocument {
+  const { groups: _, ...spec } = document.spec;
+  return { ...document, spec: groups.length ? { ...spec, groups } : spec };
+}
+
+/** A name like `base` that nobody has: base, base-2, base-3 … */
+export function freshId(taken: Iterable<string>, base: string): string {
+  const used = new Set(taken);
+  const clean =
+    base
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, NAME_MAX - 4) || "element";
+  if (!used.has(clean)) return clean;
+  for (let number = 2; ; number += 1) {
+    if (!used.has(`${clean}-${number}`)) return `${clean}-${number}`;
+  }
+}
+
+export const snap = ({ x, y }: Point): Point => ({
+  x: Math.round(x / GRID) * GRID,
+  y: Math.round(y / GRID) * GRID,
+});
+
+/** A place near `wanted` where no other card lies. */
+export function freePlace(document: PipelineDocument, wanted: Point): Point {
+  const place = snap(wanted);
+  const taken = elementsOf(document).map((element) => element.ui);
+  const hit = () => taken.some((at) => at && Math.abs(at.x - place.x) < 200 && Math.abs(at.y - place.y) < 80);
+  for (let tries = 0; tries < 60 && hit(); tries += 1) place.y += 6 * GRID;
+  return place;
+}
+
+export function addElement(
+  document: PipelineDocument,
+  operator: Operator,
+  at: Point,
+): { document: PipelineDocument; id: string } {
+  const id = freshId(
+    elementsOf(document).map((element) => element.id),
+    operator.type,
+  );
+  const element: DocElement = {
+    id,
+    type: operator.type,
+    params: defaultParams(operator),
+    ui: freePlace(document, at),
+  };
+  return { document: withElements(document, [...elementsOf(document), element]), id };
+}
+
+/** Only what the schema gives as default: the user fills the rest, with the example as placeholders. */
+export function defaultParams(operator: Operator): Record<string, unknown> {
+  const properties = (operator.params_schema.properties ?? {}) as Record<string, { default?: unknown }>;
+  const given = Object.entries(properties).filter(
+    ([, property]) => property.default !== undefined && property.default !== null,
+  );
+  return Object.fromEntries(given.map(([name, property]) => [name, structuredClone(property.default)]));
+}
+
+export function changeElement(
+  document: PipelineDocument,
+  id: string,
+  change: Partial<DocElement>,
+): PipelineDocument {
+  return withElements(
+    document,
+    elementsOf(document).map((element) => (element.id === id ? trimmed({ ...element, ...change }) : element)),
+  );
+}
+
+/** Without fields that say nothing, so that a document stays as short as a hand-written one. */
+function trimmed(element: DocElement): DocElement {
+  const copy = { ...element };
+  if (!copy.title) delete copy.title;
+  if (!copy.node) delete copy.node;
+  if (copy.inputs && Object.keys(copy.inputs).length === 0) delete copy.inputs;
+  return copy;
+}
+
+export function moveElements(document: PipelineDocument, places: Record<string, Point>): PipelineDocument {
+  const moved = elementsOf(document).some(({ id, ui }) => {
+    const place = places[id];
+    return place && (ui?.x !== place.x || ui?.y !== place.y);
+  });
+  if (!moved) return document;
+  return withElements(
+    document,
+    elementsOf(document).map((element) => {
+      const place = places[element.id];
+      return place ? { ...element, ui: { ...element.ui, ...place } } : element;
+    }),
+  );
+}
+
+export function removeElements(document: PipelineDocument, ids: Iterable<string>): PipelineDocument {
+  const gone = new Set(ids);
+  const kept = elementsOf(document)
+    .filter((element) => !gone.has(element.id))
+    .map((element) => withoutInputs(element, (reference) => gone.has(parseReference(reference).element)));
+  const groups = groupsOf(document)
+    .map((group) => ({ ...group, elements: group.elements.filter((id) => !gone.has(id)) }))
+    .filter((group) => group.elements.length > 0);
+  return withGroups(withElements(document, kept), groups);
+}
+
+function withoutInputs(element: DocElement, drop: (reference: string, port: string) => boolean): DocElement {
+  const inputs = Object.entries(element.inputs ?? {});
+  const kept = inputs.filter(([port, reference]) => !drop(reference, port));
+  return kept.length === inputs.length ? element : trimmed({ ...element, inputs: Object.fromEntries(kept) });
+}
+
+export function connect(document: PipelineDocument, from: PortRef, to: PortRef): PipelineDocument {
+  const target = findElement(document, to.element);
+  if (!target) return document;
+  return changeElement(document, to.element, {
+    inputs: { ...target.inputs, [to.port]: formatReference(from) },
+  });
+}
+
+export function disconnect(document: PipelineDocument, to: PortRef): PipelineDocument {
+  return withElements(
+    document,
+    elementsOf(document).map((element) =>
+      element.id === to.element ? withoutInputs(element, (_, port) => port === to.port) : element,
+    ),
+  );
+}
+
+/** Rename an element and all that names it. */
+export function renameElement(document: PipelineDocument, id: string, next: string): PipelineDocument {
+  if (id === next) return document;
+  const renamed = elementsOf(document).map((element) => {
+    const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
+      const from = parseReference(reference);
+      return [port, from.element === id ? formatReference({ ...from, element: next }) : reference] as const;
+    });
+    const changed = inputs.some(([port, reference]) => element.inputs?.[port] !== reference);
+    if (element.id !== id && !changed) return element;
+    return trimmed({
+      ...element,
+      id: element.id === id ? next : element.id,
+      inputs: Object.fromEntries(inputs),
+    });
+  });
+  const groups = groupsOf(document).map((group) => ({
+    ...group,
+    elements: group.elements.map((element) => (element === id ? next : element)),
+  }));
+  return withGroups(withElements(document, renamed), groups);
+}
+
+/** Elements to carry elsewhere; connections among them stay, others are cut. */
+export function copyElements(document: PipelineDocument, ids: Iterable<string>): DocElement[] {
+  const chosen = new Set(ids);
+  return elementsOf(document)
+    .filter((element) => chosen.has(element.id))
+    .map((element) =>
+      withoutInputs(structuredClone(element), (reference) => !chosen.has(parseReference(reference).element)),
+    );
+}
+
+export function pasteElements(
+  document: PipelineDocument,
+  copied: DocElement[],
+  offset: Point = { x: 3 * GRID, y: 3 * GRID },
+) {
+  const taken = elementsOf(document).map((element) => element.id);
+  const names = new Map<string, string>();
+  for (const element of copied) {
+    const id = freshId(taken, element.id.replace(/-\d+$/, ""));
+    names.set(element.id, id);
+    taken.push(id);
+  }
+  const fresh = copied.map((element) => {
+    const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
+      const from = parseReference(reference);
+      return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
+    });
+    return trimmed({
+      ...structuredClone(element),
+      id: names.get(element.id) as string,
+      inputs: Object.fromEntries(inputs) as Record<string, string>,
+      ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },
+    });
+  });
+  return { document: withElements(document, [...elementsOf(document), ...fresh]), ids: [...names.values()] };
+}
+
+/** "Run as one": the elements leave the groups they were in. */
+export function groupElements(document: PipelineDocument, ids: string[]): PipelineDocument {
+  const chosen = new Set(ids);
+  const rest = groupsOf(document)
+    .map((group) => ({ ...group, elements: group.elements.filter((id) => !chosen.has(id)) }))
+    .filter((group) => group.elements.length > 0);
+  // a group's name shares topics' name space with the elements', so it must differ from both
+  const taken = [...rest.map((group) => group.id), ...elementsOf(document).map((element) => element.id)];
+  const ordered = elementsOf(document)
+    .map((element) => element.id)
+    .filter((id) => chosen.has(id));
+  return withGroups(document, [
+    ...rest,
+    { id: freshId(taken, `${ordered[0] ?? "group"}-group`), elements: ordered },
+  ]);
+}
+
+export function ungroup(document: PipelineDocument, ids: Iterable<string>): PipelineDocument {
+  const chosen = new Set(ids);
+  return withGroups(
+    document,
+    groupsOf(document).filter((group) => !group.elements.some((id) => chosen.has(id))),
+  );
+}
+
+/** `spec.elements[2].params.x` -> its element and the path below it. */
+export function locate(document: PipelineDocument, path: string): { element: string | null; path: string } {
+  const match = /^spec\.elements\[(\d+)\]\.?(.*)$/.exec(path);
+  const element = match ? elementsOf(document)[Number(match[1])] : undefined;
+  return { element: element?.id ?? null, path: match ? (match[2] ?? "") : path };
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import * as doc from "../document";
+import { boxes, toEdges, toNodes } from "../flow";
+import { layout } from "../layout";
+import { DOCUMENT, OPERATORS } from "./fixtures";
+
+const filter = OPERATORS.get("filter")!;
+
+describe("changing a document", () => {
+  test("an added element has a fresh id, its defaults and a free place", () => {
+    const first = doc.addElement(DOCUMENT, filter, { x: 3, y: 4 });
+    const second = doc.addElement(first.document, filter, { x: 3, y: 4 });
+    expect([first.id, second.id]).toEqual(["filter", "filter-2"]);
+    const [a, b] = [first.id, second.id].map((id) => doc.findElement(second.document, id)?.ui);
+    expect(Math.abs(a!.y - b!.y)).toBeGreaterThanOrEqual(80);
+    expect(doc.defaultParams(OPERATORS.get("csv-replay")!)).toEqual({ rate: 100 });
+  });
+
+  test("a removed element takes its connections and its place in a group along", () => {
+    const after = doc.removeElements(DOCUMENT, ["big"]);
+    expect(doc.findElement(after, "file")).not.toHaveProperty("inputs");
+    expect(doc.groupsOf(after)).toEqual([{ id: "edge-part", elements: ["readings"] }]);
+  });
+
+  test("a rename follows into inputs and groups", () => {
+    const after = doc.renameElement(DOCUMENT, "readings", "source");
+    expect(doc.findElement(after, "big")?.inputs).toEqual({ in: "source" });
+    expect(doc.groupsOf(after)[0]?.elements).toEqual(["source", "big"]);
+  });
+
+  test("a paste keeps connections among what was copied and cuts the others", () => {
+    const copied = doc.copyElements(DOCUMENT, ["big", "file"]);
+    const { document, ids } = doc.pasteElements(DOCUMENT, copied);
+    expect(ids).toEqual(["big-2", "file-2"]);
+    expect(doc.findElement(document, "big-2")).not.toHaveProperty("inputs");
+    expect(doc.findElement(document, "file-2")?.inputs).toEqual({ in: "big-2" });
+  });
+
+  test("a change never touches the document it came from", () => {
+    const before = JSON.stringify(DOCUMENT);
+    doc.connect(DOCUMENT, { element: "readings", port: "out" }, { element: "file", port: "in" });
+    doc.moveElements(DOCUMENT, { big: { x: 1, y: 1 } });
+    doc.groupElements(DOCUMENT, ["big", "file"]);
+    expect(JSON.stringify(DOCUMENT)).toBe(before);
+  });
+
+  test("moving to the same place is no change", () => {
+    expect(doc.moveElements(DOCUMENT, { big: { x: 320, y: 0 } })).toBe(DOCUMENT);
+  });
+
+  test("grouping takes elements out of their old groups; the last one out removes the group", () => {
+    const grouped = doc.groupElements(DOCUMENT, ["readings", "big", "file"]);
+    expect(doc.groupsOf(grouped)).toEqual([{ id: "readings-group", elements: ["readings", "big", "file"] }]);
+    expect(doc.ungroup(grouped, ["file"]).spec).not.toHaveProperty("groups");
+  });
+
+  test("a fault's path leads to its element", () => {
+    expect(doc.locate(DOCUMENT, "spec.elements[1].params.column")).toEqual({
+      element: "big",
+      path: "params.column",
+    });
+    expect(doc.locate(DOCUMENT, "spec.elements[9].type").element).toBeNull();
+  });
+});
+
+describe("drawing a document", () => {
+  test("every connection is an edge that names its ports", () => {
+    expect(
+      toEdges(DOCUMENT).map(({ source, sourceHandle, target, targetHandle }) => [
+        source,
+        sourceHandle,
+        target,
+        targetHandle,
+      ]),
+    ).toEqual([
+      ["readings", "out", "big", "in"],
+      ["big", "out", "file", "in"],
+    ]);
+  });
+
+  test("connections survive document -> flow -> document", () => {
+    let rebuilt = {
+      ...DOCUMENT,
+      spec: { ...DOCUMENT.spec, elements: DOCUMENT.spec.elements.map(({ inputs: _, ...rest }) => rest) },
+    };
+    for (const edge of toEdges(DOCUMENT)) {
+      rebuilt = doc.connect(
+        rebuilt as never,
+        { element: edge.source, port: edge.sourceHandle! },
+        { element: edge.target, port: edge.targetHandle! },
+      ) as never;
+    }
+    expect(toEdges(rebuilt as never)).toEqual(toEdges(DOCUMENT));
+  });
+
+  test("an unchanged element keeps its node object", () => {
+    const first = toNodes(DOCUMENT, OPERATORS, [], new Set());
+    const next = toNodes(
+      doc.changeElement(DOCUMENT, "big", { title: "Big ones" }),
+      OPERATORS,
+      first,
+      new Set(),
+    );
+    const find = (nodes: typeof first, id: string) => nodes.find((node) => node.id === id);
+    expect(find(next, "file")).toBe(find(first, "file"));
+    expect(find(next, "big")).not.toBe(find(first, "big"));
+    expect(find(next, "big")?.ariaLabel).toBe("Big ones (filter)");
+  });
+
+  test("a group's box holds its cards", () => {
+    const cards = toNodes(DOCUMENT, OPERATORS, [], new Set()).filter((node) => node.type === "card");
+    const [box] = boxes(DOCUMENT, cards as never);
+    expect(box!.position.x).toBeLessThan(0);
+    expect(box!.position.x + box!.data.width).toBeGreaterThan(320 + 240);
+  });
+
+  test("the layout goes from left to right along the streams", () => {
+    const places = layout(DOCUMENT);
+    expect(places.readings!.x).toBeLessThan(places.big!.x);
+    expect(places.big!.x).toBeLessThan(places.file!.x);
+  });
+});

@@ -1,0 +1,64 @@
+import type { Operator, PipelineDocument } from "../../shared/types";
+
+const base = { summary: "", icon: "", docs: "", example: {}, stateful: false, follow: "coalesced" as const };
+
+export const OPERATORS = new Map<string, Operator>(
+  [
+    {
+      ...base,
+      type: "csv-replay",
+      title: "CSV replay",
+      category: "sources",
+      inputs: [],
+      outputs: [{ name: "out" }],
+      params_schema: { properties: { path: {}, rate: { default: 100 } } },
+    },
+    {
+      ...base,
+      type: "filter",
+      title: "Filter",
+      category: "transform",
+      inputs: [{ name: "in" }],
+      outputs: [{ name: "out" }],
+      params_schema: { properties: { column: { type: "string", format: "column" } } },
+    },
+    {
+      ...base,
+      type: "join",
+      title: "Join",
+      category: "join",
+      inputs: [{ name: "left" }, { name: "right" }],
+      outputs: [{ name: "out" }],
+      params_schema: {},
+    },
+    {
+      ...base,
+      type: "csv-sink",
+      title: "CSV file",
+      category: "sinks",
+      inputs: [{ name: "in" }],
+      outputs: [],
+      params_schema: {},
+    },
+  ].map((operator) => [operator.type, operator]),
+);
+
+export const DOCUMENT: PipelineDocument = {
+  apiVersion: "fogline/v1",
+  kind: "Pipeline",
+  metadata: { name: "demo" },
+  spec: {
+    elements: [
+      { id: "readings", type: "csv-replay", params: { path: "demo:x" }, ui: { x: 0, y: 0 } },
+      {
+        id: "big",
+        type: "filter",
+        inputs: { in: "readings" },
+        params: { column: "power" },
+        ui: { x: 320, y: 0 },
+      },
+      { id: "file", type: "csv-sink", inputs: { in: "big" }, ui: { x: 640, y: 0 } },
+    ],
+    groups: [{ id: "edge-part", elements: ["readings", "big"] }],
+  },
+};

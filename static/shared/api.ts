@@ -1,0 +1,108 @@
+import { page } from "./page";
+import type { Problem } from "./types";
+
+const PREFIX = "/api/v1";
+
+/** A request that failed: `problem` is what the server said, or what we can say when it said nothing. */
+export class ApiError extends Error {
+  constructor(public readonly problem: Problem) {
+    super(problem.detail || problem.title);
+  }
+
+  get status(): number {
+    return this.problem.status;
+  }
+}
+
+export interface RequestOptions {
+  body?: unknown;
+  form?: FormData;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  keepalive?: boolean;
+}
+
+/** JSON request to the REST API; throws ApiError (status 0: the server could not be reached). */
+export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
+  if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(PREFIX + path, {
+      method,
+      headers,
+      body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+      signal: options.signal,
+      credentials: "same-origin",
+      keepalive: options.keepalive,
+    });
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw new ApiError(unreachable());
+  }
+  const text = await response.text();
+  const body = parse(text);
+  if (!response.ok) throw new ApiError(problemOf(response, body));
+  return body as T;
+}
+
+function parse(text: string): unknown {
+  if (!text) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function unreachable(): Problem {
+  return {
+    title: "The server cannot be reached",
+    status: 0,
+    detail: "The dashboard's server did not answer.",
+    safe: "Running pipelines go on without it.",
+    next: "Check the connection; this is tried again by itself.",
+  };
+}
+
+function problemOf(response: Response, body: unknown): Problem {
+  if (body && typeof body === "object") {
+    const problem = body as Problem;
+    const detail = typeof problem.detail === "string" ? problem.detail : JSON.stringify(problem.detail ?? "");
+    return { ...problem, title: problem.title ?? response.statusText, detail, status: response.status };
+  }
+  if (response.status === 401) {
+    return {
+      title: "You are signed out",
+      status: 401,
+      detail: "Sign in again; your draft is kept in this browser.",
+    };
+  }
+  return { title: response.statusText || `HTTP ${response.status}`, status: response.status };
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, { signal });
+export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, { body: body ?? {} });
+export const del = <T>(path: string) => request<T>("DELETE", path);
+
+/** Lists come bare or as {"items": […]}: accept both. */
+export function listOf<T>(answer: unknown): T[] {
+  if (Array.isArray(answer)) return answer as T[];
+  if (answer && typeof answer === "object") {
+    const found = Object.values(answer).find(Array.isArray);
+    if (found) return found as T[];
+  }
+  return [];
+}
+
+export function problemText(error: unknown): string {
+  if (error instanceof ApiError) {
+    const { detail, title, safe, next } = error.problem;
+    return [detail || title, safe, next].filter(Boolean).join(" ");
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+export const elementPath = (pipeline: string, element: string) =>
+  `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}`;

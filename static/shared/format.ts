@@ -1,0 +1,70 @@
+/** Numbers and times as people read them. Units always; no jumping widths. */
+
+const NONE = "–";
+
+export function rate(perSecond: number | null | undefined): string {
+  if (perSecond == null) return NONE;
+  if (perSecond >= 100_000) return `${Math.round(perSecond / 1000)}k`;
+  if (perSecond >= 10_000) return `${(perSecond / 1000).toFixed(1)}k`;
+  if (perSecond >= 100 || perSecond === 0) return String(Math.round(perSecond));
+  return perSecond >= 10 ? perSecond.toFixed(0) : perSecond.toFixed(1);
+}
+
+export function count(value: number | null | undefined): string {
+  if (value == null) return NONE;
+  if (value >= 10_000_000) return `${(value / 1e6).toFixed(1)}M`;
+  return Math.round(value).toLocaleString("en");
+}
+
+export function bytes(value: number | null | undefined): string {
+  if (value == null) return NONE;
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let size = value;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+}
+
+export function percent(ratio: number | null | undefined): string {
+  return ratio == null ? NONE : `${Math.round(ratio * 100)} %`;
+}
+
+export function millis(ms: number | null | undefined): string {
+  if (ms == null) return NONE;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+/** Milliseconds since the epoch of an ISO text, seconds or milliseconds; null when there is none. */
+export function instant(at: string | number | null | undefined): number | null {
+  if (at == null || at === "") return null;
+  if (typeof at === "number") return at < 1e11 ? at * 1000 : at;
+  const parsed = Date.parse(at);
+  return Number.isNaN(parsed) ? null : parsed;
+}
+
+export function ago(at: string | number | null | undefined, now: number = Date.now()): string {
+  const then = instant(at);
+  if (then == null) return "never";
+  const seconds = Math.round((now - then) / 1000);
+  if (seconds < 2) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86_400)} d ago`;
+}
+
+export function exact(at: string | number | null | undefined): string {
+  const then = instant(at);
+  return then == null
+    ? ""
+    : new Date(then).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

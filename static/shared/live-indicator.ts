@@ -1,0 +1,37 @@
+import { startClock, useNow } from "./clock";
+import { live, useLive } from "./live";
+
+/** Older than this and the page says how old it is. */
+const OLD_MS = 14_000;
+
+/** Fill the rail's `[data-shell=live]`: "live", or how old what is shown is. */
+export function showLive(place: HTMLElement): void {
+  const dot = document.createElement("span");
+  dot.className = "live-dot";
+  dot.setAttribute("aria-hidden", "true");
+  const word = document.createElement("span");
+  word.className = "rail__word";
+  place.append(dot, word);
+  const show = () => {
+    const { connected, heard, loaded } = useLive.getState();
+    const age = heard === null ? null : Date.now() - heard;
+    const old = !connected || (age !== null && age > OLD_MS);
+    const state = !loaded && connected ? "waiting" : old ? "old" : "live";
+    const text =
+      state === "live" ? "live" : heard === null ? "connecting" : `${Math.round((age ?? 0) / 1000)} s old`;
+    if (place.dataset.state !== state) {
+      place.dataset.state = state;
+      place.title = old
+        ? "What you see is old; the connection is being opened again."
+        : "Connected to the server";
+    }
+    // a live region that changes each second would be read out each second
+    place.setAttribute("aria-label", state === "live" ? "Live" : "Not live, reconnecting");
+    if (word.textContent !== text) word.textContent = text;
+  };
+  startClock();
+  live.start();
+  useNow.subscribe(show);
+  useLive.subscribe(show);
+  show();
+}

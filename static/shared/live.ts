@@ -1,0 +1,101 @@
+/** The one websocket of a page, and the store that its messages fill. */
+import { create } from "zustand";
+import { nothing, reduce, type LiveData, type LiveMessage } from "./live-reducer";
+import type { ClusterNode, Handover, LiveElement } from "./types";
+
+export interface Connection {
+  connected: boolean;
+  /** when the newest message came, ms since the epoch; null: none yet */
+  heard: number | null;
+}
+
+export const useLive = create<LiveData & Connection>(() => ({ ...nothing, connected: false, heard: null }));
+
+const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
+/** Silence on an open socket after which we ask, so that "live" is never a guess. */
+const SILENCE_MS = 12_000;
+
+class LiveClient {
+  private socket: WebSocket | null = null;
+  private attempt = 0;
+  private watch: { pipeline: string | null; nodes: boolean } = { pipeline: null, nodes: true };
+  private started = false;
+
+  start(): void {
+    if (this.started) return;
+    this.started = true;
+    this.open();
+    window.addEventListener("online", () => this.reopen());
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "visible" && !useLive.getState().connected) this.reopen();
+    });
+    window.setInterval(() => this.probe(), 4000);
+  }
+
+  watchPipeline(pipeline: string | null): void {
+    this.watch = { ...this.watch, pipeline };
+    this.send({ watch: this.watch });
+  }
+
+  private open(): void {
+    const scheme = window.location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${window.location.host}/ws/live`);
+    this.socket = socket;
+    socket.onopen = () => {
+      this.attempt = 0;
+      useLive.setState({ connected: true, n: null });
+      this.send({ watch: this.watch });
+    };
+    socket.onmessage = (message) => this.take(JSON.parse(message.data as string) as LiveMessage);
+    socket.onclose = () => {
+      if (this.socket !== socket) return;
+      useLive.setState({ connected: false });
+      const wait = RETRY_MS[Math.min(this.attempt, RETRY_MS.length - 1)] ?? 15_000;
+      this.attempt += 1;
+      // spread, so that a restarted server is not met by every browser at once
+      window.setTimeout(() => this.socket === socket && this.open(), wait * (0.7 + Math.random() * 0.6));
+    };
+  }
+
+  private reopen(): void {
+    if (this.socket?.readyState === WebSocket.OPEN || this.socket?.readyState === WebSocket.CONNECTING)
+      return;
+    this.attempt = 0;
+    this.open();
+  }
+
+  private take(message: LiveMessage): void {
+    const { state, resync } = reduce(useLive.getState(), message);
+    useLive.setState({ ...state, heard: Date.now() });
+    if (resync) this.send({ resync: true });
+  }
+
+  private probe(): void {
+    const { connected, heard } = useLive.getState();
+    if (connected && heard && Date.now() - heard > SILENCE_MS) this.send({ resync: true });
+  }
+
+  private send(body: unknown): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(body));
+  }
+}
+
+export const live = new LiveClient();
+
+const NO_ELEMENTS: LiveElement[] = [];
+
+export function useElements(pipeline: string): LiveElement[] {
+  return useLive((state) => state.elements[pipeline] ?? NO_ELEMENTS);
+}
+
+export function useElement(pipeline: string, id: string | null): LiveElement | undefined {
+  return useLive((state) => state.elements[pipeline]?.find((element) => element.id === id));
+}
+
+export function useNode(name: string): ClusterNode | undefined {
+  return useLive((state) => state.nodes.find((node) => node.name === name));
+}
+
+export function useHandover(id: string | null | undefined): Handover | undefined {
+  return useLive((state) => (id ? state.handovers.find((handover) => handover.id === id) : undefined));
+}

@@ -1,0 +1,29 @@
+import { StrictMode, type ReactNode } from "react";
+import { createRoot } from "react-dom/client";
+import { setNonce } from "get-nonce";
+import { Provider as TooltipProvider } from "@radix-ui/react-tooltip";
+import { startClock } from "./clock";
+import { live } from "./live";
+import { Boundary } from "./ui/boundary";
+import { ConfirmHost } from "./ui/confirm";
+import { Toasts } from "./ui/toast";
+import "./ui/ui.css";
+
+/** Put a view into `#root`, with what every view needs around it. */
+export function mount(view: ReactNode): void {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content;
+  if (nonce) setNonce(nonce);
+  const root = document.getElementById("root");
+  if (!root) return;
+  startClock();
+  live.start();
+  createRoot(root).render(
+    <StrictMode>
+      <TooltipProvider delayDuration={350}>
+        <Boundary>{view}</Boundary>
+        <ConfirmHost />
+        <Toasts />
+      </TooltipProvider>
+    </StrictMode>,
+  );
+}

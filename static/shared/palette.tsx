@@ -1,0 +1,183 @@
+import { useEffect } from "react";
+import { createRoot } from "react-dom/client";
+import { Command } from "cmdk";
+import { Activity, Box, Gauge, Server, SunMoon, TerminalSquare, Workflow } from "lucide-react";
+import { create } from "zustand";
+import { useCommands } from "./commands";
+import { useLive } from "./live";
+import { toggleTheme } from "./theme";
+import "./ui/ui.css";
+
+const useOpen = create<{ open: boolean }>(() => ({ open: false }));
+
+export const openPalette = () => useOpen.setState({ open: true });
+const close = () => useOpen.setState({ open: false });
+
+export function startPalette(): void {
+  const place = document.createElement("div");
+  document.body.append(place);
+  createRoot(place).render(<CommandPalette />);
+  window.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      useOpen.setState(({ open }) => ({ open: !open }));
+    }
+  });
+}
+
+const go = (path: string) => () => window.location.assign(path);
+
+function CommandPalette() {
+  const { open } = useOpen();
+  const before = open ? document.activeElement : null;
+  useEffect(() => {
+    if (!open) return;
+    const focused = before instanceof HTMLElement ? before : null;
+    return () => focused?.focus();
+    // the element focused when it opened, and only then
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [open]);
+  if (!open) return null;
+  return (
+    <>
+      <div className="palette__scrim" onClick={close} aria-hidden="true" />
+      <div
+        className="palette"
+        role="dialog"
+        aria-modal="true"
+        aria-label="Command palette"
+        onKeyDown={(event) => event.key === "Escape" && close()}
+      >
+        <Command label="Command palette" loop>
+          <Command.Input autoFocus placeholder="Jump to a pipeline, element or node, or run a command" />
+          <Command.List>
+            <Command.Empty>Nothing fits. Try a shorter word.</Command.Empty>
+            <OwnCommands />
+            <Jumps />
+            <Pages />
+          </Command.List>
+        </Command>
+      </div>
+    </>
+  );
+}
+
+function Item({
+  value,
+  run,
+  icon,
+  children,
+  disabled,
+}: {
+  value: string;
+  run: () => void;
+  icon: React.ReactNode;
+  children: React.ReactNode;
+  disabled?: boolean;
+}) {
+  const select = () => {
+    close();
+    // after the palette is gone, so that what runs may move the focus itself
+    window.setTimeout(run);
+  };
+  return (
+    <Command.Item value={value} onSelect={select} disabled={disabled}>
+      {icon}
+      {children}
+    </Command.Item>
+  );
+}
+
+function OwnCommands() {
+  const commands = Object.values(useCommands()).flat();
+  if (commands.length === 0) return null;
+  return (
+    <Command.Group heading="Here">
+      {commands.map((command) => (
+        <Item
+          key={command.id}
+          value={`${command.title} ${command.id}`}
+          run={command.run}
+          disabled={!!command.disabled}
+          icon={<TerminalSquare aria-hidden="true" />}
+        >
+          <span className="spring">
+            {command.title}
+            {command.disabled && <span className="menu__note">{command.disabled}</span>}
+          </span>
+          {command.keys && <kbd className="kbd">{command.keys}</kbd>}
+        </Item>
+      ))}
+    </Command.Group>
+  );
+}
+
+function Jumps() {
+  const pipelines = useLive((state) => state.pipelines);
+  const nodes = useLive((state) => state.nodes);
+  const elements = useLive((state) => state.elements);
+  return (
+    <>
+      <Command.Group heading="Pipelines and elements">
+        {pipelines.map(({ name }) => (
+          <Item
+            key={name}
+            value={`pipeline ${name}`}
+            run={go(`/pipelines/${encodeURIComponent(name)}`)}
+            icon={<Workflow aria-hidden="true" />}
+          >
+            {name}
+          </Item>
+        ))}
+        {Object.entries(elements).flatMap(([pipeline, list]) =>
+          list.map((element) => (
+            <Item
+              key={`${pipeline}/${element.id}`}
+              value={`element ${element.title ?? ""} ${element.id} ${pipeline}`}
+              run={go(
+                `/pipelines/${encodeURIComponent(pipeline)}?mode=live&element=${encodeURIComponent(element.id)}`,
+              )}
+              icon={<Box aria-hidden="true" />}
+            >
+              {element.title || element.id} <span className="muted">{pipeline}</span>
+            </Item>
+          )),
+        )}
+      </Command.Group>
+      <Command.Group heading="Nodes">
+        {nodes.map(({ name }) => (
+          <Item
+            key={name}
+            value={`node ${name}`}
+            run={go(`/nodes/${encodeURIComponent(name)}`)}
+            icon={<Server aria-hidden="true" />}
+          >
+            {name}
+          </Item>
+        ))}
+      </Command.Group>
+    </>
+  );
+}
+
+function Pages() {
+  return (
+    <Command.Group heading="Pages">
+      <Item value="go overview" run={go("/")} icon={<Gauge aria-hidden="true" />}>
+        Overview
+      </Item>
+      <Item value="go pipelines" run={go("/pipelines/")} icon={<Workflow aria-hidden="true" />}>
+        Pipelines
+      </Item>
+      <Item value="go nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
+        Nodes
+      </Item>
+      <Item value="go events audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
+        Events and audit
+      </Item>
+      <Item value="switch theme dark light" run={toggleTheme} icon={<SunMoon aria-hidden="true" />}>
+        Switch between light and dark
+      </Item>
+    </Command.Group>
+  );
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { EVENTS_MAX, nothing, reduce, type LiveData, type LiveMessage } from "../live-reducer";
+
+const SNAPSHOT: LiveMessage = {
+  type: "snapshot",
+  n: 0,
+  data: { nodes: [{ name: "edge-a", up: true }], pipelines: [], elements: {}, handovers: [], events: [] },
+};
+const after = (...messages: LiveMessage[]): LiveData =>
+  messages.reduce((state, message) => reduce(state, message).state, nothing);
+
+describe("following the server", () => {
+  test("updates before the snapshot are not taken", () => {
+    expect(after({ type: "nodes", n: 1, data: [{ name: "x" }] }).nodes).toEqual([]);
+  });
+
+  test("a gap asks for a resync, and nothing is taken until the snapshot is here", () => {
+    const { state, resync } = reduce(after(SNAPSHOT), { type: "nodes", n: 2, data: [] });
+    expect(resync).toBe(true);
+    expect(state.nodes).toHaveLength(1);
+    expect(reduce(state, { type: "nodes", n: 3, data: [] })).toEqual({ state, resync: false });
+    expect(reduce(state, { ...SNAPSHOT, n: 3 }).state.n).toBe(3);
+  });
+
+  test("a message that was already taken changes nothing", () => {
+    const state = after(SNAPSHOT, { type: "nodes", n: 1, data: [] });
+    expect(reduce(state, { type: "nodes", n: 1, data: [{ name: "again" }] }).state).toBe(state);
+  });
+
+  test("a type from a newer server counts and is passed over", () => {
+    expect(after(SNAPSHOT, { type: "weather", n: 1, data: {} }).n).toBe(1);
+  });
+});
+
+describe("what the messages change", () => {
+  test("elements of one pipeline leave the others alone", () => {
+    const state = after(
+      SNAPSHOT,
+      { type: "elements", n: 1, pipeline: "a", data: [{ id: "x" }] },
+      { type: "elements", n: 2, pipeline: "b", data: [{ id: "y" }] },
+    );
+    expect(Object.keys(state.elements)).toEqual(["a", "b"]);
+  });
+
+  test("one node is put in its place, a list replaces", () => {
+    const one = after(SNAPSHOT, { type: "nodes", n: 1, data: { name: "edge-a", up: false } });
+    expect(one.nodes).toEqual([{ name: "edge-a", up: false }]);
+    expect(after(SNAPSHOT, { type: "nodes", n: 1, data: [] }).nodes).toEqual([]);
+  });
+
+  test("a handover is shown once, the newest first", () => {
+    const state = after(
+      SNAPSHOT,
+      { type: "handover", n: 1, data: { id: "1", phase: "STOP" } },
+      { type: "handover", n: 2, data: { id: "2", phase: "STOP" } },
+      { type: "handover", n: 3, data: { id: "1", phase: "COPY" } },
+    );
+    expect(state.handovers.map(({ id, phase }) => [id, phase])).toEqual([
+      ["1", "COPY"],
+      ["2", "STOP"],
+    ]);
+  });
+
+  test("events are bounded", () => {
+    const state = Array.from({ length: EVENTS_MAX + 50 }).reduce<LiveData>(
+      (old, _, index) => reduce(old, { type: "event", n: index + 1, data: { message: String(index) } }).state,
+      after(SNAPSHOT),
+    );
+    expect(state.events).toHaveLength(EVENTS_MAX);
+    expect(state.events[0]?.message).toBe(String(EVENTS_MAX + 49));
+  });
+});

@@ -1,0 +1,306 @@
+/** Shapes of /api/v1, as the server gives them. */
+
+export type Status =
+  | "running"
+  | "paused"
+  | "deploying"
+  | "moving"
+  | "lagging"
+  | "failed"
+  | "stopped"
+  | "silent"
+  | "ended"
+  | "view"
+  | "draft"
+  | "undeploying"
+  | "attention"
+  | "standby";
+
+export type Role = "viewer" | "operator" | "editor" | "admin";
+
+export interface DocElement {
+  id: string;
+  type: string;
+  title?: string | null;
+  params?: Record<string, unknown>;
+  inputs?: Record<string, string>;
+  node?: string | null;
+  ui?: { x: number; y: number } | null;
+}
+
+export interface DocGroup {
+  id: string;
+  elements: string[];
+}
+
+export interface PipelineDocument {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; [more: string]: unknown };
+  spec: { elements: DocElement[]; groups?: DocGroup[] };
+}
+
+export interface Fault {
+  element: string | null;
+  path: string;
+  message: string;
+  code?: string;
+}
+
+export interface SchemaField {
+  name: string;
+  type: string;
+  unit?: string | null;
+}
+
+export interface StreamSchema {
+  fields: SchemaField[];
+  key?: string | null;
+}
+
+export interface Validation {
+  faults: Fault[];
+  schemas: Record<string, StreamSchema>;
+}
+
+export interface Port {
+  name: string;
+  description?: string;
+}
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type JsonSchema = { [keyword: string]: any };
+
+export interface Operator {
+  type: string;
+  title: string;
+  summary: string;
+  category: string;
+  icon: string;
+  inputs: Port[];
+  outputs: Port[];
+  params_schema: JsonSchema;
+  docs: string;
+  example: Record<string, unknown>;
+  stateful: boolean;
+  follow: "exact" | "coalesced" | "none";
+}
+
+export interface PipelineItem {
+  name: string;
+  revision: number;
+  status: Status;
+  deployed_version: number | null;
+  deployment: string | null;
+  differs: boolean;
+  updated_at: string;
+  updated_by: string | null;
+  elements?: number;
+}
+
+export interface Pipeline extends PipelineItem {
+  document: PipelineDocument;
+}
+
+export interface Allowed {
+  allowed: boolean;
+  reason: string | null;
+}
+
+export interface ElementError {
+  message: string;
+  safe: string;
+  next: string;
+  traceback: string | null;
+  at: string | null;
+}
+
+export interface CheckpointNote {
+  seq: number;
+  at: string | null;
+  bytes: number | null;
+  where: string[] | string | null;
+}
+
+export interface ReplicaNote {
+  node: string;
+  role: string;
+  phase: string;
+  epoch: number;
+  seq: number;
+}
+
+export interface LiveElement {
+  id: string;
+  type: string;
+  title: string | null;
+  group: string | null;
+  status: Status;
+  node: string | null;
+  epoch: number | null;
+  seq: number | null;
+  rows_in_per_s: number | null;
+  rows_out_per_s: number | null;
+  rows_in_total: number | null;
+  rows_out_total: number | null;
+  dead_letters_total: number | null;
+  lag_rows: number | null;
+  batch_ms_p50: number | null;
+  batch_ms_p99: number | null;
+  latency_ms_p50: number | null;
+  latency_ms_p99: number | null;
+  state_bytes: number | null;
+  checkpoint: CheckpointNote | null;
+  paused: boolean;
+  ended: boolean;
+  follow: string | null;
+  error: ElementError | null;
+  replicas: ReplicaNote[];
+  handover: string | null;
+  actions?: { migrate?: Allowed; restore?: Allowed; pause?: Allowed };
+}
+
+export interface NodeLoad {
+  cpu_ratio: number;
+  memory_bytes: number;
+  memory_total_bytes: number;
+  memory_ratio: number;
+  disk_free_bytes: number;
+  disk_ratio: number;
+  battery_ratio: number | null;
+  on_battery: boolean | null;
+}
+
+export interface ClusterNode {
+  name: string;
+  up: boolean;
+  ready: boolean;
+  cordoned: boolean;
+  url: string;
+  version: string;
+  cores: number;
+  labels: Record<string, string> | null;
+  last_seen_at: string | null;
+  load: Partial<NodeLoad> | null;
+  elements: { pipeline: string; element: string; role: string }[];
+}
+
+export interface Phase {
+  phase: string;
+  start_ms: number;
+  end_ms: number | null;
+  bytes?: number | null;
+  note?: string | null;
+}
+
+export interface Handover {
+  id: string;
+  pipeline: string;
+  element: string;
+  group: string;
+  kind: "migration" | "restoration";
+  strategy: string;
+  origin: string | null;
+  target: string;
+  phase: string;
+  outcome: "done" | "failed" | "cancelled" | null;
+  message: string;
+  timeline: Phase[];
+  gap_ms: number | null;
+  bytes_copied: number | null;
+  created_at: string;
+  ended_at: string | null;
+  cancellable: boolean;
+}
+
+export interface Operation {
+  id: string;
+  kind: "deploy" | "undeploy";
+  pipeline: string;
+  status: "pending" | "running" | "done" | "failed";
+  steps: { name: string; state: string; at: string | null }[];
+  message: string;
+  faults: Fault[];
+  created_at: string;
+  ended_at: string | null;
+}
+
+export interface LogEvent {
+  id?: number;
+  at: string;
+  severity: "info" | "warning" | "error";
+  kind: string;
+  pipeline: string | null;
+  element: string | null;
+  node: string | null;
+  message: string;
+  detail?: unknown;
+}
+
+export interface AuditEntry {
+  id?: number;
+  at: string;
+  user: string | null;
+  action: string;
+  target: string;
+  detail: unknown;
+}
+
+export interface PeekRecord {
+  offset: number;
+  partition: number;
+  at: string | number | null;
+  key: string | null;
+  value: unknown;
+}
+
+export interface ElementPoint {
+  t: number | string;
+  rows_in_per_s?: number | null;
+  rows_out_per_s?: number | null;
+  lag_rows?: number | null;
+  batch_ms_p50?: number | null;
+  latency_ms_p50?: number | null;
+  state_bytes?: number | null;
+}
+
+export interface NodePoint {
+  t: number | string;
+  cpu_ratio?: number | null;
+  memory_bytes?: number | null;
+  memory_ratio?: number | null;
+  disk_ratio?: number | null;
+  battery_ratio?: number | null;
+}
+
+export interface Template {
+  name: string;
+  title: string;
+  description: string;
+  document: PipelineDocument;
+}
+
+export interface UploadedFile {
+  id: string;
+  reference: string;
+  name: string;
+  size: number;
+  sha256: string;
+  columns?: { name: string; type: string }[];
+}
+
+export interface Problem {
+  type?: string;
+  title: string;
+  status: number;
+  detail?: string;
+  safe?: string;
+  next?: string;
+  faults?: Fault[];
+  [more: string]: unknown;
+}
+
+export interface User {
+  username: string;
+  role: Role;
+}

@@ -1,0 +1,219 @@
+import { useEffect, useRef, useState } from "react";
+import type { default as PlotlyModule, Layout, Trace } from "plotly.js-basic-dist-min";
+import { instant } from "../format";
+
+type Plotly = typeof PlotlyModule;
+
+let library: Promise<Plotly> | null = null;
+const load = (): Promise<Plotly> =>
+  (library ??= import("plotly.js-basic-dist-min").then((module) => module.default));
+
+export interface Line {
+  name: string;
+  values: (number | null | undefined)[];
+  /** 1 to 7: the place in the chart scale */
+  series?: number;
+  dash?: boolean;
+}
+
+interface Props {
+  title: string;
+  unit: string;
+  times: (number | string)[];
+  lines: Line[];
+  height?: number;
+  /** "ratio": 0 to 1, shown as percent */
+  scale?: "ratio" | "bytes" | "plain";
+}
+
+/** The colour that a custom property has now: `light-dark()` is resolved by the browser alone. */
+function colour(place: HTMLElement, property: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${property})`;
+  place.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
+function draw(place: HTMLElement, plotly: Plotly, props: Props): void {
+  const xs = props.times.map((time) => new Date(instant(time) ?? 0));
+  const data: Trace[] = props.lines.map((line, index) => ({
+    type: "scatter",
+    mode: "lines",
+    name: line.name,
+    x: xs,
+    y: line.values.map((value) => value ?? null),
+    connectgaps: false,
+    line: {
+      color: colour(place, `--series-${line.series ?? index + 1}`),
+      width: 1.8,
+      dash: line.dash ? "dot" : "solid",
+    },
+    hovertemplate: hover(props, line.name),
+  }));
+  void plotly.react(place, data, layout(place, props), {
+    displaylogo: false,
+    responsive: false,
+    displayModeBar: false,
+    scrollZoom: false,
+  });
+}
+
+function hover(props: Props, name: string): string {
+  const value = props.scale === "ratio" ? "%{y:.0%}" : props.scale === "bytes" ? "%{y:.3s}B" : "%{y:,.3~r}";
+  return `${name} ${value} ${props.scale === "plain" || !props.scale ? props.unit : ""}<extra></extra>`;
+}
+
+function layout(place: HTMLElement, props: Props): Layout {
+  const ink = colour(place, "--ink-3");
+  const line = colour(place, "--border");
+  const axis = {
+    color: ink,
+    gridcolor: line,
+    zerolinecolor: line,
+    tickfont: { size: 11 },
+    fixedrange: false,
+  };
+  return {
+    autosize: true,
+    height: props.height ?? 170,
+    margin: { l: 46, r: 8, t: 6, b: 26 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 11, color: ink },
+    showlegend: false,
+    hovermode: "x unified",
+    hoverlabel: {
+      bgcolor: colour(place, "--surface-raised"),
+      bordercolor: line,
+      font: { color: colour(place, "--ink") },
+    },
+    uirevision: props.title,
+    xaxis: { ...axis, type: "date", showgrid: false, nticks: 5 },
+    yaxis: {
+      ...axis,
+      rangemode: "tozero",
+      nticks: 4,
+      ...(props.scale === "ratio" ? { range: [0, 1], tickformat: ".0%" } : { tickformat: ".2~s" }),
+    },
+  };
+}
+
+/** A Plotly line chart with pan, zoom and a table of the same figures. */
+export function Chart(props: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const [plotly, setPlotly] = useState<Plotly | null>(null);
+  const [table, setTable] = useState(false);
+  const [theme, setTheme] = useState(0);
+  useEffect(() => void load().then((module) => setPlotly(() => module)), []);
+  useEffect(() => {
+    const changed = () => setTheme((old) => old + 1);
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    window.addEventListener("fogline:theme", changed);
+    system.addEventListener("change", changed);
+    return () => {
+      window.removeEventListener("fogline:theme", changed);
+      system.removeEventListener("change", changed);
+    };
+  }, []);
+  useEffect(() => {
+    if (place.current && plotly && !table) draw(place.current, plotly, props);
+  }, [plotly, props, table, theme]);
+  useEffect(() => {
+    const target = place.current;
+    if (!target || !plotly || table) return;
+    const watch = new ResizeObserver(() => plotly.Plots.resize(target));
+    watch.observe(target);
+    return () => {
+      watch.disconnect();
+      plotly.purge(target);
+    };
+  }, [plotly, table]);
+  return (
+    <figure className="chart">
+      <figcaption className="chart__head">
+        <span className="section-title">{props.title}</span>
+        <span className="muted small">{props.unit}</span>
+        <Legend lines={props.lines} />
+        <button
+          className="button button--quiet button--small"
+          aria-pressed={table}
+          onClick={() => setTable(!table)}
+        >
+          {table ? "Chart" : "Table"}
+        </button>
+      </figcaption>
+      {table ? (
+        <ChartTable {...props} />
+      ) : (
+        <div
+          ref={place}
+          className="chart__plot"
+          style={{ height: props.height ?? 170 }}
+          role="img"
+          aria-label={`${props.title}, ${props.unit}`}
+        />
+      )}
+      {!table && props.times.length === 0 && <p className="chart__none muted small">No figures yet</p>}
+    </figure>
+  );
+}
+
+function Legend({ lines }: { lines: Line[] }) {
+  if (lines.length < 2) return <span className="spring" />;
+  return (
+    <span className="chart__legend spring">
+      {lines.map((line, index) => (
+        <span key={line.name} className="row small muted">
+          <span
+            className="chart__swatch"
+            style={{ background: `var(--series-${line.series ?? index + 1})` }}
+          />
+          {line.name}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function ChartTable({ times, lines, height }: Props) {
+  const rows = times
+    .map((time, index) => ({ time, index }))
+    .reverse()
+    .slice(0, 200);
+  return (
+    <div
+      className="table-wrap"
+      style={{ maxHeight: height ?? 170, overflowY: "auto" }}
+      tabIndex={0}
+      role="region"
+      aria-label="Figures"
+    >
+      <table className="table">
+        <thead>
+          <tr>
+            <th>Time</th>
+            {lines.map((line) => (
+              <th key={line.name} className="num">
+                {line.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ time, index }) => (
+            <tr key={index}>
+              <td className="num">{new Date(instant(time) ?? 0).toLocaleTimeString()}</td>
+              {lines.map((line) => (
+                <td key={line.name} className="num">
+                  {line.values[index] == null ? "–" : Number(line.values[index]).toPrecision(4)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

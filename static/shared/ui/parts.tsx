@@ -1,0 +1,196 @@
+import { useEffect, useState, type ReactNode } from "react";
+import { CircleAlert, TriangleAlert } from "lucide-react";
+import * as RTooltip from "@radix-ui/react-tooltip";
+import { problemText } from "../api";
+import { useNow } from "../clock";
+import { ago, exact } from "../format";
+import { toneOf, wordOf } from "../status";
+
+export function StatusMark({ status, pill, word }: { status: string; pill?: boolean; word?: string }) {
+  return (
+    <span className={`status status--${toneOf(status)}${pill ? " status--pill" : ""}`}>
+      <span className="status__dot" aria-hidden="true" />
+      {word ?? wordOf(status)}
+    </span>
+  );
+}
+
+/** "4 s ago", with the exact time on hover. */
+export function Ago({ at, prefix }: { at: string | number | null | undefined; prefix?: string }) {
+  const now = useNow();
+  return (
+    <time className="num" title={exact(at)}>
+      {prefix}
+      {ago(at, now)}
+    </time>
+  );
+}
+
+export function Tip({
+  text,
+  children,
+  side,
+}: {
+  text: ReactNode;
+  children: ReactNode;
+  side?: "top" | "right" | "bottom" | "left";
+}) {
+  if (!text) return <>{children}</>;
+  return (
+    <RTooltip.Root>
+      <RTooltip.Trigger asChild>{children}</RTooltip.Trigger>
+      <RTooltip.Portal>
+        <RTooltip.Content className="tip" sideOffset={6} side={side} collisionPadding={8}>
+          {text}
+        </RTooltip.Content>
+      </RTooltip.Portal>
+    </RTooltip.Root>
+  );
+}
+
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  return (
+    <div className="notice notice--error" role="alert">
+      <CircleAlert aria-hidden="true" />
+      <div className="stack stack--tight">
+        <span>{problemText(error)}</span>
+        {onRetry && (
+          <span>
+            <button className="button button--small" onClick={onRetry}>
+              Try again
+            </button>
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function Warning({ children }: { children: ReactNode }) {
+  return (
+    <div className="notice notice--warning">
+      <TriangleAlert aria-hidden="true" />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function Skeleton({ lines = 3, height = 18 }: { lines?: number; height?: number }) {
+  return (
+    <div className="stack stack--tight" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, line) => (
+        <div key={line} className="skeleton" style={{ height, width: `${92 - ((line * 17) % 40)}%` }} />
+      ))}
+    </div>
+  );
+}
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: unknown;
+  reload: () => void;
+}
+
+/** Load once per key, and again on `reload` or each `everyMs`. An old answer stays until a new one is here. */
+export function useLoaded<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs?: number,
+): Loaded<T> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const control = new AbortController();
+    load(control.signal)
+      .then((data) => setState({ key, data }))
+      .catch((error: unknown) => {
+        if (!control.signal.aborted)
+          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error }));
+      });
+    return () => control.abort();
+    // `load` is made anew on each render; `key` says what it loads
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [key, turn]);
+  useEffect(() => {
+    if (!everyMs) return;
+    const timer = window.setInterval(() => {
+      if (document.visibilityState === "visible") setTurn((old) => old + 1);
+    }, everyMs);
+    return () => window.clearInterval(timer);
+  }, [everyMs]);
+  const current = state.key === key;
+  return {
+    data: current ? state.data : undefined,
+    error: current ? state.error : undefined,
+    reload: () => setTurn((old) => old + 1),
+  };
+}
+
+export function Figure({
+  label,
+  value,
+  unit,
+  tone,
+  title,
+}: {
+  label: string;
+  value: ReactNode;
+  unit?: string;
+  tone?: string;
+  title?: string;
+}) {
+  return (
+    <div className={`figure${tone ? ` figure--${tone}` : ""}`} title={title}>
+      <span className="figure__label">{label}</span>
+      <span className="figure__value num">
+        {value}
+        {unit && <span className="figure__unit"> {unit}</span>}
+      </span>
+    </div>
+  );
+}
+
+/** A bar from 0 to 1 with its value in words for those who do not see it. */
+export function Meter({ ratio, label }: { ratio: number | null | undefined; label: string }) {
+  const share = Math.max(0, Math.min(1, ratio ?? 0));
+  const tone = share > 0.9 ? "failed" : share > 0.75 ? "lagging" : "calm";
+  return (
+    <span
+      className={`meter meter--${tone}`}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(share * 100)}
+    >
+      <span className="meter__bar" style={{ transform: `scaleX(${share})` }} />
+    </span>
+  );
+}
+
+export function Spark({
+  values,
+  max,
+  label,
+}: {
+  values: (number | null | undefined)[];
+  max?: number;
+  label: string;
+}) {
+  const known = values.map((value) => value ?? 0);
+  const top = max ?? Math.max(1e-9, ...known);
+  const step = known.length > 1 ? 100 / (known.length - 1) : 100;
+  const points = known.map(
+    (value, index) => `${(index * step).toFixed(1)},${(27 - (Math.min(value, top) / top) * 25).toFixed(1)}`,
+  );
+  return (
+    <svg className="spark" viewBox="0 0 100 28" preserveAspectRatio="none" role="img" aria-label={label}>
+      {points.length > 1 && (
+        <>
+          <polygon points={`0,28 ${points.join(" ")} 100,28`} className="spark__area" />
+          <polyline points={points.join(" ")} className="spark__line" vectorEffect="non-scaling-stroke" />
+        </>
+      )}
+    </svg>
+  );
+}

@@ -1,0 +1,74 @@
+import { CircleAlert, CircleCheck, Info, X } from "lucide-react";
+import { create } from "zustand";
+import { problemText } from "../api";
+
+export interface Toast {
+  id: number;
+  tone: "info" | "done" | "error";
+  title: string;
+  text?: string;
+  action?: { title: string; run: () => void };
+}
+
+const useToasts = create<{ toasts: Toast[] }>(() => ({ toasts: [] }));
+let next = 1;
+
+export function dismiss(id: number): void {
+  useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
+}
+
+/** Show a message; errors stay until closed, the rest goes after a while. */
+export function toast(message: Omit<Toast, "id">): number {
+  const id = next++;
+  useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-3), { ...message, id }] }));
+  if (message.tone !== "error") window.setTimeout(() => dismiss(id), message.action ? 10_000 : 5000);
+  return id;
+}
+
+export function toastError(title: string, error: unknown): void {
+  toast({ tone: "error", title, text: problemText(error) });
+}
+
+const ICONS = { info: Info, done: CircleCheck, error: CircleAlert };
+
+export function Toasts() {
+  const { toasts } = useToasts();
+  return (
+    <div className="toasts" role="region" aria-label="Notifications" aria-live="polite">
+      {toasts.map((each) => {
+        const Icon = ICONS[each.tone];
+        return (
+          <div
+            key={each.id}
+            className={`toast toast--${each.tone}`}
+            role={each.tone === "error" ? "alert" : "status"}
+          >
+            <Icon aria-hidden="true" />
+            <div className="toast__text">
+              <b>{each.title}</b>
+              {each.text && <p>{each.text}</p>}
+              {each.action && (
+                <button
+                  className="button button--small"
+                  onClick={() => {
+                    each.action?.run();
+                    dismiss(each.id);
+                  }}
+                >
+                  {each.action.title}
+                </button>
+              )}
+            </div>
+            <button
+              className="button button--quiet button--icon button--small"
+              aria-label="Dismiss"
+              onClick={() => dismiss(each.id)}
+            >
+              <X aria-hidden="true" />
+            </button>
+          </div>
+        );
+      })}
+    </div>
+  );
+}

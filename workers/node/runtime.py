@@ -16,6 +16,10 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 
 
+CENTRAL = "central"
+"""As a source's url: the central chunk service, at the address by which this node knows it."""
+
+
 class RunningReplica(Protocol):
     """See pipeline_runtime.replica.replica.Replica."""
 

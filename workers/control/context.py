@@ -1,0 +1,70 @@
+"""What the threads of the control process share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from celery import Celery
+from django.db import close_old_connections
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.settings import Settings
+
+
+class Changes:
+    """Wakes those who wait for something that nodes report or users ask."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._count = 0
+
+    def notify(self) -> None:
+        with self._condition:
+            self._count += 1
+            self._condition.notify_all()
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def wait(self, seen: int, timeout_s: float) -> int:
+        """Until there is a change after `seen`, or the time is over; returns the newest count."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._count != seen, timeout_s)
+            return self._count
+
+
+class Closing(Exception):
+    """The control process ends; what waits here goes on when it is started again."""
+
+
+@dataclass
+class ControlContext:
+    settings: Settings
+    kafka: KafkaSettings
+    app: Celery  # sends to the nodes
+    reports: Changes = field(default_factory=Changes)  # a node has reported
+    desired: Changes = field(default_factory=Changes)  # the desired state may be another one
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
+        """Look again at each report until `holds`; False: not within the time. Raises Closing."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            seen = self.reports.count
+            close_old_connections()
+            if holds():
+                return True
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            if self.closing.is_set():
+                raise Closing
+            self.reports.wait(seen, min(left_s, 1.0))
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,150 @@
+"""Derives what a node shall run from the database, and tells it until it says that it knows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import time
+from typing import Any
+
+from django.db import close_old_connections
+from django.db.models import F
+from kombu.exceptions import OperationalError
+
+from pipeline_runtime.checkpoint import access
+from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, NodeDesired, Role
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from workers import messages
+from workers.control.context import ControlContext
+
+log = logging.getLogger(__name__)
+
+RESEND_S = 2.0
+TOKEN_DAYS = 7
+_WORKED_ON = (*Deployment.ACTIVE,)
+
+
+def replicas_of(node: Node, cluster_key: str) -> tuple[DesiredReplica, ...]:
+    """All that the database wants of one node, in a fixed order."""
+    placements = GroupPlacement.objects.filter(node=node, deployment__status__in=_WORKED_ON)
+    wanted = {f"{p.deployment_id}.{p.group}": _of_placement(p, cluster_key) for p in placements}
+    extras = ExtraReplica.objects.filter(node=node, deployment__status__in=_WORKED_ON)
+    for extra in extras:
+        placement = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
+        if placement is not None:
+            # The placement wins: a group never has two wishes on one node.
+            wanted.setdefault(
+                f"{extra.deployment_id}.{extra.group}", _of_extra(extra, placement, cluster_key)
+            )
+    return tuple(wanted[key] for key in sorted(wanted))
+
+
+def _of_placement(placement: GroupPlacement, cluster_key: str) -> DesiredReplica:
+    spec = GroupSpec.model_validate(placement.spec)
+    owner = placement.role == "owner"
+    return DesiredReplica(
+        spec=spec,
+        role=Role.OWNER if owner else Role.STOPPED,
+        order=ClaimOrder(id=placement.order_id, over=Epoch(placement.order_over)) if owner else None,
+        source=_source(placement.source, spec, cluster_key),
+        paused=placement.paused,
+        retire=placement.retire and owner,
+        generation=placement.generation,
+    )
+
+
+def _of_extra(extra: ExtraReplica, placement: GroupPlacement, cluster_key: str) -> DesiredReplica:
+    spec = GroupSpec.model_validate(placement.spec)
+    return DesiredReplica(
+        spec=spec,
+        role=Role(extra.role),
+        source=_source(extra.source, spec, cluster_key),
+        paused=placement.paused,
+        generation=extra.generation,
+    )
+
+
+def _source(source: dict[str, Any] | None, spec: GroupSpec, cluster_key: str) -> CheckpointSource | None:
+    """The database keeps `{url, seq}`; the token is minted anew, for that group alone."""
+    if source is None:
+        return None
+    # Whole days, so that the desired state does not change with every look at it.
+    expires_at = (int(time.time()) // 86_400 + TOKEN_DAYS) * 86_400
+    seq = source.get("seq")
+    return CheckpointSource(
+        url=source["url"],
+        token=access.mint(cluster_key, access.group_read(spec.id), expires_at),
+        seq=None if seq is None else Seq(seq),
+    )
+
+
+class DesiredSender:
+    """A thread. Derives, compares, numbers and sends; so whoever changes the database only wakes it."""
+
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
+        self._digests: dict[int, str] = {}  # Node.pk -> digest of what its revision_wanted says
+        self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
+        self._away = False
+        self._thread = threading.Thread(target=self._run, name="desired", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        seen = -1
+        while not self._context.closing.is_set():
+            try:
+                close_old_connections()
+                for node in Node.objects.all():
+                    self._tend(node)
+            except Exception:
+                log.exception("the desired state could not be derived; it is tried again")
+            seen = self._context.desired.wait(seen, 1.0)
+
+    def _tend(self, node: Node) -> None:
+        replicas = replicas_of(node, self._context.settings.cluster_key)
+        content = json.dumps([replica.model_dump(mode="json") for replica in replicas], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        if self._digests.get(node.pk) != digest:
+            # A node ignores what is not newer than what it has, also after the database was restored
+            # from a backup: so go past what it has seen.
+            revision = max(node.revision_wanted, node.revision_seen) + 1
+            updated = Node.objects.filter(pk=node.pk, revision_wanted=node.revision_wanted)
+            if not updated.update(revision_wanted=revision):
+                return  # somebody else counted it up: look again
+            self._digests[node.pk] = digest
+            node.revision_wanted = revision
+        elif node.revision_seen > node.revision_wanted:
+            Node.objects.filter(pk=node.pk).update(revision_wanted=F("revision_seen") + 1)
+            return
+        if node.revision_seen >= node.revision_wanted or not node.run_id:
+            return
+        revision_sent, at_s = self._sent.get(node.pk, (0, 0.0))
+        if revision_sent == node.revision_wanted and time.monotonic() - at_s < RESEND_S:
+            return
+        self._send(NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas), node.pk)
+
+    def _send(self, desired: NodeDesired, key: int) -> None:
+        try:
+            messages.send(
+                self._context.app,
+                messages.NODE_SYNC,
+                [desired.model_dump(mode="json")],
+                messages.node_queue(desired.node),
+            )
+        except (OperationalError, OSError) as error:
+            if not self._away:
+                log.warning("Redis is away, nodes go on with what they have: %s", error)
+            self._away = True
+            return
+        self._away = False
+        self._sent[key] = (desired.revision, time.monotonic())

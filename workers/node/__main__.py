@@ -1,0 +1,58 @@
+"""`python -m workers.node --name edge-a`, or `--join URL --token T --name N` on a new machine."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.settings import Settings, SettingsError
+from workers.node.identity import EnrolmentFailed, enrol, enrolled_identity, local_identity
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m workers.node", description=__doc__)
+    parser.add_argument("--name", default=os.environ.get("FOGLINE_NODE"), help="this node's name")
+    parser.add_argument("--join", metavar="URL", help="enrol at this dashboard first")
+    parser.add_argument("--token", help="the one-time token that the dashboard gave")
+    arguments = parser.parse_args()
+    if not arguments.name:
+        parser.error("--name is needed (or FOGLINE_NODE)")
+    if bool(arguments.join) != bool(arguments.token):
+        parser.error("--join and --token belong together")
+    try:
+        settings = Settings.from_env({**os.environ, "FOGLINE_NODE": arguments.name})
+    except SettingsError as error:
+        print("\n".join(error.faults), file=sys.stderr)
+        return 2
+    logging.basicConfig(
+        level=settings.log, format=f"%(asctime)s %(levelname)s {arguments.name} %(name)s: %(message)s"
+    )
+    logging.getLogger("kafka").setLevel("WARNING")
+    logging.getLogger("httpx").setLevel("WARNING")
+    logging.getLogger("py4j").setLevel("WARNING")
+    try:
+        if arguments.join:
+            enrol(arguments.join, arguments.token, arguments.name, settings)
+        identity = enrolled_identity(arguments.name, settings) or local_identity(arguments.name, settings)
+        # Late, because it loads Spark's and Kafka's code: a wrong token should be told at once.
+        from workers.node.process import NodeAlreadyRuns, NodeProcess
+
+        try:
+            code = NodeProcess(identity).run()
+        except NodeAlreadyRuns as error:
+            print(error, file=sys.stderr)
+            return 1
+    except (EnrolmentFailed, CheckpointError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    logging.shutdown()
+    sys.stdout.flush()
+    # Threads of Spark and of Celery may still hang in calls that nobody waits for any more.
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

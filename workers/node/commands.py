@@ -1,0 +1,32 @@
+"""The tasks that a node carries out: short, idempotent, and safe when they come late or twice."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery import Celery
+from pydantic import ValidationError
+
+from pipeline_runtime.model.desired import NodeDesired
+from workers.messages import NODE_CHECKPOINT, NODE_SYNC
+from workers.node.agent import Agent
+
+log = logging.getLogger(__name__)
+
+
+def register_commands(app: Celery, agent: Agent) -> None:
+    @app.task(name=NODE_SYNC)  # type: ignore[untyped-decorator]
+    def sync(desired: dict[str, Any]) -> None:
+        try:
+            parsed = NodeDesired.model_validate(desired)
+        except ValidationError as error:
+            # Of another version of the control side: what runs goes on as it is.
+            log.error("ignored a desired state that cannot be read: %s", error)
+            return
+        if agent.apply(parsed):
+            log.info("revision %d: %d replicas wanted", parsed.revision, len(parsed.replicas))
+
+    @app.task(name=NODE_CHECKPOINT)  # type: ignore[untyped-decorator]
+    def checkpoint(group: str) -> None:
+        agent.checkpoint(group)

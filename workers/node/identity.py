@@ -1,0 +1,136 @@
+"""Who this node is and whom it talks to: from the settings (a local node) or by enrolment (a machine)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from pipeline_runtime import __version__
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.settings import Settings
+
+CREDENTIAL_FILE = "credential.json"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class EnrolmentFailed(RuntimeError):
+    """The machine was not admitted; the message says why, what is safe and what to do."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    name: str
+    directory: Path
+    kafka: KafkaSettings
+    redis_url: str
+    cluster_key: str
+    central_url: str  # of the central chunk service, as this node reaches it
+    listen_host: str
+    port: int  # of this node's chunk service
+    url: str  # of it, as others reach it
+    checkpoint_s: float
+
+
+def local_identity(name: str, settings: Settings) -> Identity:
+    """A node on the machine where everything else runs: it knows what the settings know."""
+    port = settings.local_node_port(name)
+    host = "127.0.0.1" if settings.host in LOOPBACK else settings.host
+    shown = _own_address("192.0.2.1") if host in ("0.0.0.0", "::") else host
+    return Identity(
+        name=name,
+        directory=settings.node_directory(name),
+        kafka=KafkaSettings(settings.kafka, dict(settings.kafka_security)),
+        redis_url=settings.redis_url,
+        cluster_key=settings.cluster_key,
+        central_url=settings.chunk_url,
+        listen_host=host,
+        port=port,
+        url=f"http://{shown}:{port}",
+        checkpoint_s=settings.checkpoint_s,
+    )
+
+
+def enrol(server: str, token: str, name: str, settings: Settings) -> None:
+    """Ask the dashboard to admit this machine, and keep what it answers in credential.json (0600).
+
+    The token works once; a machine that has a credential is started without it afterwards.
+    """
+    host = urlsplit(server).hostname or ""
+    body = {
+        "token": token,
+        "name": name,
+        "version": __version__,
+        "cores": os.cpu_count() or 1,
+        "url": f"http://{_own_address(host)}:{settings.local_node_port(name)}",
+    }
+    try:
+        answer = httpx.post(f"{server.rstrip('/')}/api/v1/nodes/enrol", json=body, timeout=30)
+    except httpx.HTTPError as error:
+        raise EnrolmentFailed(
+            f"{server} cannot be reached: {error}. The token was not used. Check the address, then try again."
+        ) from error
+    if not answer.is_success:
+        raise EnrolmentFailed(_explained(answer))
+    document = {**answer.json(), "url": body["url"]}
+    _write_private(settings.node_directory(name) / CREDENTIAL_FILE, json.dumps(document, indent=2))
+
+
+def enrolled_identity(name: str, settings: Settings) -> Identity | None:
+    """What credential.json says; None: this machine was not enrolled under that name."""
+    path = settings.node_directory(name) / CREDENTIAL_FILE
+    try:
+        document = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    url = str(document["url"])
+    return Identity(
+        name=name,
+        directory=settings.node_directory(name),
+        kafka=KafkaSettings(document["kafka"]["bootstrap"], dict(document["kafka"].get("security") or {})),
+        redis_url=document["redis_url"],
+        cluster_key=document["cluster_key"],
+        central_url=document["central_url"],
+        listen_host="127.0.0.1" if urlsplit(url).hostname in LOOPBACK else "0.0.0.0",
+        port=urlsplit(url).port or settings.local_node_port(name),
+        url=url,
+        checkpoint_s=float(document.get("checkpoint_s") or settings.checkpoint_s),
+    )
+
+
+def _own_address(peer: str) -> str:
+    """The address of this machine on its way to `peer`; nothing is sent."""
+    if peer in LOOPBACK:
+        return "127.0.0.1"
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((peer, 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return socket.gethostname()
+
+
+def _explained(answer: httpx.Response) -> str:
+    try:
+        problem: dict[str, Any] = answer.json()
+    except ValueError:
+        return f"The dashboard answered {answer.status_code}. Check that the address is Fogline's."
+    parts = [problem.get("detail") or problem.get("title"), problem.get("safe"), problem.get("next")]
+    return " ".join(str(part) for part in parts if part)
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    descriptor = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)

@@ -1,0 +1,210 @@
+"""One node process: Spark, the agent, its chunk service, its commands and its heartbeat.
+
+Started in an order in which nothing waits for Redis:
+1. the lock on the node's directory; 2. the chunk service, from which others fetch; 3. the agent,
+which begins from the desired state on disk; 4. commands and heartbeat, which retry Redis for ever;
+5. the Spark session, for which the replicas wait.
+
+Stopped on SIGTERM or SIGINT within 10 s: no more commands, replicas end after their running batch,
+`bye`. SIGKILL at any moment loses nothing: the same start follows.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+from pipeline_runtime import __version__
+from pipeline_runtime.checkpoint.client import ChunkClient
+from pipeline_runtime.checkpoint.files import FileCache
+from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
+from pipeline_runtime.model.desired import NodeReport
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.host import ReplicaHost
+from workers.messages import CommandReceiver, celery_app, node_queue
+from workers.node.agent import Agent
+from workers.node.checkpoints import NodeCheckpoints, token_minter
+from workers.node.commands import register_commands
+from workers.node.desired_store import DesiredStore
+from workers.node.heartbeat import Heartbeat, new_run_id
+from workers.node.identity import Identity
+from workers.node.load import LoadMeter
+from workers.node.output import CommittedFile, OutputMissing, add_output_route
+from workers.node.runtime import LocalState, NodeRuntime, RunningReplica
+
+log = logging.getLogger(__name__)
+
+STOP_S = 8.0
+"""For the replicas' last batches, of the 10 s in which the process is gone."""
+DEMO_FILES = Path(__file__).resolve().parents[2] / "pipeline_runtime" / "operators" / "data"
+
+
+class NodeAlreadyRuns(RuntimeError):
+    """Another process holds this node's directory."""
+
+
+class NodeProcess:
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        identity.directory.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _lock(identity.directory)  # 1.
+        self._run_id = new_run_id()
+        self._stopping = threading.Event()
+        self._spark_up = threading.Event()
+        self._spark_failed: BaseException | None = None
+        self._load = LoadMeter(identity.directory)
+        self._checkpoints = NodeCheckpoints(
+            identity.name, identity.directory, identity.central_url, identity.cluster_key, self._changed
+        )
+        self._files_of_groups: dict[str, str] = {}  # reference -> sha256, of all groups here
+        self._files = FileCache(
+            identity.directory / "files",
+            ChunkClient(identity.central_url, token_minter(identity.cluster_key)),
+        )
+        self._host = ReplicaHost(
+            identity.name,
+            identity.directory,
+            identity.kafka,
+            self._replica_changed,
+            self._files.resolver(self._files_of_groups, DEMO_FILES),
+        )
+        runtime = NodeRuntime(
+            directory=identity.directory,
+            open_replica=self._open_replica,
+            checkpoints=self._checkpoints,
+            fetch_files=self._fetch_files,
+            now_ms=lambda: int(time.time() * 1000),
+            changed=self._changed,
+        )
+        self._agent = Agent(
+            identity.name, runtime, DesiredStore(identity.directory / "desired.json"), identity.checkpoint_s
+        )
+        self._heartbeat = Heartbeat(identity.redis_url, self._report)
+        app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
+        register_commands(app, self._agent)
+        self._commands = CommandReceiver(app, identity.name, threads=4)
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT; the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopping.set())
+        service = self._serve()  # 2.
+        self._checkpoints.start()
+        self._agent.start()  # 3.
+        self._heartbeat.start()  # 4.
+        self._commands.start()
+        # 5. In a thread, so that a SIGTERM during these seconds is obeyed at once.
+        threading.Thread(target=self._start_spark, name="spark start", daemon=True).start()
+        log.info("node %s: chunk service at %s", self.identity.name, self.identity.url)
+        self._stopping.wait()
+        return self._close(service)
+
+    def _close(self, service: Server) -> int:
+        started = monotonic()
+        log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
+        self._commands.stop(timeout_s=0.5)
+        self._agent.close(STOP_S - 1.0)
+        self._heartbeat.close()
+        service.close(timeout_s=0.5)
+        self._checkpoints.close()
+        if self._spark_up.is_set():
+            closing = threading.Thread(target=self._host.close, daemon=True)
+            closing.start()
+            closing.join(max(0.5, STOP_S - (monotonic() - started)))
+        log.info("node %s: stopped after %.1f s", self.identity.name, monotonic() - started)
+        return 1 if self._spark_failed is not None else 0
+
+    def _start_spark(self) -> None:
+        try:
+            self._host.start()
+        except BaseException as error:
+            log.critical("node %s: Spark did not start", self.identity.name, exc_info=True)
+            self._spark_failed = error
+            self._stopping.set()  # whoever watches this process starts it again
+            return
+        self._spark_up.set()
+        log.info("node %s: Spark is up", self.identity.name)
+        self._changed()
+
+    def _serve(self) -> Server:
+        app = chunk_service(self._checkpoints.database, self.identity.cluster_key)
+        add_output_route(app, self.identity.cluster_key, self._committed_output)
+        return serve(app, self.identity.listen_host, self.identity.port)
+
+    # -- what the agent acts through ---------------------------------------------------------------
+
+    def _open_replica(self, spec: GroupSpec, directory: Path) -> RunningReplica:
+        from pipeline_runtime.replica.replica import Replica
+
+        while not self._spark_up.wait(0.5):
+            if self._stopping.is_set():
+                raise RuntimeError("the node is stopping")
+        return Replica(spec, directory, self._host)
+
+    def _fetch_files(self, spec: GroupSpec) -> None:
+        self._files_of_groups.update(spec.files)
+        for sha in spec.files.values():
+            self._files.path(sha)
+
+    def _committed_output(self, group: str, element: str) -> CommittedFile:
+        return committed_output(self.identity.directory, group, element)
+
+    # -- reports -----------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        heartbeat = getattr(self, "_heartbeat", None)  # not yet, while the process is being built
+        if heartbeat is not None:
+            heartbeat.changed()
+
+    def _replica_changed(self) -> None:
+        self._agent.wake()
+        self._changed()
+
+    def _report(self, number: int) -> NodeReport:
+        return NodeReport(
+            node=self.identity.name,
+            run_id=self._run_id,
+            number=number,
+            at_ms=int(time.time() * 1000),
+            version=__version__,
+            url=self.identity.url,
+            revision=self._agent.revision,
+            cores=os.cpu_count() or 1,
+            ready=self._spark_up.is_set() and not self._stopping.is_set(),
+            load=self._load.measure(),
+            replicas=self._agent.statuses(),
+        )
+
+
+def committed_output(node_directory: Path, group: str, element: str) -> CommittedFile:
+    """The newest file below the sink's own directory. Raises OutputMissing."""
+    local = LocalState(node_directory, group)
+    generation = local.generation()
+    if generation is None or "/" in group or "/" in element or element.startswith("."):
+        raise OutputMissing(f"This node has no copy of {group}.")
+    directory = local.at(generation) / "elements" / element
+    files = [path for path in sorted(directory.rglob("*")) if path.is_file()] if directory.is_dir() else []
+    if not files:
+        raise OutputMissing(f"{element} of {group} has written no file here yet.")
+    newest = max(files, key=lambda path: path.stat().st_size)
+    return CommittedFile(newest, newest.stat().st_size)
+
+
+def _lock(directory: Path) -> IO[Any]:
+    """Two processes of one node would corrupt its state; the lock ends with the process."""
+    file = open(directory / "lock", "a")  # noqa: SIM115 - held as long as the process lives
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise NodeAlreadyRuns(
+            f"Another process runs the node in {directory}. Nothing was started. Stop that one first."
+        ) from error
+    return file

@@ -1,0 +1,255 @@
+"""Laws of the supervisor, with real processes: the real guard and supervision over a table of tiny ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.integration
+
+PROJECT = Path(__file__).resolve().parents[3]
+WAIT_S = 30.0
+
+# Writes its process ids, is ready, and sleeps; "stubborn" ignores SIGTERM; a "family" has a child of its own
+# in a process group of its own, as a Spark worker has.
+_READY = "import pathlib; pathlib.Path('{name}.ready').write_text('')\n"
+_PID = "import os, signal, time; open('{name}.pids', 'a').write(str(os.getpid()) + '\\n')\n"
+_SLEEP = "time.sleep(600)\n"
+_NOTES_STOP = (
+    "def stop(*_):\n  time.sleep(0.1)\n  open('stops', 'a').write('{name}\\n')\n  os._exit(0)\n"
+    "signal.signal(signal.SIGTERM, stop)\n"
+)
+_STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+_FAMILY = (
+    "if os.fork() == 0:\n  os.setpgid(0, 0)\n  signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "  open('{name}.pids', 'a').write(str(os.getpid()) + '\\n')\n  time.sleep(600)\n"
+)
+
+
+def process(name: str, *parts: str, **more: Any) -> dict[str, Any]:
+    body = _PID + "".join(parts) + _READY + _SLEEP
+    return {"name": name, "code": body.replace("{name}", name), **more}
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + WAIT_S
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"still waiting for {what}"
+        time.sleep(0.05)
+    return value
+
+
+class Supervised:
+    """A running supervisor over `table` in `directory`."""
+
+    def __init__(self, directory: Path, table: list[list[dict[str, Any]]]) -> None:
+        self.directory = directory
+        (directory / "table.json").write_text(json.dumps(table))
+        self._output = (directory / "output").open("w+")
+        self.guard = psutil.Popen(
+            [sys.executable, str(Path(__file__).with_name("supervised.py")), str(directory)],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    @property
+    def output(self) -> str:
+        return (self.directory / "output").read_text()
+
+    def pids(self, name: str) -> list[int]:
+        path = self.directory / f"{name}.pids"
+        return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def started(self) -> None:
+        wait_for(lambda: "all started" in self.output or self.guard.poll() is not None, "the start")
+        assert self.guard.poll() is None, self.output
+
+    def supervisor(self) -> psutil.Process:
+        (child,) = self.guard.children()
+        return child
+
+    def all_gone(self) -> bool:
+        ids = [int(pid) for path in self.directory.glob("*.pids") for pid in path.read_text().split()]
+        return not any(_alive(pid) for pid in ids)
+
+    def close(self) -> None:
+        self._output.close()
+        for path in self.directory.glob("*.pids"):
+            for pid in path.read_text().split():
+                if _alive(int(pid)):
+                    os.kill(int(pid), signal.SIGKILL)
+        if self.guard.poll() is None:
+            for left in [*self.guard.children(recursive=True), self.guard]:
+                left.kill()
+        self.guard.wait()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+Start = Callable[[list[list[dict[str, Any]]]], Supervised]
+
+
+@pytest.fixture
+def supervised(tmp_path: Path) -> Iterator[Start]:
+    begun: list[Supervised] = []
+
+    def start(table: list[list[dict[str, Any]]]) -> Supervised:
+        begun.append(Supervised(tmp_path, table))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        one.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_everything_in_order(supervised: Start, number: signal.Signals) -> None:
+    run = supervised(
+        [
+            [process("kafka", _NOTES_STOP, rank=2), process("web", _NOTES_STOP, rank=1)],
+            [process("edge-a", _NOTES_STOP, rank=0)],
+        ]
+    )
+    run.started()
+    run.guard.send_signal(number)
+    assert run.guard.wait(WAIT_S) == 0
+    assert (run.directory / "stops").read_text().split() == ["edge-a", "web", "kafka"]
+    assert run.all_gone()
+
+
+def test_what_ignores_sigterm_is_killed_with_all_that_it_started(supervised: Start) -> None:
+    run = supervised([[process("stubborn", _STUBBORN, _FAMILY, stop_timeout_s=0.5)]])
+    run.started()
+    wait_for(lambda: len(run.pids("stubborn")) == 2, "the family")
+    run.guard.terminate()
+    assert run.guard.wait(WAIT_S) == 0
+    assert run.all_gone(), run.output
+    assert "killed" in run.output
+
+
+def test_a_second_signal_kills_at_once(supervised: Start) -> None:
+    run = supervised([[process("stubborn", _STUBBORN, stop_timeout_s=600)]])
+    run.started()
+    run.guard.send_signal(signal.SIGINT)
+    wait_for(lambda: "Stopping" in run.output, "the stop")
+    run.guard.send_signal(signal.SIGINT)
+    assert run.guard.wait(WAIT_S) == 0
+    assert run.all_gone()
+
+
+def test_a_killed_supervisor_leaves_nothing_behind(supervised: Start) -> None:
+    run = supervised([[process("edge-a", _FAMILY), process("web", _STUBBORN)]])
+    run.started()
+    wait_for(lambda: len(run.pids("edge-a")) == 2, "the family")
+    run.supervisor().kill()
+    assert run.guard.wait(WAIT_S) == 128 + signal.SIGKILL
+    assert run.all_gone()
+
+
+def test_a_killed_guard_leaves_nothing_behind(supervised: Start) -> None:
+    run = supervised([[process("edge-a", _FAMILY), process("web", _NOTES_STOP)]])
+    run.started()
+    supervisor = run.supervisor()
+    run.guard.kill()
+    wait_for(lambda: not _alive(supervisor.pid), "the supervisor's end")
+    assert run.all_gone()
+    assert (run.directory / "stops").read_text().split() == ["web"], "it was asked, not killed"
+
+
+def test_a_killed_pair_leaves_nothing_of_what_obeys_behind(supervised: Start) -> None:
+    run = supervised([[process("web", _NOTES_STOP)]])
+    run.started()
+    supervisor = run.supervisor()
+    run.guard.suspend()  # so that it cannot do its work before it is killed as well
+    supervisor.kill()
+    run.guard.kill()
+    wait_for(run.all_gone, "the tethered child's end")
+
+
+def test_a_crashed_process_is_started_again(supervised: Start) -> None:
+    run = supervised([[process("web")]])
+    run.started()
+    os.kill(run.pids("web")[0], signal.SIGKILL)
+    wait_for(lambda: len(run.pids("web")) == 2, "the restart")
+    assert "web ended with signal SIGKILL; starting it again in 0.5 s" in run.output
+    run.guard.terminate()
+    assert run.guard.wait(WAIT_S) == 0
+    assert run.all_gone()
+
+
+def test_what_a_crashed_process_left_in_its_group_is_ended_before_the_restart(supervised: Start) -> None:
+    family = _FAMILY.replace("  os.setpgid(0, 0)\n", "")
+    run = supervised([[process("edge-a", family)]])
+    run.started()
+    first, orphan = wait_for(lambda: p if len(p := run.pids("edge-a")) == 2 else None, "the family")
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: len(run.pids("edge-a")) >= 3, "the restart")
+    assert not _alive(orphan)
+
+
+def test_an_essential_process_that_never_comes_up_gives_up_the_start(supervised: Start) -> None:
+    run = supervised(
+        [[process("kafka", rank=1)], [{"name": "web", "code": "print('no such table'); exit(3)"}]]
+    )
+    assert run.guard.wait(WAIT_S) == 1
+    assert "no such table" in run.output
+    assert "The start is given up" in run.output
+    assert run.all_gone()
+
+
+def test_a_node_that_never_comes_up_leaves_the_others_usable(supervised: Start) -> None:
+    broken = {"name": "edge-a", "code": "exit('no disk')", "essential": False}
+    run = supervised([[broken, process("edge-b")]])
+    run.started()
+    assert "edge-a ended 3 times" in run.output
+
+
+def test_a_failed_step_gives_up_the_start_and_says_why(supervised: Start) -> None:
+    run = supervised([[process("kafka")], [{"name": "migrate", "code": "exit('no database')", "once": True}]])
+    assert run.guard.wait(WAIT_S) == 1
+    assert "no database" in run.output
+    assert "migrate: ended with code 1" in run.output
+    assert run.all_gone()
+
+
+def test_a_second_copy_in_the_same_directory_is_refused(supervised: Start) -> None:
+    run = supervised([[process("web")]])
+    run.started()
+    second = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("supervised.py")), str(run.directory)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+    )
+    assert second.returncode == 1
+    assert f"process {run.guard.pid}" in second.stdout
+    assert _alive(run.pids("web")[0])
+
+
+def test_every_process_has_a_log_file_and_one_stream_has_all(supervised: Start) -> None:
+    run = supervised([[process("web", "print('hello', flush=True)\n"), process("edge-a")]])
+    run.started()
+    wait_for(lambda: "hello" in run.output, "the line")
+    assert "web     | hello" in run.output
+    assert "hello" in (run.directory / "logs" / "web.log").read_text()
+    assert "hello" not in (run.directory / "logs" / "edge-a.log").read_text()

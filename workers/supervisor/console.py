@@ -1,0 +1,101 @@
+"""One log stream of all processes: coloured on the terminal, rotated files under FOGLINE_DATA/logs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import sys
+import threading
+from datetime import datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TextIO
+
+_FILE_BYTES_MAX = 10 << 20
+_FILES_KEPT = 3
+_QUEUE_LINES_MAX = 5000
+_OWN_COLOUR = "1;37"
+_COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
+OWN_NAME = "fogline"
+
+
+class Console:
+    """Takes lines from any thread; never blocks them, and never fails them.
+
+    A terminal that is stopped (Ctrl-S) or gone must not stop the pipelines: lines that it does not take
+    are dropped from it, and counted. The files have them all.
+    """
+
+    def __init__(self, directory: Path, names: tuple[str, ...], stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._colours = self._stream.isatty() and "NO_COLOR" not in os.environ
+        self._names = (OWN_NAME, *names)
+        self._width = max(map(len, self._names))
+        self._lines: queue.Queue[str | None] = queue.Queue(_QUEUE_LINES_MAX)
+        self._dropped = 0
+        directory.mkdir(parents=True, exist_ok=True)
+        self._files = {name: _file(directory / f"{name}.log") for name in self._names}
+        self._writer = threading.Thread(target=self._write, name="console", daemon=True)
+        self._writer.start()
+
+    def say(self, message: str) -> None:
+        """A line of the supervisor itself."""
+        for line in message.splitlines() or [""]:
+            self.line(OWN_NAME, line)
+
+    def line(self, name: str, text: str) -> None:
+        self._files[name].handle(_record(text))
+        self._show(f"{self._prefix(name)} {text}\n")
+
+    def secret(self, text: str) -> None:
+        """For the terminal alone: no file gets it."""
+        self._show(f"{self._prefix(OWN_NAME)} {text}\n")
+
+    def close(self, timeout_s: float = 2.0) -> None:
+        try:
+            self._lines.put(None, timeout=timeout_s)
+        except queue.Full:
+            return  # the terminal takes nothing any more
+        self._writer.join(timeout_s)
+        for file in self._files.values():
+            file.close()
+
+    def _show(self, line: str) -> None:
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._dropped += 1
+
+    def _prefix(self, name: str) -> str:
+        now = datetime.now().astimezone().strftime("%H:%M:%S")
+        label = name.ljust(self._width)
+        if not self._colours:
+            return f"{now} {label} |"
+        index = self._names.index(name)
+        colour = _COLOURS[(index - 1) % len(_COLOURS)] if index else _OWN_COLOUR
+        return f"\x1b[2m{now}\x1b[0m \x1b[{colour}m{label} |\x1b[0m"
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                if self._dropped:
+                    dropped, self._dropped = self._dropped, 0
+                    self._stream.write(f"... {dropped} lines were not shown here; the log files have them\n")
+                self._stream.write(line)
+                if self._lines.empty():
+                    self._stream.flush()
+            except (OSError, ValueError):
+                continue  # nobody reads any more: the files go on
+
+
+def _file(path: Path) -> RotatingFileHandler:
+    handler = RotatingFileHandler(path, maxBytes=_FILE_BYTES_MAX, backupCount=_FILES_KEPT, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    # A full disk must not write a traceback per line onto the terminal.
+    handler.handleError = lambda record: None  # type: ignore[method-assign]
+    return handler
+
+
+def _record(text: str) -> logging.LogRecord:
+    return logging.LogRecord("fogline", logging.INFO, "", 0, text, None, None)

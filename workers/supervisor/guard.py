@@ -1,0 +1,126 @@
+"""Nothing is left behind, whatever happens to the supervisor.
+
+    guard (what the user started)  --fork-->  supervisor  --fork, exec-->  its children
+
+The guard adopts every orphan below it, passes signals on, and, when the supervisor has ended in
+whatever way, ends what is left. If the guard itself is killed, the kernel tells the supervisor
+(PR_SET_PDEATHSIG), which then stops everything in order. Both hold the data directory's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_GRACE_S = 10.0
+_POLL_S = 0.05
+
+
+class AlreadyRunning(RuntimeError):
+    """Another supervisor works in this data directory."""
+
+
+def lock(data: Path) -> int:
+    """Takes the data directory for this process and those forked from it; returns the held descriptor.
+
+    The kernel frees the lock with its last holder, so a killed supervisor leaves no stale one.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    path = data / "supervisor.pid"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = path.read_text().strip() or "unknown"
+        os.close(descriptor)
+        raise AlreadyRunning(
+            f"Fogline is already running in {data} (process {holder}). That one was left alone."
+            " Stop it first, or start a second copy with another FOGLINE_DATA and other ports."
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+    return descriptor
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Runs `work` in a forked process and returns its exit code, after all that it started has ended."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    guard = os.getpid()
+    # Until the handlers stand, a signal waits: none may hit a guard that does not know its child.
+    passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
+    child = os.fork()
+    if child == 0:
+        _become_supervisor(libc, guard, passed_on, work)
+    for number in passed_on:
+        signal.signal(number, lambda number, _: _tell(child, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            break
+    for number in passed_on:
+        signal.signal(number, signal.SIG_IGN)  # the child's id may be somebody else's now
+    _end_descendants()
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _become_supervisor(
+    libc: ctypes.CDLL, guard: int, blocked: set[signal.Signals], work: Callable[[], int]
+) -> None:
+    """Never returns. Its own process group, so that a Ctrl-C comes once: through the guard."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() == guard:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked)
+            code = work()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # not waiting for threads that still ask or prepare
+
+
+def _tell(child: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended already, and the guard is about to
+        os.kill(child, number)
+
+
+def _end_descendants() -> None:
+    """SIGTERM, 10 s, SIGKILL for all that is left, in any process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in psutil.Process().children(recursive=True):
+            try:
+                process.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        deadline = time.monotonic() + _GRACE_S
+        while _children_left() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+
+def _children_left() -> bool:
+    """Reaps what has ended; orphans below us become our children, so none escapes this."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipeline_runtime.journal.records import Claim, Commit, Ends, Record, Retire
 from pipeline_runtime.model.ids import Epoch, Seq
+
+_ORDERS_KEPT = 20
 
 
 class JournalBroken(RuntimeError):
@@ -27,6 +30,7 @@ class JournalView:
     claimant: str = ""  # node of the newest claim
     retired: bool = False
     ended: set[str] = field(default_factory=set)
+    marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     commits: dict[Seq, Commit] = field(default_factory=dict)
     _forgotten: Seq = Seq(0)
 
@@ -49,6 +53,7 @@ class JournalView:
         self.granted = max(self.granted, commit.epoch)
         self.last_seq = commit.seq
         self.last_ends = commit.boundary.ends
+        self.marks = commit.marks
         self.ended.update(commit.ended)
         if commit.seq > self._forgotten:
             self.commits[commit.seq] = commit
@@ -58,3 +63,24 @@ class JournalView:
         while self._forgotten < seq:
             self._forgotten = Seq(self._forgotten + 1)
             self.commits.pop(self._forgotten, None)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the commits, for `from_json` to go on from."""
+        newest_orders = dict(list(self.orders.items())[-_ORDERS_KEPT:])
+        return {
+            "granted": self.granted,
+            "last_seq": self.last_seq,
+            "last_ends": self.last_ends,
+            "start": self.start,
+            "orders": newest_orders,
+            "claimant": self.claimant,
+            "retired": self.retired,
+            "ended": sorted(self.ended),
+            "marks": self.marks,
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> JournalView:
+        view = JournalView(**{**data, "ended": set(data["ended"])})
+        view._forgotten = view.last_seq
+        return view

@@ -1,0 +1,80 @@
+"""Answers Spark's Python processes: which batch comes next, and what each task reads.
+
+One server per node process; a request names its group. Every answer is one JSON object per line,
+`{"value": ...}` or `{"error": ...}`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from typing import Any, Protocol
+
+log = logging.getLogger(__name__)
+
+
+class GateKeeper(Protocol):
+    """What a replica answers. All of it JSON."""
+
+    def answer(self, op: str, arguments: dict[str, Any]) -> Any: ...
+
+
+class GateServer:
+    """A Unix socket in a directory that only this user can enter."""
+
+    def __init__(self) -> None:
+        # Unix socket paths end at about 100 characters, so it does not lie in the node's directory.
+        self._directory = tempfile.mkdtemp(prefix="fogline-gate-")
+        self._path = os.path.join(self._directory, "gate")
+        self._keepers: dict[str, GateKeeper] = {}
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(self._path)
+        self._socket.listen(64)
+        threading.Thread(target=self._accept, name="gate", daemon=True).start()
+
+    def address(self, group: str) -> str:
+        return f"{self._path}#{group}"
+
+    def open(self, group: str, keeper: GateKeeper) -> None:
+        self._keepers[group] = keeper
+
+    def shut(self, group: str) -> None:
+        self._keepers.pop(group, None)
+
+    def close(self) -> None:
+        self._socket.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._serve, args=(connection,), name="gate client", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rwb") as stream:
+            try:
+                for line in stream:
+                    stream.write(json.dumps(self._answer(line)).encode() + b"\n")
+                    stream.flush()
+            except (OSError, ValueError):
+                return  # the Spark process has ended
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        request = json.loads(line)
+        op, group = request.pop("op"), request.pop("group")
+        keeper = self._keepers.get(group)
+        if keeper is None:
+            return {"error": f"{group} is not running on this node"}
+        try:
+            return {"value": keeper.answer(op, request)}
+        except Exception as error:  # the query fails with it, the gate stays
+            log.exception("%s: the gate failed at %s", group, op)
+            return {"error": f"{type(error).__name__}: {error}"}

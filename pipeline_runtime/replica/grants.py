@@ -1,0 +1,208 @@
+"""The gate of one replica: decides each micro-batch's end.
+
+While it follows, it grants what the journal has committed and nothing else; while it owns, what has
+arrived, no more often than the pace allows. Spark asks in a loop; an answer equal to the start means
+that there is nothing to do, and it asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, time
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.outputs import RejectedRecord
+from pipeline_runtime.replica.pacing import CpuLoad, interval_ms
+from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_between
+from pipeline_runtime.replica.state import Reads, ReplicaState
+from pipeline_runtime.spark.inputs import GroupInput
+
+# How long one question of Spark may wait for its answer.
+LONG_POLL_S = 0.5
+
+
+def next_followed(state: ReplicaState, start: Seq, *, coalesced: bool, rows_max: int) -> Boundary | None:
+    """The next boundary that the journal has for a follower at `start`. Pure.
+
+    `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
+    `rows_max`, since its state does not depend on where the input is cut.
+    """
+    commit = state.view.commits.get(Seq(start + 1))
+    if commit is None or not coalesced:
+        return commit.boundary if commit else None
+    rows = commit.rows_in
+    while (following := state.view.commits.get(Seq(commit.seq + 1))) is not None:
+        rows += following.rows_in
+        if rows > rows_max or following.boundary.ends.get(END_STAGE) != commit.boundary.ends.get(END_STAGE):
+            break
+        commit = following
+    return commit.boundary
+
+
+class Grants:
+    """Implements gate.GateKeeper."""
+
+    def __init__(
+        self,
+        spec: GroupSpec,
+        inputs: tuple[GroupInput, ...],
+        state: ReplicaState,
+        positions: Positions,
+        cpu: CpuLoad,
+        hello: dict[str, Any],
+        *,
+        flushes: bool,
+        asked: Callable[[Seq], None],
+    ) -> None:
+        self._spec = spec
+        self._inputs = inputs
+        self._state = state
+        self._positions = positions
+        self._cpu = cpu
+        self._hello = hello
+        self._flushes = flushes
+        self._end_stages = 2 if flushes else 1
+        self._asked = asked  # told the seq of each batch that Spark has finished
+        self.granted_at_s = 0.0
+        self.arrived_at_s = 0.0  # when the running batch's newest input cannot have been there yet
+
+    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+        match op:
+            case "hello":
+                return self._hello
+            case "initial":
+                return self._initial()
+            case "latest":
+                return self.latest(Boundary.from_json(arguments["start"])).to_json()
+            case "plan":
+                start = Boundary.from_json(arguments["start"])
+                return self._plan(start, Boundary.from_json(arguments["end"]))
+            case "read":
+                return self._read(arguments)
+        raise ValueError(f"the gate does not know {op!r}")
+
+    def _initial(self) -> dict[str, Any]:
+        """Where the first batch of all begins: the first claim of the journal says it."""
+        with self._state.changed:
+            while self._state.view.start is None and not self._state.draining:
+                self._state.changed.wait(1.0)
+            return Boundary(Seq(0), self._state.view.start or {}, 0).to_json()
+
+    def latest(self, start: Boundary) -> Boundary:
+        self._asked(start.seq)
+        deadline = monotonic() + LONG_POLL_S
+        state = self._state
+        while True:
+            with state.changed:
+                state.granted = None
+                state.changed.notify_all()
+                followed = None if state.draining else self._followed(start.seq)
+                if followed is not None:
+                    return self._grant(followed)
+                remaining = deadline - monotonic()
+                may_own = state.permit is not None and not state.draining and state.paused_at_ms is None
+                if remaining <= 0:
+                    return start
+                if not may_own or start.seq < state.view.last_seq:
+                    state.changed.wait(remaining)
+                    continue
+            end = self._own(start, remaining)
+            if end is None:
+                continue
+            with state.changed:
+                if not state.draining and state.permit is not None and state.paused_at_ms is None:
+                    state.pause_shift_ms = 0
+                    return self._grant(end)
+
+    def _followed(self, start: Seq) -> Boundary | None:
+        coalesced = self._spec.follow == "coalesced"
+        rows_max = self._spec.pace.batch_rows_max
+        return next_followed(self._state, start, coalesced=coalesced, rows_max=rows_max)
+
+    def _grant(self, boundary: Boundary) -> Boundary:
+        self._state.granted = boundary.seq
+        self._state.reads = Reads()
+        self.granted_at_s = monotonic()
+        return boundary
+
+    def _own(self, start: Boundary, remaining_s: float) -> Boundary | None:
+        """The owner's next boundary; None: nothing yet, ask again."""
+        state, positions = self._state, self._positions
+        pause_s = self.granted_at_s + interval_ms(self._spec.pace, self._cpu.ratio()) / 1000 - monotonic()
+        if pause_s > 0:
+            with state.changed:
+                state.changed.wait(min(pause_s, remaining_s))
+            return None
+        now_ms = max(int(time() * 1000), start.batch_time_ms + 1)
+        try:
+            base = start.ends
+            if state.pause_shift_ms:
+                base = positions.source_shifted(base, state.pause_shift_ms)
+            ends = positions.advance(base, now_ms)
+            if ends == start.ends:
+                ends = self._ending(start.ends)
+            if ends != start.ends:
+                self.arrived_at_s = positions.ends_at_s or monotonic()
+                return Boundary(Seq(start.seq + 1), ends, now_ms)
+            self._wait(min(remaining_s, LONG_POLL_S))
+        except KafkaError:
+            positions.close()  # the broker is away: asked again, for ever
+            with state.changed:
+                state.changed.wait(0.2)
+        return None
+
+    def _wait(self, seconds: float) -> None:
+        if self._positions.waits_for_topics:
+            self._positions.wait(seconds)
+        else:
+            with self._state.changed:
+                self._state.changed.wait(self._spec.pace.interval_ms_min / 1000)
+
+    def _ending(self, ends: Ends) -> Ends:
+        """The next stage of a finished group's end: two flushes close its windows (the first moves
+        the watermark, the second emits), and the last stage tells the readers of its outputs."""
+        if not self._inputs:
+            return ends
+        with self._state.changed:
+            told = self._state.view.ended
+            topics_ended = all(
+                key in told for item in self._inputs if item.topic is not None for key in item.end_keys()
+            )
+        stage = ends.get(END_STAGE, 0)
+        if topics_ended and self._positions.sources_ended(ends) and stage < self._end_stages:
+            return {**ends, END_STAGE: stage + 1}
+        return ends
+
+    def is_last_stage(self, ends: Ends) -> bool:
+        return bool(ends.get(END_STAGE, 0) == self._end_stages)
+
+    def _plan(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
+        with self._state.changed:
+            self._state.plan = (start, end)
+        return slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
+
+    def _read(self, told: dict[str, Any]) -> None:
+        item = self._inputs[told["input"]]
+        key = (told["input"], told["partition"])
+        rejected = [
+            RejectedRecord(
+                consumer=item.consumer,
+                input=item.source,
+                partition=told["partition"],
+                offset=reject["offset"],
+                raw=reject["raw"],
+                reason=reject["reason"],
+            )
+            for reject in told["rejects"]
+        ]
+        with self._state.changed:
+            reads = self._state.reads
+            reads.rows[key] = told["rows"]
+            reads.rejected[key] = rejected
+            if told["ended"]:
+                reads.ended.add(item.end_keys()[told["partition"]])

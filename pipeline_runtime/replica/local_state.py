@@ -1,0 +1,101 @@
+"""What a replica keeps on its node's disk.
+
+    <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
+    <directory>/elements/    files of its elements (sinks)
+    <directory>/replica.json where to resume reading the journal
+
+A Spark batch counts only with its `commits/N`: an `offsets/N` without one is a plan that was never
+finished, and Spark would run it again with its old end, so it is dropped before every start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.model.ids import Seq
+
+_OFFSET_LINE = 2  # a version line, the batch's metadata, then one line per source
+
+
+class LocalStateDamaged(RuntimeError):
+    """The replica's directory holds something that Spark did not write; start from a checkpoint."""
+
+
+@dataclass(frozen=True)
+class JournalMark:
+    """Where to go on reading the journal: `view` is the fold of all records before `offset`.
+
+    Its seq is never ahead of the local state's, so no batch that is still to follow is skipped.
+    """
+
+    offset: int
+    view: JournalView
+
+
+def spark_directory(directory: Path) -> Path:
+    return directory / "spark"
+
+
+def last_committed(directory: Path) -> Boundary | None:
+    """The newest batch that Spark has finished; None: none yet."""
+    spark = spark_directory(directory)
+    batches = _batches(spark / "commits")
+    if not batches:
+        return None
+    path = spark / "offsets" / str(max(batches))
+    try:
+        return Boundary.from_json(json.loads(path.read_text().splitlines()[_OFFSET_LINE]))
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise LocalStateDamaged(f"{path} cannot be read: {error}") from error
+
+
+def drop_unfinished(directory: Path) -> list[int]:
+    """Delete the plans of batches that were never finished; returns their Spark batch ids."""
+    spark = spark_directory(directory)
+    committed = _batches(spark / "commits")
+    newest = max(committed, default=-1)
+    unfinished = [batch for batch in _batches(spark / "offsets") if batch > newest]
+    for batch in unfinished:
+        (spark / "offsets" / str(batch)).unlink()
+    return unfinished
+
+
+def read_mark(directory: Path, local: Seq) -> JournalMark | None:
+    """None: there is none that fits the local state; the journal is then read from its beginning."""
+    try:
+        data = json.loads((directory / "replica.json").read_text())
+        mark = JournalMark(data["journal_offset"], JournalView.from_json(data["view"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return mark if mark.view.last_seq <= local else None
+
+
+def write_mark(directory: Path, mark: JournalMark) -> None:
+    target = directory / "replica.json"
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(json.dumps({"journal_offset": mark.offset, "view": mark.view.to_json()}))
+    os.replace(temporary, target)
+
+
+def size_bytes(directory: Path) -> int:
+    """Bytes of the state files."""
+    total = 0
+    for root, _, names in os.walk(spark_directory(directory) / "state"):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(root, name)).st_size
+            except FileNotFoundError:
+                pass  # Spark cleans up while we look
+    return total
+
+
+def _batches(directory: Path) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(directory) if name.isdigit()]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,41 @@
+"""What a replica counts and times."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+_WINDOW = 200  # batches
+
+
+def percentile(values: list[float], ratio: float) -> float | None:
+    """Nearest-rank percentile; None for no values."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(ratio * len(ranked)))]
+
+
+@dataclass
+class Measures:
+    rows_in_total: int = 0
+    rows_out_total: int = 0
+    dead_letters_total: int = 0
+    first_output_at_ms: int | None = None
+    last_output_at_ms: int | None = None
+    batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+    latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+
+    def batch(self, rows_in: int, duration_ms: float) -> None:
+        self.rows_in_total += rows_in
+        self.batch_ms.append(duration_ms)
+
+    def committed(self, rows_out: int, dead_letters: int, at_ms: int, latency_ms: float | None) -> None:
+        self.rows_out_total += rows_out
+        self.dead_letters_total += dead_letters
+        if rows_out:
+            self.last_output_at_ms = at_ms
+            if self.first_output_at_ms is None:
+                self.first_output_at_ms = at_ms
+        if latency_ms is not None:
+            self.latency_ms.append(latency_ms)

@@ -1,0 +1,87 @@
+"""A batch's collected rows as the records of one transaction. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
+from pipeline_runtime.model.spec import GroupSpec
+
+DEAD_SUFFIX = ".dead"
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRecord:
+    """An input record that could not be read."""
+
+    consumer: str  # the element whose dead letters take it
+    input: str  # the stream, "element.port"
+    partition: int
+    offset: int
+    raw: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    records: list[OutgoingRecord]
+    rows_out: int
+    dead_letters: int
+
+
+def outgoing(spec: GroupSpec, collected: pa.Table, rejected: Sequence[RejectedRecord], *, ending: bool) -> Outgoing:
+    """`collected`: as spark.frame describes. `ending`: readers are told that nothing follows."""
+    records: list[OutgoingRecord] = []
+    for output in spec.outputs:
+        records += _stream_records(output.topic, _rows(collected, output.source))
+    rows_out = len(records)
+    for element in spec.elements:
+        rows = _rows(collected, element.id + DEAD_SUFFIX)
+        for value in rows["_value"].to_pylist():
+            letter = {**json.loads(value), "element": element.id}
+            records.append(OutgoingRecord(spec.dead_letters(element.id), _json(letter)))
+    for item in rejected:
+        letter = {
+            "reason": item.reason,
+            "raw": item.raw,
+            "element": item.consumer,
+            "input": f"{item.input} partition {item.partition} offset {item.offset}",
+        }
+        records.append(OutgoingRecord(spec.dead_letters(item.consumer), _json(letter)))
+    dead_letters = len(records) - rows_out
+    if ending:
+        records += _end_records(spec)
+    return Outgoing(records, rows_out, dead_letters)
+
+
+def _rows(collected: pa.Table, tag: str) -> pa.Table:
+    return collected.filter(pc.equal(collected["_out"], tag))
+
+
+def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
+    keys = rows["_key"].cast(pa.binary()).to_pylist()
+    values = rows["_value"].cast(pa.binary()).to_pylist()
+    times = rows["_time_ms"].to_pylist()
+    return [
+        OutgoingRecord(topic, value, key, time)
+        for key, value, time in zip(keys, values, times, strict=True)
+    ]
+
+
+def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:
+    return [
+        OutgoingRecord(output.topic, b"", partition=partition, headers=(END_HEADER,))
+        for output in spec.outputs
+        if not output.external
+        for partition in range(output.partitions)
+    ]
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()

@@ -1,0 +1,41 @@
+"""How often a group may start a batch: a batch costs Spark 60-110 ms of CPU whatever its size."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+import psutil
+
+from pipeline_runtime.model.spec import Pace
+
+# Below the first ratio of busy CPU a batch may start at the floor interval, above the second at the
+# ceiling only.
+CPU_RELAXED = 0.5
+CPU_FULL = 0.92
+_SMOOTHING = 0.4
+
+
+def interval_ms(pace: Pace, cpu_ratio: float) -> float:
+    """The least time between the starts of two batches, for this load of the machine."""
+    pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
+    return pace.interval_ms_min + pressure * (pace.interval_ms_max - pace.interval_ms_min)
+
+
+class CpuLoad:
+    """The machine's busy ratio, 0..1, smoothed; measured at most twice a second."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ratio = 0.0
+        self._measured_at = monotonic()
+        psutil.cpu_percent()  # the first call only sets the base
+
+    def ratio(self) -> float:
+        with self._lock:
+            now = monotonic()
+            if now - self._measured_at >= 0.5:
+                busy = psutil.cpu_percent() / 100
+                self._ratio += _SMOOTHING * (busy - self._ratio)
+                self._measured_at = now
+            return self._ratio

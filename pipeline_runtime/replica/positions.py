@@ -1,0 +1,142 @@
+"""How far each input of a group reaches now: where an owner's next batch may end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from kafka import TopicPartition
+
+from pipeline_runtime.journal.records import Ends
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.operators.sdk import SourceReader
+from pipeline_runtime.spark.inputs import GroupInput
+
+END_STAGE = "#end"
+"""In a boundary's ends: how far the ending of a finished group has come."""
+
+# A fetch that only waits for something to arrive: it brings as little as the broker lets it.
+_FETCH_BYTES = 1024
+
+
+def slices_between(
+    inputs: Sequence[GroupInput], start: Ends, end: Ends, batch_time_ms: int, *, flushes: bool
+) -> list[dict[str, Any]]:
+    """What tasks read for a batch: `spark.slices.Slice`s as JSON. Pure."""
+    parts: list[dict[str, Any]] = []
+    for item in inputs:
+        for partition, key in enumerate(item.end_keys()):
+            if end.get(key) != start.get(key):
+                parts.append(
+                    {
+                        "input": item.index,
+                        "partition": partition,
+                        "start": start[key],
+                        "end": end[key],
+                        "batch_time_ms": batch_time_ms,
+                    }
+                )
+    if flushes and end.get(END_STAGE, 0) != start.get(END_STAGE, 0):
+        parts.append({"input": -1, "batch_time_ms": batch_time_ms})
+    return parts
+
+
+class Positions:
+    """Asks Kafka and the group's source operators. Used by one thread at a time: the gate's."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        inputs: Sequence[GroupInput],
+        sources: Mapping[str, SourceReader],
+        rows_max: int,
+    ) -> None:
+        self._topics = [item for item in inputs if item.topic is not None]
+        self._sources = dict(sources)
+        self._rows_max = rows_max
+        self._partitions = {
+            key: TopicPartition(item.topic, partition)
+            for item in self._topics
+            for partition, key in enumerate(item.end_keys())
+        }
+        self._kafka = kafka
+        self._consumer: Any = None
+        self._known: dict[str, int] = {}
+        self.ends_at_s = 0.0  # when the topics' ends were read before the newest time
+        self._read_at_s = 0.0
+
+    def beginning(self, now_ms: int) -> Ends:
+        """Where a group that has processed nothing starts."""
+        ends: Ends = {id: source.initial(now_ms) for id, source in self._sources.items()}
+        if self._partitions:
+            consumer = self._open()
+            for item in self._topics:
+                partitions = [self._partitions[key] for key in item.end_keys()]
+                ask = consumer.end_offsets if item.start == "latest" else consumer.beginning_offsets
+                found = ask(partitions)
+                ends |= {key: found[self._partitions[key]] for key in item.end_keys()}
+        return ends
+
+    def advance(self, start: Ends, now_ms: int) -> Ends:
+        """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""
+        end = dict(start)
+        for id, source in self._sources.items():
+            end[id] = source.advance(start[id], now_ms, self._rows_max)
+        if self._partitions:
+            known = self._topic_ends()
+            # A row limit for the batch as a whole: what one partition does not use, the next may.
+            budget = self._rows_max
+            for key in self._partitions:
+                step = min(budget, max(0, known[key] - start[key]))
+                end[key] = start[key] + step
+                budget -= step
+        return end
+
+    def lag_rows(self, ends: Ends) -> int:
+        """Offsets not read yet, commit markers included, by what was known last."""
+        return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
+
+    def wait(self, seconds: float) -> None:
+        """Block until something arrives in a topic, or for `seconds`."""
+        if self._partitions:
+            consumer = self._open()
+            for key, tp in self._partitions.items():
+                consumer.seek(tp, self._known.get(key, 0))
+            consumer.poll(int(seconds * 1000), max_records=1)
+
+    @property
+    def waits_for_topics(self) -> bool:
+        return bool(self._partitions)
+
+    def sources_ended(self, ends: Ends) -> bool:
+        return all(source.ended(ends[id]) for id, source in self._sources.items())
+
+    def source_shifted(self, ends: Ends, paused_ms: int) -> Ends:
+        """The same position after a pause: a replayed recording's clock stood still."""
+        return {
+            key: self._sources[key].pause_shift(value, paused_ms) if key in self._sources else value
+            for key, value in ends.items()
+        }
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _topic_ends(self) -> dict[str, int]:
+        found = self._open().end_offsets(list(self._partitions.values()))
+        self._known = {key: found[tp] for key, tp in self._partitions.items()}
+        self.ends_at_s, self._read_at_s = self._read_at_s, monotonic()
+        return self._known
+
+    def _open(self) -> Any:
+        if self._consumer is None:
+            self._consumer = open_consumer(
+                self._kafka,
+                fetch_max_wait_ms=500,
+                max_partition_fetch_bytes=_FETCH_BYTES,
+                fetch_max_bytes=_FETCH_BYTES,
+            )
+            self._consumer.assign(list(self._partitions.values()))
+        return self._consumer

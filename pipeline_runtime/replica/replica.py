@@ -1,0 +1,460 @@
+"""One group's copy on this node: its life from start to stop.
+
+    start --> follows the journal from its local state
+    own   --> once caught up: claims (pipeline_runtime.handover.protocol), then owns
+    stop  --> no new batch, the running one is committed, the local state is kept
+
+A thread of the replica's own runs all of this; the public methods only say what is wanted.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import traceback
+from pathlib import Path
+from time import monotonic, time
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pipeline_runtime.handover.claim import Claimant
+from pipeline_runtime.handover.protocol import JournalEnd, Refused, Stopped
+from pipeline_runtime.journal.reader import JournalTail, journal_end
+from pipeline_runtime.journal.records import Ends, Record, Retire
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced
+from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import SourceOperator
+from pipeline_runtime.replica.errors import explain
+from pipeline_runtime.replica.grants import Grants
+from pipeline_runtime.replica.host import ReplicaHost
+from pipeline_runtime.replica.local_state import (
+    JournalMark,
+    LocalStateDamaged,
+    drop_unfinished,
+    last_committed,
+    read_mark,
+    size_bytes,
+    spark_directory,
+    write_mark,
+)
+from pipeline_runtime.replica.measures import percentile
+from pipeline_runtime.replica.positions import Positions
+from pipeline_runtime.replica.sink import BatchSink
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.inputs import open_source, operator_of
+
+log = logging.getLogger(__name__)
+
+JOURNAL_TIMEOUT_S = 10.0
+RETIRE_TIMEOUT_S = 30.0
+_MARK_EVERY_S = 2.0
+_SIZE_EVERY_S = 5.0
+
+
+class Replica:
+    """All methods are thread-safe; only `stop` blocks."""
+
+    def __init__(self, spec: GroupSpec, directory: Path, host: ReplicaHost) -> None:
+        self.spec = spec
+        self.directory = directory
+        self._host = host
+        self._state = ReplicaState()
+        self._order: ClaimOrder | None = None
+        self._order_done: str | None = None
+        self._order_refused: str | None = None
+        self._role = Role.STOPPED
+        self._phase = "stopped"
+        self._error: ReplicaError | None = None
+        self._owner_since_ms: int | None = None
+        self._retiring = False
+        self._stopping = threading.Event()
+        self._killed = False
+        self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
+        self._query: StreamingQuery | None = None
+        self._tail: JournalTail | None = None
+        self._positions: Positions | None = None
+        self._marked_at_s = 0.0
+        self._state_bytes = 0
+        self._sized_at_s = 0.0
+        self._claimant = Claimant(spec, host.kafka, host.node, self._read_journal, self._start_ends)
+
+    # --- what is wanted of it
+
+    def start(self) -> None:
+        self._set(Role.STANDBY, "starting")
+        self._thread.start()
+
+    def own(self, order: ClaimOrder) -> None:
+        """Claim as soon as this replica has caught up. The same order again changes nothing."""
+        with self._state.changed:
+            if self._order is None or self._order.id != order.id:
+                self._order = order
+                self._order_refused = None
+                self._state.changed.notify_all()
+
+    def set_paused(self, paused: bool) -> None:
+        with self._state.changed:
+            since = self._state.paused_at_ms
+            if paused and since is None:
+                self._state.paused_at_ms = _now_ms()
+            elif not paused and since is not None:
+                self._state.pause_shift_ms += _now_ms() - since
+                self._state.paused_at_ms = None
+            self._state.changed.notify_all()
+        self._host.changed()
+
+    def retire(self) -> None:
+        """As the owner: end the group for good, then stop."""
+        with self._state.changed:
+            self._retiring = True
+            self._state.changed.notify_all()
+
+    def stop(self, timeout_s: float) -> None:
+        """End after the running batch is committed; after `timeout_s`, without waiting for it."""
+        with self._state.changed:
+            self._state.draining = True
+            self._stopping.set()
+            self._state.changed.notify_all()
+        self._claimant.cancelled.set()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+            if self._thread.is_alive():
+                self.kill()
+                self._thread.join(timeout_s)
+
+    def kill(self) -> None:
+        """End at once; the batch that is running may be committed or not."""
+        self._killed = True
+        self._stopping.set()
+        with self._state.changed:
+            self._state.draining = True
+            self._state.changed.notify_all()
+
+    def status(self) -> ReplicaStatus:
+        with self._state.changed:
+            state, measures = self._state, self._state.measures
+            view, permit = state.view, state.permit
+            batch_ms, latency_ms = list(measures.batch_ms), list(measures.latency_ms)
+            return ReplicaStatus(
+                group=self.spec.id,
+                role=self._role,
+                phase=self._phase,
+                epoch=permit.epoch if permit else view.granted,
+                seq=state.local,
+                order_id=self._order_done,
+                order_refused=self._order_refused,
+                rows_in_total=measures.rows_in_total,
+                rows_out_total=measures.rows_out_total,
+                dead_letters_total=measures.dead_letters_total,
+                lag_rows=self._lag_rows(),
+                batch_ms_p50=percentile(batch_ms, 0.5),
+                batch_ms_p99=percentile(batch_ms, 0.99),
+                latency_ms_p50=percentile(latency_ms, 0.5),
+                latency_ms_p99=percentile(latency_ms, 0.99),
+                state_bytes=self._state_bytes,
+                paused=state.paused_at_ms is not None,
+                ended=state.ended,
+                retired=view.retired,
+                last_output_at_ms=measures.last_output_at_ms,
+                first_output_at_ms=measures.first_output_at_ms,
+                owner_since_ms=self._owner_since_ms,
+                error=self._error,
+            )
+
+    # --- its thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if not self._live_once():
+                    break
+            except Doubtful as error:
+                log.warning("%s: %s; it is tried again", self.spec.id, error)
+                self._stopping.wait(1.0)
+            except BaseException as error:  # noqa: BLE001 - reported, and the agent decides on a restart
+                self._fail(error)
+                break
+            finally:
+                self._end_query()
+        self._drop_permit()
+        if self._tail is not None:
+            self._tail.close()
+        self._claimant.cancelled.set()
+        self._set(Role.STOPPED, self._phase if self._phase in ("failed", "fenced", "refused", "retired") else "stopped")
+
+    def _live_once(self) -> bool:
+        """From start to the query's end. True: start again (the owner's commit was in doubt)."""
+        local = self._open_local_state()
+        self._follow_journal(local)
+        frame, grants, sink = self._build(local)
+        try:
+            return self._supervise(self._start_query(frame, sink), sink)
+        finally:
+            sink.close()
+            self._host.gate.shut(self.spec.id)
+            if self._positions is not None:
+                self._positions.close()
+            del grants
+
+    def _open_local_state(self) -> Seq:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        spark_directory(self.directory).mkdir(exist_ok=True)
+        if last_committed(self.directory) is None:
+            # Nothing was ever finished: what Spark may have begun would only bind the first batch.
+            shutil.rmtree(spark_directory(self.directory))
+        dropped = drop_unfinished(self.directory)
+        if dropped:
+            log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
+        newest = last_committed(self.directory)
+        return newest.seq if newest else Seq(0)
+
+    def _follow_journal(self, local: Seq) -> None:
+        """Read the journal to its end, from where the local state stands."""
+        self._set(Role.STANDBY, "reading the journal")
+        if self._tail is not None:
+            self._tail.close()
+        mark = read_mark(self.directory, local)
+        with self._state.changed:
+            self._state.view = mark.view if mark else JournalView()
+            self._state.journal_offset = mark.offset if mark else 0
+            self._state.local = local
+            self._state.granted = self._state.plan = None
+        self._tail = JournalTail(
+            self._host.kafka, self.spec.journal, mark.offset if mark else None, self._apply_records
+        )
+        self._tail.start()
+        self._catch_up_with_journal()
+        with self._state.changed:
+            view = self._state.view
+            if local > view.last_seq:
+                raise LocalStateDamaged(
+                    f"the local state of {self.spec.id} is at seq {local}, but its journal ends at {view.last_seq}"
+                )
+            self._marks = view.marks if view.last_seq == local else {}
+            if local in view.commits:
+                self._marks = view.commits[local].marks
+            view.forget(local)
+
+    def _apply_records(self, records: list[tuple[int, Record]]) -> None:
+        with self._state.changed:
+            for offset, record in records:
+                self._state.view.apply(record)
+                self._state.journal_offset = offset + 1
+            self._state.changed.notify_all()
+
+    def _catch_up_with_journal(self) -> None:
+        assert self._tail is not None
+        self._tail.wait_until(journal_end(self._host.kafka, self.spec.journal), JOURNAL_TIMEOUT_S)
+
+    def _build(self, local: Seq) -> tuple[GroupFrame, Grants, BatchSink]:
+        spec, host = self.spec, self._host
+        files = {reference: str(host.resolve_file(reference)) for reference in self._references()}
+        frame = GroupFrame(spec, files, self.directory)
+        sources = {
+            item.element: open_source(spec, item, files, self.directory)
+            for item in frame.inputs
+            if item.topic is None
+        }
+        self._positions = Positions(host.kafka, frame.inputs, sources, spec.pace.batch_rows_max)
+        hello = {
+            "spec": spec.model_dump(mode="json"),
+            "kafka": {"bootstrap": host.kafka.bootstrap, "security": host.kafka.security},
+            "files": files,
+            "directory": str(self.directory),
+        }
+        grants = Grants(
+            spec,
+            frame.inputs,
+            self._state,
+            self._positions,
+            host.cpu,
+            hello,
+            flushes=frame.flushes,
+            asked=self._batch_finished,
+        )
+        sink = BatchSink(spec, frame, self._state, grants, host.node, host.changed)
+        sink.restore(self._marks)
+        host.gate.open(spec.id, grants)
+        return frame, grants, sink
+
+    def _references(self) -> list[str]:
+        references = dict.fromkeys(self.spec.files)
+        for element in self.spec.elements:
+            operator = operator_of(self.spec, element.id)
+            if isinstance(operator, SourceOperator):
+                references |= dict.fromkeys(operator.files())
+        return list(references)
+
+    def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery:
+        session = self._host.session.newSession()
+        tagged = frame.query_frame(session, self._host.gate.address(self.spec.id))
+        self._query = (
+            tagged.writeStream.outputMode(frame.output_mode)
+            .queryName(self.spec.id)
+            .option("checkpointLocation", str(spark_directory(self.directory)))
+            .foreachBatch(sink)
+            .start()
+        )
+        self._set(Role.STANDBY, "following")
+        return self._query
+
+    def _supervise(self, query: StreamingQuery, sink: BatchSink) -> bool:
+        """Watch the query, carry out orders; True: start again."""
+        while True:
+            with self._state.changed:
+                self._state.changed.wait(0.2)
+                order = self._order if self._may_claim() else None
+                drained = self._state.draining and self._state.granted is None
+                retire = self._retiring and self._state.permit is not None
+            if self._tail is not None and self._tail.failure is not None:
+                raise self._tail.failure
+            if sink.failure is not None or not query.isActive:
+                return self._after_failure(query, sink)
+            if self._killed or (self._stopping.is_set() and drained):
+                return False
+            if retire:
+                return self._retire(query)
+            if order is not None:
+                self._claim(order)
+                if self._phase == "refused":
+                    return False
+
+    def _may_claim(self) -> bool:
+        return (
+            self._order is not None
+            and self._order.id != self._order_done
+            and self._state.permit is None
+            and self._state.caught_up
+            and not self._state.draining
+        )
+
+    def _claim(self, order: ClaimOrder) -> None:
+        self._set(Role.STANDBY, "claiming")
+        permit = self._claimant.claim(order)
+        if permit is not None:
+            self._catch_up_with_journal()
+            with self._state.changed:
+                self._state.permit = permit
+                self._order_done = order.id
+                self._state.measures.first_output_at_ms = None
+                self._owner_since_ms = _now_ms()
+                self._state.changed.notify_all()
+            self._set(Role.OWNER, "owning")
+        elif isinstance(self._claimant.state, Refused):
+            self._order_done, self._order_refused = order.id, self._claimant.state.reason
+            self._set(Role.STANDBY, "refused")
+
+    def _after_failure(self, query: StreamingQuery, sink: BatchSink) -> bool:
+        failure = sink.failure
+        if isinstance(failure, Fenced):
+            self._claimant.lose(str(failure))
+            self._drop_permit()
+            assert isinstance(self._claimant.state, Stopped)
+            self._error = ReplicaError(
+                message=self._claimant.state.reason,
+                safe="Nothing was written twice: what was not committed at that moment was processed by the new owner.",
+                next="Nothing. It starts again only when it is asked to.",
+                at_ms=_now_ms(),
+            )
+            self._set(Role.STOPPED, "fenced")
+            return False
+        if isinstance(failure, Doubtful):
+            log.warning("%s: %s; the journal decides", self.spec.id, failure)
+            with self._state.changed:
+                epoch = self._state.permit.epoch if self._state.permit else Epoch(0)
+                order_id = self._order.id if self._order else "restart"
+                # As after a restart: it may claim again while its own epoch is the newest.
+                self._order = ClaimOrder(id=order_id, over=epoch)
+                self._order_done = None
+            self._drop_permit()
+            return True
+        if self._stopping.is_set():
+            return False
+        raise failure if failure is not None else (query.exception() or RuntimeError("the query ended by itself"))
+
+    def _retire(self, query: StreamingQuery) -> bool:
+        with self._state.changed:
+            self._state.draining = True
+            self._state.changed.wait_for(
+                lambda: self._state.granted is None or not query.isActive, timeout=RETIRE_TIMEOUT_S
+            )
+        self._write_retire()
+        return False
+
+    def _write_retire(self) -> None:
+        permit = self._state.permit
+        assert permit is not None
+        permit.commit(Retire(permit.epoch, self._host.node))
+        self._catch_up_with_journal()
+        self._set(Role.STOPPED, "retired")
+
+    # --- called by others
+
+    def _batch_finished(self, seq: Seq) -> None:
+        """Spark asks for the batch behind `seq`, so `seq` is in its commit log."""
+        if monotonic() - self._marked_at_s < _MARK_EVERY_S:
+            return
+        self._marked_at_s = monotonic()
+        with self._state.changed:
+            view, offset = self._state.view, self._state.journal_offset
+            if view.last_seq > seq or view.last_seq == 0:
+                return
+            mark = JournalMark(offset, JournalView.from_json(view.to_json()))
+        write_mark(self.directory, mark)
+
+    def _read_journal(self, order: ClaimOrder) -> JournalEnd:
+        self._catch_up_with_journal()
+        with self._state.changed:
+            view = self._state.view
+            return JournalEnd(view.granted, view.orders.get(order.id), view.retired)
+
+    def _start_ends(self) -> Ends:
+        """For the CLAIM: where the group's first batch begins, unless the journal says so already."""
+        with self._state.changed:
+            if self._state.view.start is not None:
+                return self._state.view.start
+        assert self._positions is not None
+        return self._positions.beginning(_now_ms())
+
+    # --- small things
+
+    def _lag_rows(self) -> int:
+        if self._positions is None or self._state.plan is None:
+            return 0
+        return self._positions.lag_rows(self._state.plan[1].ends)
+
+    def _set(self, role: Role, phase: str) -> None:
+        self._role, self._phase = role, phase
+        if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
+            self._sized_at_s = monotonic()
+            self._state_bytes = size_bytes(self.directory)
+        self._host.changed()
+
+    def _fail(self, error: BaseException) -> None:
+        log.error("%s failed: %s", self.spec.id, error)
+        self._error = explain(error, "".join(traceback.format_exception(error)), _now_ms())
+        self._phase = "failed"
+
+    def _end_query(self) -> None:
+        query, self._query = self._query, None
+        if query is not None:
+            try:
+                query.stop()
+            except Exception as error:  # noqa: BLE001 - it has failed already, or the JVM is going down
+                log.debug("%s: stopping its query: %s", self.spec.id, error)
+
+    def _drop_permit(self) -> None:
+        with self._state.changed:
+            permit, self._state.permit = self._state.permit, None
+            self._owner_since_ms = None
+        if permit is not None:
+            permit.close()
+
+
+def _now_ms() -> int:
+    return int(time() * 1000)

@@ -1,0 +1,144 @@
+"""The end of every batch: commit it as the owner, or check it as a follower.
+
+1. Collect the query's rows (once, as Arrow), and run the elements behind the stateful one on them.
+2. Write the files of the group's sink elements, durably; their marks belong to the batch.
+3. Follower: the journal has this seq already. Check that it says the same, and emit nothing.
+4. Owner: outputs, dead letters and COMMIT in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, time
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import SinkWriter
+from pipeline_runtime.replica.grants import Grants
+from pipeline_runtime.replica.outputs import Outgoing, outgoing
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.spark.frame import GroupFrame
+
+
+class NotDeterministic(RuntimeError):
+    """A replayed batch differs from what its owner committed."""
+
+
+class NotOwner(RuntimeError):
+    """Spark ran a batch that nobody granted."""
+
+
+class BatchSink:
+    """Handed to foreachBatch. What it raises is kept in `failure`, since Spark wraps it in text."""
+
+    def __init__(
+        self,
+        spec: GroupSpec,
+        frame: GroupFrame,
+        state: ReplicaState,
+        grants: Grants,
+        node: str,
+        done: Callable[[], None],
+    ) -> None:
+        self._spec = spec
+        self._frame = frame
+        self._state = state
+        self._grants = grants
+        self._node = node
+        self._done = done
+        self._writers: dict[str, SinkWriter] = {}
+        self._marks: dict[str, Any] = {}
+        self.failure: BaseException | None = None
+
+    def restore(self, marks: dict[str, Any]) -> None:
+        """Bring the sinks' files back to where the local state stands."""
+        self.close()
+        self._marks = {}
+        for element in self._frame.sinks:
+            writer = self._frame.open_sink(element)
+            writer.restore(marks.get(element))
+            self._writers[element] = writer
+            if element in marks:
+                self._marks[element] = marks[element]
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        try:
+            self._process(frame)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _process(self, frame: DataFrame) -> None:
+        with self._state.changed:
+            plan = self._state.plan
+        if plan is None:
+            raise NotOwner(f"{self._spec.id}: a batch without a plan")
+        boundary = plan[1]
+        # 1
+        collected = frame.toArrow()
+        if self._frame.has_late_elements:
+            collected = self._frame.after(frame.sparkSession, collected)
+        # 2
+        marks = self._write_sinks(collected, boundary)
+        with self._state.changed:
+            committed = self._state.view.commits.get(boundary.seq)
+            permit = self._state.permit
+            rows_in = sum(self._state.reads.rows.values())
+            rejected = self._state.reads.all_rejected()
+            ended = tuple(sorted(self._state.reads.ended))
+        if committed is not None:
+            # 3
+            self._check(committed, boundary, marks)
+        else:
+            # 4
+            if permit is None:
+                raise NotOwner(f"{self._spec.id}: seq {boundary.seq} is neither committed nor ours to commit")
+            ending = self._grants.is_last_stage(boundary.ends)
+            out = outgoing(self._spec, collected, rejected, ending=ending)
+            commit = Commit(
+                permit.epoch, boundary, rows_in, out.rows_out, out.dead_letters, marks, ended, self._node
+            )
+            permit.commit(commit, out.records)
+            self._count(out)
+        with self._state.changed:
+            self._state.local = boundary.seq
+            self._state.view.forget(boundary.seq)
+            self._state.measures.batch(rows_in, (monotonic() - self._grants.granted_at_s) * 1000)
+            self._state.ended = self._grants.is_last_stage(boundary.ends)
+            self._state.changed.notify_all()
+        self._done()
+
+    def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:
+        for element, source in self._frame.sinks.items():
+            if element in self._writers:
+                rows = self._frame.rows_of(collected, source)
+                self._marks[element] = self._writers[element].write(rows, boundary.seq)
+        return dict(self._marks)
+
+    def _check(self, committed: Commit, boundary: Boundary, marks: dict[str, Any]) -> None:
+        if committed.boundary.ends != boundary.ends:
+            raise NotDeterministic(
+                f"{self._spec.id}: seq {boundary.seq} was committed up to {committed.boundary.ends},"
+                f" but this replica read up to {boundary.ends}"
+            )
+        if committed.marks != marks:
+            raise NotDeterministic(
+                f"{self._spec.id}: at seq {boundary.seq} the owner's sinks stood at {committed.marks},"
+                f" this replica's at {marks}: an operator of the group is not deterministic"
+            )
+
+    def _count(self, out: Outgoing) -> None:
+        latency_ms = (monotonic() - self._grants.arrived_at_s) * 1000
+        with self._state.changed:
+            self._state.measures.committed(
+                out.rows_out, out.dead_letters, int(time() * 1000), latency_ms if out.rows_out else None
+            )

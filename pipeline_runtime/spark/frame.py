@@ -1,0 +1,221 @@
+"""A group's elements as one DataFrame whose rows are tagged with where they go.
+
+The frame's columns (all that the sink needs, whatever the elements are):
+
+| column | | |
+|---|---|---|
+| `_out` | string | "element.port", or "element.dead" for a rejected row |
+| `_key` | string | the record's key |
+| `_time_ms` | long | event time |
+| `_value` | string | the record as JSON; of a rejected row `{"reason", "raw"}` |
+
+At most one element of a group has state. Elements before it are part of the query; elements behind
+it run on the collected rows (`after`), since a second branch of the query would run the state twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession, functions as F
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import (
+    KeyedProcessor,
+    Operator,
+    SinkOperator,
+    SourceOperator,
+    TransformOperator,
+)
+from pipeline_runtime.spark.columns import column, spark_schema
+from pipeline_runtime.spark.decode import TIMESTAMP, decode
+from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
+from pipeline_runtime.spark.keyed import apply_keyed
+from pipeline_runtime.spark.source import FORMAT
+
+DEAD = "dead"
+_DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
+_TO_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """An output of one element: its rows, and whether some of them may be rejects."""
+
+    element: str
+    frame: DataFrame
+
+
+class GroupFrame:
+    """Compiles one group. `files`: file reference -> local path; `directory`: the replica's."""
+
+    def __init__(self, spec: GroupSpec, files: Mapping[str, str], directory: Path) -> None:
+        self.spec = spec
+        self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
+        self._files = files
+        self._directory = directory
+        self._operators: dict[str, Operator] = {item.id: operator_of(spec, item.id) for item in spec.elements}
+        self._ports = {item.id: dict(item.inputs) for item in spec.elements}
+        stateful = [id for id, operator in self._operators.items() if operator.stateful]
+        self._stateful = stateful[0] if stateful else None
+        self._late = self._behind(self._stateful)
+
+    @property
+    def output_mode(self) -> str:
+        return self._operators[self._stateful].output_mode if self._stateful else "append"
+
+    @property
+    def flushes(self) -> bool:
+        return any(operator.flushes for operator in self._operators.values())
+
+    @property
+    def sinks(self) -> dict[str, str]:
+        """Sink element -> the stream ("element.port") that it writes."""
+        return {
+            id: self._ports[id]["in"]
+            for id, operator in self._operators.items()
+            if isinstance(operator, SinkOperator)
+        }
+
+    def open_sink(self, element: str):  # type: ignore[no-untyped-def]
+        operator = self._operators[element]
+        assert isinstance(operator, SinkOperator)
+        return operator.open(self._context(element))
+
+    def query_frame(self, session: SparkSession, gate_address: str) -> DataFrame:
+        """The streaming frame of all elements that are not behind the stateful one."""
+        schemas = [item.schema for item in self.inputs]
+        source = (
+            session.readStream.format(FORMAT)
+            .schema(spark_schema(schemas))
+            .option("gate", gate_address)
+            .load()
+        )
+        streams = {item.source: self._input_frame(source, item) for item in self.inputs}
+        return self._tagged(streams, [id for id in self._operators if id not in self._late])
+
+    def after(self, session: SparkSession, collected: pa.Table) -> pa.Table:
+        """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
+        assert self._stateful is not None
+        source = f"{self._stateful}.out"
+        rows = collected.filter(pc.equal(collected["_out"], source))
+        if not self._late or rows.num_rows == 0:
+            return collected
+        schema = self.spec.schemas[source]
+        table = decode(rows["_value"].cast(pa.binary()).to_pylist(), schema).columns
+        times = rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+        count = rows.num_rows
+        meta = {
+            "_key": rows["_key"],
+            "_time": times,
+            "_batch_time": times,
+            "_partition": pa.repeat(pa.scalar(0, pa.int32()), count),
+            "_offset": pa.array(range(count), pa.int64()),
+        }
+        for name, values in meta.items():
+            table = table.append_column(name, values)
+        frame = self._tagged({source: session.createDataFrame(table)}, list(self._late))
+        return pa.concat_tables([collected, frame.toArrow().cast(collected.schema)])
+
+    @property
+    def has_late_elements(self) -> bool:
+        return bool(self._late)
+
+    def rows_of(self, collected: pa.Table, source: str) -> pa.Table:
+        """One stream's rows, typed, for a sink: data columns and `_time`."""
+        rows = collected.filter(pc.equal(collected["_out"], source))
+        table = decode(rows["_value"].cast(pa.binary()).to_pylist(), self.spec.schemas[source]).columns
+        return table.append_column("_time", rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP))
+
+    # --- building
+
+    def _behind(self, stateful: str | None) -> tuple[str, ...]:
+        behind: list[str] = []
+        for id in self._operators:  # in topological order
+            sources = {source.partition(".")[0] for source in self._ports[id].values()}
+            if stateful is not None and sources & {stateful, *behind}:
+                behind.append(id)
+        return tuple(behind)
+
+    def _input_frame(self, source: DataFrame, item: GroupInput) -> DataFrame:
+        # One input needs no filter, so Spark plans a plain projection over the source.
+        frame = source if len(self.inputs) == 1 else source.filter(F.col("_input") == item.index)
+        columns = [F.col(column(item.index, name)).alias(name) for name in item.schema.names]
+        return frame.select(*columns, *_DATA_META, "_flush")
+
+    def _tagged(self, streams: dict[str, DataFrame], elements: list[str]) -> DataFrame:
+        needed = self._needed()
+        branches: list[DataFrame] = []
+        for source, frame in streams.items():
+            element = source.partition(".")[0]
+            if source in needed and element != self._stateful:
+                branches.append(self._encode(element, source, _data_only(frame)))
+        for id in elements:
+            operator = self._operators[id]
+            if isinstance(operator, SourceOperator | SinkOperator) or f"{id}.out" in streams:
+                continue
+            frame = self._apply(id, operator, streams)
+            has_rejects = "_reject" in frame.columns
+            leaves = f"{id}.out" in needed or (id == self._stateful and self._late)
+            if leaves:
+                branches.append(self._encode(id, f"{id}.out", frame))
+            elif has_rejects:
+                rejected = frame.filter(F.col("_reject").isNotNull())
+                branches.append(self._encode(id, f"{id}.out", rejected))
+            kept = frame.filter(F.col("_reject").isNull()) if has_rejects else frame
+            streams[f"{id}.out"] = kept.drop("_reject", "_raw")
+        return reduce(DataFrame.unionByName, branches)
+
+    def _needed(self) -> set[str]:
+        """The streams that leave the query: into a topic or into a sink of the group."""
+        return {output.source for output in self.spec.outputs} | set(self.sinks.values())
+
+    def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
+        frames = {port: streams[source] for port, source in self._ports[id].items()}
+        if not operator.flushes:
+            frames = {port: _data_only(frame) for port, frame in frames.items()}
+        if isinstance(operator, KeyedProcessor):
+            [(port, frame)] = frames.items()
+            schema = self.spec.schemas[self._ports[id][port]]
+            return apply_keyed(operator, frame, schema, self.spec.schemas[f"{id}.out"])
+        assert isinstance(operator, TransformOperator), operator
+        return operator.transform(frames, self._context(id))
+
+    def _context(self, id: str):  # type: ignore[no-untyped-def]
+        return operator_context(self.spec, id, self._files, self._directory)
+
+    def _encode(self, element: str, source: str, frame: DataFrame) -> DataFrame:
+        schema = self.spec.schemas[source]
+        value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), _TO_JSON)
+        key = _key_column(schema, frame)
+        out = F.lit(source)
+        if "_reject" in frame.columns:
+            rejected = F.col("_reject").isNotNull()
+            raw = F.col("_raw") if "_raw" in frame.columns else value
+            out = F.when(rejected, F.lit(f"{element}.{DEAD}")).otherwise(out)
+            reason = F.struct(F.col("_reject").alias("reason"), raw.alias("raw"))
+            value = F.when(rejected, F.to_json(reason)).otherwise(value)
+        return frame.select(
+            out.alias("_out"),
+            key.alias("_key"),
+            F.unix_millis(F.col("_time")).alias("_time_ms"),
+            value.alias("_value"),
+        )
+
+
+def _key_column(schema: StreamSchema, frame: DataFrame):  # type: ignore[no-untyped-def]
+    if schema.key is not None:
+        return F.col(schema.key).cast("string")
+    return F.col("_key") if "_key" in frame.columns else F.lit(None).cast("string")
+
+
+def _data_only(frame: DataFrame) -> DataFrame:
+    if "_flush" not in frame.columns:
+        return frame
+    return frame.filter(~F.col("_flush")).drop("_flush")

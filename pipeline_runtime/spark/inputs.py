@@ -1,0 +1,91 @@
+"""The inputs of a group, in the one order that gate, source and frame agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.operators.sdk import Operator, OperatorContext, SourceOperator, SourceReader
+
+
+@dataclass(frozen=True)
+class GroupInput:
+    """A stream that the group's query reads: a topic, or a source operator inside the group."""
+
+    index: int
+    source: str  # "element.port"
+    schema: StreamSchema
+    topic: str | None = None
+    partitions: int = 1
+    consumer: str = ""  # whose dead letters take what cannot be read
+    external: bool = False
+    start: Literal["earliest", "latest"] = "earliest"
+
+    @property
+    def element(self) -> str:
+        return self.source.partition(".")[0]
+
+    def end_keys(self) -> list[str]:
+        """The names under which this input's positions stand in a boundary's `ends`."""
+        if self.topic is None:
+            return [self.element]
+        return [f"{self.topic}-{partition}" for partition in range(self.partitions)]
+
+
+def operator_of(spec: GroupSpec, element: str) -> Operator:
+    found = next(item for item in spec.elements if item.id == element)
+    return default_registry().create(found.type, found.params)
+
+
+def group_inputs(spec: GroupSpec) -> tuple[GroupInput, ...]:
+    inputs: dict[str, GroupInput] = {}
+    for stream in spec.inputs:
+        if stream.source not in inputs:
+            inputs[stream.source] = GroupInput(
+                index=len(inputs),
+                source=stream.source,
+                schema=stream.data_schema,
+                topic=stream.topic,
+                partitions=stream.partitions,
+                consumer=stream.consumer,
+                external=stream.external,
+                start=stream.start,
+            )
+    for element in spec.elements:
+        source = f"{element.id}.out"
+        if source not in inputs and isinstance(operator_of(spec, element.id), SourceOperator):
+            inputs[source] = GroupInput(
+                index=len(inputs), source=source, schema=spec.schemas[source], consumer=element.id
+            )
+    return tuple(inputs.values())
+
+
+def operator_context(
+    spec: GroupSpec, element: str, files: Mapping[str, str], directory: Path
+) -> OperatorContext:
+    """`files`: file reference -> path on this machine. `directory`: the replica's."""
+
+    def resolve(reference: str) -> Path:
+        if reference not in files:
+            raise FileNotFoundError(f"{element}: the file {reference} is not on this node")
+        return Path(files[reference])
+
+    [item] = [item for item in spec.elements if item.id == element]
+    return OperatorContext(
+        element=element,
+        output_schema=spec.schemas.get(f"{element}.out", StreamSchema(fields=())),
+        input_schemas={port: spec.schemas[source] for port, source in item.inputs.items() if source in spec.schemas},
+        directory=directory / "elements" / element,
+        resolve_file=resolve,
+    )
+
+
+def open_source(spec: GroupSpec, item: GroupInput, files: Mapping[str, str], directory: Path) -> SourceReader:
+    operator = operator_of(spec, item.element)
+    assert isinstance(operator, SourceOperator)
+    return operator.open(operator_context(spec, item.element, files, directory))

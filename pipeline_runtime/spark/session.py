@@ -1,0 +1,71 @@
+"""The one SparkSession of a node process, with the settings that were measured (docs/benchmarks.md)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline_runtime.spark.jars import bare_local_fs_jar
+from pipeline_runtime.spark.source import GatedSource
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # Python workers over TCP lose 40 ms per task to Nagle's algorithm and delayed ACKs.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.pollingDelay": "1ms",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "4",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # Hadoop's own local file system forks `chmod` for each file: a third of all CPU.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+}
+
+# C2 compiles for minutes on a small machine and makes every cold path twice as long.
+SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 1024) -> SparkSession:
+    """Start (or return) this process's session. `scratch`: a directory for Spark's own temporary files."""
+    # Without it the streaming source's runner dies with "Python worker failed to connect back".
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # The source must be importable in the workers: a module pickled by value has fresh globals,
+    # and with them a new Kafka consumer, in every batch.
+    path = os.environ.get("PYTHONPATH", "")
+    if str(PROJECT) not in path.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PROJECT), path]))
+    scratch.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in _CONF.items():
+        builder = builder.config(key, value)
+    session = (
+        builder.config("spark.driver.memory", f"{memory_mib}m")
+        .config("spark.driver.extraClassPath", str(bare_local_fs_jar()))
+        .config("spark.driver.extraJavaOptions", os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS))
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    session.dataSource.register(GatedSource)
+    return session

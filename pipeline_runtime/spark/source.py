@@ -1,0 +1,81 @@
+"""The streaming data source of every group: it reads what the replica's gate has granted.
+
+The gate (pipeline_runtime.replica.gate) decides each micro-batch's end; `slices` reads the rows
+between two such ends. One instance reads all inputs of a group, so that one gate bounds them all.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import StructType
+
+from pipeline_runtime.spark.gate_client import gate
+from pipeline_runtime.spark.slices import GroupReader, Slice
+
+FORMAT = "fogline"
+
+
+@dataclass(frozen=True)
+class SlicePartition(InputPartition):  # type: ignore[misc]
+    """What one task reads."""
+
+    slice: Slice | None
+
+
+class GatedReader(DataSourceStreamReader):
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def initialOffset(self) -> dict[str, Any]:
+        start: dict[str, Any] = gate(self._address).ask("initial")
+        return start
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        end: dict[str, Any] = gate(self._address).ask("latest", start=start)
+        return end
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        slices = gate(self._address).ask("plan", start=start, end=end)
+        # Spark takes no batch without a partition.
+        return [SlicePartition(Slice(**item)) for item in slices] or [SlicePartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, SlicePartition)
+        if partition.slice is not None:
+            yield from _reader(self._address).read(partition.slice)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What is done is in the journal, not here."""
+
+
+class GatedSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return GatedReader(self.options["gate"])
+
+
+_readers: dict[str, GroupReader] = {}
+
+
+def _reader(address: str) -> GroupReader:
+    """This worker process's reader for that gate, with its connections."""
+    if address not in _readers:
+        _readers[address] = GroupReader(gate(address))
+        # PySpark collects garbage after every task, 40 ms with all modules loaded: what is
+        # imported and connected by now is here to stay.
+        gc.collect()
+        gc.freeze()
+    return _readers[address]

@@ -1,0 +1,55 @@
+# Fogline's commands. `make help` lists them; settings are environment variables (see README.md).
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PY := .venv/bin/python
+export PYTHON
+export PYTHONPATH := $(CURDIR)
+
+.PHONY: help up install test check static-check static-test format bench clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+install: ## install what is missing, start nothing
+	@.ci/install python java bundle
+
+up: install ## start everything on this machine; Ctrl-C stops it
+	@exec $(PY) -m workers.supervisor
+
+test: ## run every test; ARGS="tests/unit -k name" runs some
+	@.ci/install python java node_modules bundle chromium
+	@.ci/npm run --silent test -- --passWithNoTests
+	@$(PY) -m pytest $(ARGS)
+
+check: static-check test ## what the build server runs: formatting, lint, types, layers, tests
+
+static-check: ## formatting, lint, types and layers, without the tests
+	@.ci/install python node_modules
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -c 'import sys; from importlinter.cli import lint_imports_command; sys.argv[1:] = ["--no-cache"]; lint_imports_command()'
+	@.ci/npm run --silent check
+
+format: ## format the code and fix what ruff can
+	@.ci/install python node_modules
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	@.ci/npm run --silent format
+
+bench: ## every benchmark; QUICK=1 is short
+	@.ci/install python java bundle
+	@set -e; for file in tests/benchmarks/bench_*.py; do $(PY) "$$file"; done
+
+bench-%: ## one benchmark, e.g. make bench-throughput
+	@.ci/install python java
+	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
+	@$(PY) tests/benchmarks/bench_$*.py
+
+clean: ## remove what was built or installed here; data (.fogline) stays
+	rm -rf .venv build static/node_modules static/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -104,7 +104,8 @@ def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
         links.add(Path("spark", log, str(batch)))
         if batch - 1 in committed:
             links.add(Path("spark", log, str(batch - 1)))
-    links.add_tree(Path(), skip=("spark/state", "spark/offsets", "spark/commits"))
+    apart = {"spark/state", "spark/offsets", "spark/commits"}
+    links.add_tree(Path(), lambda path: path.as_posix() in apart)
 
     # 3. the lengths that this seq committed
     seq = Seq(offset["seq"])
@@ -155,10 +156,10 @@ class _Links:
             _failed(self.replica, f"{path} cannot be linked: {error.strerror}", where)
         self.sizes[path.as_posix()] = link.stat().st_size
 
-    def add_tree(self, path: Path, skip: tuple[str, ...] = ()) -> None:
+    def add_tree(self, path: Path, skip: Callable[[Path], bool] = lambda _: False) -> None:
         for entry in os.scandir(self.replica / path):
             inner = path / entry.name
-            if spark_state.is_temporary(entry.name) or inner.as_posix() in skip:
+            if spark_state.is_temporary(entry.name) or skip(inner):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 self.add_tree(inner, skip)
@@ -179,20 +180,20 @@ def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) ->
         except FileNotFoundError:
             continue  # purged meanwhile: it only would have let us leave out more
     found: set[str] = set()
-    skip: list[str] = []
     for directory in spark_state.store_directories(state):
         relative = directory.relative_to(links.replica)
         names = [name for name in os.listdir(directory) if spark_state.is_versioned(name)]
-        skip += [(relative / name).as_posix() for name in names]
         needed = spark_state.needed_versions(names, version, frozenset(confirmed))
         found |= spark_state.version_ids(needed, version)
         for name in needed:
             links.add(relative / name)
-        skip.append((relative / "SSTs").as_posix())
         _link_ssts(links, relative, [name for name in needed if name.endswith(".zip")])
     if not newest_ids <= found:
         raise _Vanished(f"state version {version} is not whole")
-    links.add_tree(Path("spark", "state"), skip=tuple(skip))
+    # What is left is written once. Versions and SST files that appeared since are of later batches.
+    links.add_tree(
+        Path("spark", "state"), lambda path: path.name == "SSTs" or spark_state.is_versioned(path.name)
+    )
 
 
 def _link_ssts(links: _Links, store: Path, snapshots: list[str]) -> None:

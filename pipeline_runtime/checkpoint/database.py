@@ -38,6 +38,7 @@ from pipeline_runtime.checkpoint.errors import (
     StateDatabaseUnavailable,
 )
 from pipeline_runtime.checkpoint.manifest import GROUP, SHA256, Manifest
+from pipeline_runtime.checkpoint.retention import Retention, retained
 from pipeline_runtime.model.ids import Seq
 
 _log = logging.getLogger(__name__)
@@ -232,22 +233,36 @@ class StateDatabase:
     # pruning
 
     def prune(self, group: str, keep: Collection[Seq]) -> Pruned:
-        """Drop the checkpoints whose seq is not in `keep`, then the chunks that nobody needs."""
+        """Drop the checkpoints whose seq is not in `keep`, then the chunks that nobody needs.
+
+        One that is newer than all of `keep` stays: it was stored after the caller had looked. An
+        empty `keep` drops all.
+        """
         state = self._find(group)
         if state is None:
             return Pruned((), 0, 0)
         with state.lock, self._guard() as db:
             known = self._manifests(state)
-            dropped = tuple(sorted(seq for seq in known if seq not in keep))
+            newest = max(keep) if keep else max(known, default=Seq(0))
+            dropped = tuple(sorted(seq for seq in known if seq not in keep and seq <= newest))
             family = db.get_column_family_handle(_FAMILY + group)
             batch = WriteBatch(raw_mode=True)
             for seq in dropped:
                 batch.delete(_manifest_key(seq), family)
-            db.write(batch, _synced())
+            if dropped:
+                db.write(batch, _synced())
             for seq in dropped:
                 del known[seq]
             chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
         return Pruned(dropped, chunks, freed)
+
+    def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
+        """Prune by age and count."""
+        state = self._find(group)
+        if state is None:
+            return Pruned((), 0, 0)
+        with state.lock:  # so that nothing is stored between the look and the prune
+            return self.prune(group, retained(self.manifests(group), now_ms, policy))
 
     def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
         now = time.monotonic()
@@ -266,7 +281,8 @@ class StateDatabase:
             batch.delete(key, family)
             batch.delete(_chunk_key(sha), family)
             count, freed = count + 1, freed + size
-        db.write(batch)
+        if count:
+            db.write(batch)
         state.garbage_bytes += freed
         if state.garbage_bytes > max(_COMPACT_BYTES, live):
             state.family.compact_range(None, None)

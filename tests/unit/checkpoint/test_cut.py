@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.checkpoint.cut import cut
+from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.checkpoint.store import materialize, store
+from pipeline_runtime.model.ids import Epoch
+from tests.unit.checkpoint.replicas import FakeReplica, StateDatabase, tree
+
+
+def test_a_replica_without_a_committed_batch_has_no_cut(replica: FakeReplica, work: Path) -> None:
+    replica.plan()
+    with pytest.raises(NothingCommitted):
+        cut(replica.directory, work)
+    assert not list(work.glob("*"))
+
+
+def test_a_cut_is_of_the_newest_committed_batch_and_leaves_the_running_one_out(
+    replica: FakeReplica, work: Path
+) -> None:
+    for _ in range(4):
+        replica.commit()
+    replica.plan()
+    with cut(replica.directory, work) as taken:
+        paths = {file.path for file in taken.files}
+        assert (taken.batch, taken.seq, taken.ends, taken.batch_time_ms) == (3, 4, {"in-0": 40}, 4000)
+        assert {path for path in paths if path.startswith("spark/offsets")} == {
+            "spark/offsets/2",
+            "spark/offsets/3",
+        }
+        assert {path for path in paths if path.startswith("spark/commits")} == {
+            "spark/commits/2",
+            "spark/commits/3",
+        }
+        assert "spark/state/0/0/5_id5.changelog" not in paths
+        assert {"spark/metadata", "spark/sources/0/0", "replica.json"} <= paths
+        assert set(tree(taken.directory)) == paths
+    assert not list(work.glob("*"))
+
+
+def test_a_cut_links_and_never_copies(replica: FakeReplica, work: Path) -> None:
+    replica.commit({"a.sst": b"x" * 1000})
+    with cut(replica.directory, work) as taken:
+        for file in taken.files:
+            assert (taken.directory / file.path).stat().st_ino == (
+                replica.directory / file.path
+            ).stat().st_ino
+
+
+def test_hidden_and_temporary_files_are_left_out(replica: FakeReplica, work: Path) -> None:
+    replica.commit()
+    for path in ("elements/out/.hidden", "elements/out/x.csv.tmp", "spark/offsets/.0.crc"):
+        replica.put(path, b"x")
+    with cut(replica.directory, work) as taken:
+        assert not [file.path for file in taken.files if "/." in file.path or file.path.endswith(".tmp")]
+
+
+def test_state_older_than_a_committed_snapshot_is_left_out(replica: FakeReplica, work: Path) -> None:
+    replica.commit({"old.sst": b"1"})
+    replica.commit()
+    replica.commit({"new.sst": b"2"})
+    replica.commit()
+    with cut(replica.directory, work) as taken:
+        state = {file.path.rpartition("/")[2] for file in taken.files if "/state/0/0/" in file.path}
+    assert state == {"3_id3.changelog", "3_id3.zip", "4_id4.changelog", "new.sst"}
+
+
+def test_a_snapshot_that_no_commit_names_does_not_displace_older_state(
+    replica: FakeReplica, work: Path
+) -> None:
+    replica.commit({"base.sst": b"1"})
+    replica.commit()
+    replica.snapshot(2, "interrupted", {"orphan.sst": b"2"})
+    replica.commit()
+    with cut(replica.directory, work) as taken:
+        names = {Path(file.path).name for file in taken.files}
+    assert {"1_id1.zip", "base.sst", "2_id2.changelog", "3_id3.changelog"} <= names
+
+
+def test_a_cut_whose_state_is_not_whole_fails_and_leaves_nothing(replica: FakeReplica, work: Path) -> None:
+    replica.commit()
+    (replica.directory / "spark/state/0/0/1_id1.changelog").unlink()
+    with pytest.raises(CutFailed, match="not whole"):
+        cut(replica.directory, work)
+    assert not list(work.glob("*"))
+
+
+def test_a_cut_while_batches_commit_and_files_are_purged_is_whole_or_refused(
+    replica: FakeReplica, work: Path
+) -> None:
+    replica.commit({"0.sst": b"0"})
+    stop = threading.Event()
+    whole = 0
+
+    def run() -> None:
+        while not stop.wait(0.003):
+            batch = replica.batch + 1
+            replica.commit({f"{batch}.sst": b"s"} if batch % 3 == 0 else None)
+            state = replica.directory / "spark/state/0/0"
+            old = batch - 6 - batch % 3
+            for version in range(max(old - 2, 0), old):
+                for path in (*state.glob(f"{version}_*"), state / f"SSTs/{version - 1}.sst"):
+                    path.unlink(missing_ok=True)
+                for log in ("offsets", "commits"):
+                    (replica.directory / f"spark/{log}/{version - 1}").unlink(missing_ok=True)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        for _ in range(60):
+            try:
+                taken = cut(replica.directory, work)
+            except CutFailed:
+                continue
+            with taken:
+                whole += 1
+                paths = {file.path for file in taken.files}
+                assert taken.seq == taken.batch + 1
+                version = taken.batch + 1
+                assert f"spark/state/0/0/{version}_id{version}.changelog" in paths
+                snapshots = [int(Path(path).name.split("_")[0]) for path in paths if path.endswith(".zip")]
+                for needed in range(max(snapshots), version + 1):
+                    assert f"spark/state/0/0/{needed}_id{needed}.changelog" in paths
+                assert f"spark/state/0/0/SSTs/{max(snapshots) - 1}.sst" in paths
+    finally:
+        stop.set()
+        thread.join()
+    assert whole > 10
+
+
+def test_of_a_file_that_goes_on_growing_only_the_committed_length_is_kept(
+    replica: FakeReplica, work: Path, database: StateDatabase, tmp_path: Path
+) -> None:
+    replica.commit()
+    replica.put("elements/out/power.csv", b"a,b\n1,2\nuncommit")
+    with cut(replica.directory, work, lambda seq: {"elements/out/power.csv": 8 * seq}) as taken:
+        with open(replica.directory / "elements/out/power.csv", "ab") as sink:
+            sink.write(b"ted\n")
+        manifest = store(taken, database, group="g", epoch=Epoch(1), version="1", node="n")
+    materialize(manifest, lambda sha: database.get_chunk("g", sha), tmp_path / "there")
+    assert (tmp_path / "there/elements/out/power.csv").read_bytes() == b"a,b\n1,2\n"
+
+
+def test_a_file_shorter_than_what_was_committed_is_no_checkpoint(replica: FakeReplica, work: Path) -> None:
+    replica.commit()
+    replica.put("elements/out/power.csv", b"short")
+    with pytest.raises(CutFailed, match="100 bytes are committed"):
+        cut(replica.directory, work, {"elements/out/power.csv": 100})
+    with pytest.raises(CutFailed, match="is not there"):
+        cut(replica.directory, work, {"elements/out/other.csv": 1})
+
+
+def test_a_cut_survives_the_purge_of_the_files_it_holds(replica: FakeReplica, work: Path) -> None:
+    replica.commit({"a.sst": b"alive"})
+    with cut(replica.directory, work) as taken:
+        (replica.directory / "spark/state/0/0/SSTs/a.sst").unlink()
+        assert (taken.directory / "spark/state/0/0/SSTs/a.sst").read_bytes() == b"alive"

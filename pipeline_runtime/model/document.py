@@ -170,7 +170,7 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
+            event = self.peek_event()
             raise yaml.composer.ComposerError(None, None, "aliases are not allowed", event.start_mark)
         return super().compose_node(parent, index)
 

@@ -115,6 +115,10 @@ class _Plan:
     def input_schemas(self, id: str) -> dict[str, StreamSchema]:
         return {port: self.schemas[source] for port, source in self.inputs[id].items()}
 
+    def resolved_params(self, id: str) -> dict[str, Any]:
+        params = self.operators[id].resolve(self.input_schemas(id))
+        return dict(params.model_dump(mode="json", by_alias=True))
+
     def groups(self) -> tuple[GroupSpec, ...]:
         order = topological_order(self.elements, self.before)
         members: dict[str, list[str]] = {}
@@ -140,7 +144,7 @@ class _Plan:
                 id=id,
                 type=self.elements[id].type,
                 # As validated, with all defaults: a later default changes nothing that runs.
-                params=self.operators[id].params.model_dump(mode="json", by_alias=True),
+                params=self.resolved_params(id),
                 inputs=self.inputs[id],
             )
             for id in members

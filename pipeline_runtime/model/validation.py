@@ -264,7 +264,7 @@ class _Check:
                 for fault in mismatches(error):
                     self.report(id, element.path(fault.path), fault.message, "schema")
                 continue
-            except Exception as error:  # noqa: BLE001  a package's bug is a fault of its element
+            except Exception as error:
                 message = f"the operator {element.type} failed on these parameters: {error!r}"
                 self.report(id, element.path("params"), message, "operator_failed")
                 continue

@@ -139,7 +139,7 @@ def _load(point: EntryPoint, operators: dict[str, type[Operator]], failures: dic
     try:
         operator = point.load()
         _check(point.name, operator)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         failures[point.name] = f"{type(error).__name__}: {error}"
         log.warning("operator %s of %s cannot be loaded: %s", point.name, point.value, error)
         return

@@ -130,6 +130,11 @@ class Operator(ABC):
         """The file references in the parameters (`demo:...`, `upload:...`)."""
         return ()
 
+    def resolve(self, inputs: Mapping[str, StreamSchema]) -> Any:
+        """The parameters with all filled in that follows from the input schemas or from files; what a
+        node is told is these, so it looks at nothing but them."""
+        return self.params
+
     def follows(self, inputs: Mapping[str, StreamSchema]) -> Follow:
         """As `follow`, when it depends on parameters or input types."""
         return self.follow

@@ -1,0 +1,162 @@
+"""Aggregate functions, for Spark and for rows in Python: the same names, the same results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, SchemaCheck
+from pipeline_runtime.operators.expressions.sparksql import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+class Function(StrEnum):
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    SUM = "sum"
+    COUNT = "count"
+    FIRST = "first"
+    LAST = "last"
+    STDDEV = "stddev"  # of a sample (n - 1)
+    RELATIVE_VARIATION = "relative_variation"  # (max - min) / average, in per cent
+
+
+_ANY_TYPE = (Function.MIN, Function.MAX, Function.COUNT, Function.FIRST, Function.LAST)
+# Their result does not depend on the order or the grouping in which values come.
+_ORDERLESS = (Function.MIN, Function.MAX, Function.COUNT, Function.FIRST, Function.LAST)
+
+
+class Aggregate(BaseModel):
+    """One output column. `column` may be left out for `count`, which then counts rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    function: Function
+    column: ColumnName | None = None
+    as_: NewColumn | None = Field(default=None, alias="as", description="name of the output column")
+
+    @model_validator(mode="after")
+    def _has_column(self) -> Aggregate:
+        if self.column is None and self.function is not Function.COUNT:
+            raise ValueError(f"{self.function.value} needs a column")
+        return self
+
+    @property
+    def name(self) -> str:
+        if self.as_ is not None:
+            return self.as_
+        return f"{self.column}_{self.function.value}" if self.column else self.function.value
+
+
+Aggregates = Annotated[tuple[Aggregate, ...], Field(min_length=1, max_length=100)]
+
+
+def aggregate_fields(
+    aggregates: Sequence[Aggregate], schema: StreamSchema, check: SchemaCheck
+) -> list[SchemaField]:
+    """The output columns; what does not fit is reported to `check`."""
+    fields = []
+    for index, aggregate in enumerate(aggregates):
+        path = f"params.aggregates[{index}].column"
+        source = None
+        if aggregate.column is not None:
+            kinds = tuple(FieldType) if aggregate.function in _ANY_TYPE else NUMERIC
+            source = check.column(schema, aggregate.column, path, kinds)
+            if source is None:
+                continue
+        fields.append(_field(aggregate, source))
+    return fields
+
+
+def _field(aggregate: Aggregate, source: SchemaField | None) -> SchemaField:
+    type_ = source.type if source is not None else FieldType.INTEGER
+    unit = source.unit if source is not None else None
+    match aggregate.function:
+        case Function.COUNT:
+            return SchemaField(name=aggregate.name, type=FieldType.INTEGER)
+        case Function.RELATIVE_VARIATION:
+            return SchemaField(name=aggregate.name, type=FieldType.NUMBER, unit="%")
+        case Function.AVG | Function.STDDEV:
+            return SchemaField(name=aggregate.name, type=FieldType.NUMBER, unit=unit)
+        case _:
+            return SchemaField(name=aggregate.name, type=type_, unit=unit)
+
+
+def depends_on_batches(aggregates: Sequence[Aggregate], schema: StreamSchema) -> bool:
+    """Whether the state's last digits depend on how the input is cut: floating-point sums do."""
+    for aggregate in aggregates:
+        if aggregate.function in _ORDERLESS:
+            continue
+        source = schema.field(aggregate.column or "")
+        integer = source is not None and source.type is FieldType.INTEGER
+        if not (aggregate.function is Function.SUM and integer):
+            return True  # Spark averages in doubles, whatever it averages
+    return False
+
+
+def spark_column(aggregate: Aggregate) -> Column:
+    """The aggregate over a frame with the meta columns; order is event time, then offset."""
+    from pyspark.sql import functions as F
+
+    if aggregate.column is None:
+        return F.expr("count(1)").alias(aggregate.name)
+    column = quote_name(aggregate.column)
+    order = "struct(`_time`, `_partition`, `_offset`)"
+    # try_*: an overflow or an average of 0 is null, never the end of the pipeline.
+    sql = {
+        Function.AVG: f"avg(cast({column} as double))",
+        Function.MIN: f"min({column})",
+        Function.MAX: f"max({column})",
+        Function.SUM: f"try_sum({column})",
+        Function.COUNT: f"count({column})",
+        Function.FIRST: f"min_by({column}, {order})",
+        Function.LAST: f"max_by({column}, {order})",
+        Function.STDDEV: f"stddev_samp(cast({column} as double))",
+        Function.RELATIVE_VARIATION: (
+            f"try_divide(cast(max({column}) as double) - cast(min({column}) as double),"
+            f" avg(cast({column} as double))) * 100D"
+        ),
+    }[aggregate.function]
+    return F.expr(sql).alias(aggregate.name)
+
+
+def evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
+    """The aggregate of values in their order, nulls left out; `rows`: how many rows there were."""
+    given = [value for value in values if value is not None]
+    if function is Function.COUNT:
+        return len(given) if values else rows
+    if not given:
+        return None
+    match function:
+        case Function.AVG:
+            return math.fsum(given) / len(given)
+        case Function.MIN:
+            return min(given)
+        case Function.MAX:
+            return max(given)
+        case Function.SUM:
+            return math.fsum(given) if any(isinstance(value, float) for value in given) else sum(given)
+        case Function.FIRST:
+            return given[0]
+        case Function.LAST:
+            return given[-1]
+        case Function.STDDEV:
+            return _stddev(given)
+        case Function.RELATIVE_VARIATION:
+            average = math.fsum(given) / len(given)
+            return (max(given) - min(given)) / average * 100 if average else None
+
+
+def _stddev(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))

@@ -1,0 +1,110 @@
+"""Columns in parameters: how they are typed in a form, and how they are checked against a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from pipeline_runtime.model.faults import did_you_mean, listed
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.expressions import (
+    Compiled,
+    ExpressionInvalid,
+    compile_expression,
+    parse,
+)
+from pipeline_runtime.operators.sdk import SchemaMismatch
+
+
+def _syntax(text: str) -> str:
+    try:
+        parse(text)
+    except ExpressionInvalid as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+ColumnName = Annotated[str, Field(min_length=1, max_length=120, json_schema_extra={"format": "column"})]
+"""A column of the input; forms offer those that there are."""
+
+NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^_`\x00-\x1f.][^`\x00-\x1f]*$")]
+"""The name of a column to make. A leading underscore is Fogline's own."""
+
+ExpressionText = Annotated[
+    str,
+    Field(min_length=1, max_length=2000, json_schema_extra={"format": "expression"}),
+    AfterValidator(_syntax),
+]
+
+NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
+
+
+class ColumnType(BaseModel):
+    """A column of outside data: its name and type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: NewColumn
+    type: FieldType = FieldType.STRING
+    unit: str | None = Field(default=None, max_length=40)
+
+    def field(self) -> SchemaField:
+        return SchemaField(name=self.name, type=self.type, unit=self.unit)
+
+
+class SchemaCheck:
+    """Collects what does not fit, so that the user is told of all of it at once.
+
+    `with SchemaCheck() as check:` raises one SchemaMismatch at its end if there was any.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[SchemaMismatch] = []
+
+    def __enter__(self) -> SchemaCheck:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None and self.faults:
+            first, *more = self.faults
+            raise SchemaMismatch(first.path, first.message, tuple(more))
+
+    def fail(self, path: str, message: str) -> None:
+        self.faults.append(SchemaMismatch(path, message))
+
+    def column(
+        self, schema: StreamSchema, name: str, path: str, kinds: Sequence[FieldType] = tuple(FieldType)
+    ) -> SchemaField | None:
+        """The field, or None after reporting that it is unknown or of another kind."""
+        field = schema.field(name)
+        if field is None:
+            hint = did_you_mean(name, schema.names)
+            self.fail(path, f'there is no column "{name}"{hint} (the input has {listed(schema.names)})')
+        elif field.type not in kinds:
+            wanted = " or ".join(kind.value for kind in kinds)
+            self.fail(path, f'"{name}" is {field.type.value}, but {wanted} is needed')
+            return None
+        return field
+
+    def expression(
+        self, schema: StreamSchema, text: str, path: str, kind: FieldType | None = None
+    ) -> Compiled | None:
+        try:
+            compiled = compile_expression(text, schema)
+        except ExpressionInvalid as error:
+            self.fail(path, str(error))
+            return None
+        if kind is not None and compiled.type is not kind:
+            self.fail(path, f"it is {compiled.type.value}, but {kind.value} is needed")
+            return None
+        return compiled
+
+    def unique(self, names: Sequence[str], path: str) -> None:
+        """Column names that differ, also for Spark, which ignores the case of letters."""
+        seen: dict[str, str] = {}
+        for name in names:
+            if name.lower() in seen:
+                self.fail(path, f'two columns are named "{name}"; give one of them another name')
+            seen[name.lower()] = name

@@ -1,0 +1,81 @@
+"""State: aggregates over the last n events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
+from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
+from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+
+
+class CountWindowAggregateParams(Params):
+    size: int = Field(ge=1, le=100_000, description="how many events a window has")
+    every: int = Field(default=1, ge=1, le=100_000, description="emit at each so-many-th event")
+    partial: bool = Field(default=False, description="emit also before there are enough events")
+    key: ColumnName | None = Field(default=None, description="a window per value of this; empty: of the key")
+    aggregates: Aggregates
+
+
+class CountWindowAggregate(KeyedProcessor):
+    """Aggregates the last `size` events, of each key apart.
+
+    With `every: 1` each event gives a row over the last `size` events (a sliding window); with `every`
+    equal to `size` each `size` events give one row (a tumbling one). Until `size` events have come nothing
+    is emitted, unless `partial` is on. Without `key`, the record's own key counts; a stream without keys is
+    one window.
+
+    Output: the key's column, if there is one, and the aggregates; event time is that of the newest event.
+    """
+
+    type = "count-window-aggregate"
+    title = "Count window aggregate"
+    summary = "Average, minimum, maximum, ... of the last n events"
+    category = "state"
+    icon = "list-end"
+    Params = CountWindowAggregateParams
+    example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
+
+    params: CountWindowAggregateParams
+
+    def key_field(self) -> str | None:
+        return self.params.key
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        fields = []
+        key = self.params.key or schema.key
+        with SchemaCheck() as check:
+            if key is not None:
+                field = check.column(schema, key, "params.key")
+                if field is not None:
+                    fields.append(field)
+            fields += aggregate_fields(self.params.aggregates, schema, check)
+            check.unique([field.name for field in fields], "params.aggregates")
+        return StreamSchema(fields=tuple(fields), key=key)
+
+    def resolve(self, inputs: Mapping[str, StreamSchema]) -> CountWindowAggregateParams:
+        return self.params.model_copy(update={"key": self.params.key or inputs["in"].key})
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        params = self.params
+        columns = [item.column for item in params.aggregates]
+        seen = state.get("seen", 0) + 1
+        window = [*state.get("window", []), [row[c] if c is not None else None for c in columns]]
+        window = window[-params.size :]
+        state["seen"], state["window"] = seen, window
+        if seen % params.every or (len(window) < params.size and not params.partial):
+            return
+        output: dict[str, Any] = {"_time": row["_time"]}
+        if params.key is not None:
+            output[params.key] = row[params.key]
+        for index, item in enumerate(params.aggregates):
+            values = [values[index] for values in window] if item.column is not None else []
+            output[item.name] = evaluate(item.function, values, len(window))
+        yield output

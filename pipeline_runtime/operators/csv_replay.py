@@ -1,0 +1,245 @@
+"""Source: a recorded file, row by row, as if it happened now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
+
+from pipeline_runtime.model.faults import did_you_mean, listed
+from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
+from pipeline_runtime.operators import pacing
+from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
+from pipeline_runtime.operators.recording import (
+    DATA,
+    DEMOS,
+    Layout,
+    Recording,
+    infer_columns,
+    load_recording,
+)
+from pipeline_runtime.operators.sdk import (
+    OperatorContext,
+    Params,
+    Position,
+    SchemaMismatch,
+    SourceOperator,
+    SourceReader,
+)
+
+
+class CsvReplayParams(Params):
+    path: str = Field(
+        pattern=r"^(demo|upload):[A-Za-z0-9._-]+$",
+        description="the file: demo:<name> or upload:<id>",
+        json_schema_extra={"format": "file"},
+    )
+    rate: float | None = Field(
+        default=None, gt=0, le=1e6, description="rows per second; empty: by the recorded times"
+    )
+    speed: float = Field(default=1.0, gt=0, le=1e6, description="factor on the recorded pace")
+    loops: int = Field(default=1, ge=0, description="how often to play the file; 0: for ever")
+    delimiter: str = Field(default=",", description='one character, or "tab"')
+    header: bool = Field(default=True, description="the first line has the column names")
+    columns: tuple[ColumnType, ...] | None = Field(
+        default=None, description="names and types in the file's order; empty: taken from the file"
+    )
+    keep: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these columns")
+    key: str | None = Field(default=None, description="the column that is the record's key")
+    time_column: str | None = Field(default=None, description="the column with the recorded time")
+    time_format: str = Field(
+        default="iso", min_length=1, description="iso, epoch_s, epoch_ms, or as %d.%m.%Y %H:%M:%S"
+    )
+    restamp: bool = Field(default=True, description="move the recorded times to the start of the replay")
+    catch_up: bool = Field(default=True, description="after a stop, release what was due meanwhile")
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str) -> str:
+        value = {"tab": "\t", "\\t": "\t"}.get(value, value)
+        if len(value) != 1 or value in '"\r\n':
+            raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_pace(self) -> CsvReplayParams:
+        if self.rate is None and self.time_column is None and self.path not in DEMOS:
+            raise ValueError("give a rate, or a time_column to replay at the recorded pace")
+        return self
+
+
+class CsvReplay(SourceOperator):
+    """Replays a CSV file: a shipped recording (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
+
+    Rows are released at `rate` rows per second or, without a rate, at the pace of the recorded times in
+    `time_column` (times `speed`). With `loops: 0` the file is played for ever; each round goes on in time
+    where the one before ended, so event time always rises. Event time is the recorded time, moved so that
+    the recording begins at the start of the replay (`restamp: false` keeps it as recorded); without a time
+    column it follows from the rate.
+
+    Column names and types come from the first rows of the file unless `columns` lists them. A row with a
+    wrong number of cells, or a cell that is not of its column's type, goes to the dead letters with the
+    reason. An empty cell is null (in a string column: an empty text). Files may be gzip-compressed.
+
+    A row's time and content depend on its index alone, so the element can be stopped, moved and restored
+    at any row. A pause stops the recording's clock. After a longer stop (over 2 s) the replay catches up
+    with what was due, unless `catch_up` is false.
+    """
+
+    type = "csv-replay"
+    title = "CSV replay"
+    summary = "Replays a recorded CSV file at a rate or at its own pace"
+    category = "sources"
+    icon = "file-play"
+    Params = CsvReplayParams
+    example = {"path": "demo:debs2012", "rate": 100, "loops": 0}
+
+    params: CsvReplayParams
+
+    def files(self) -> tuple[str, ...]:
+        return (self.params.path,)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the file is read; raises SchemaMismatch when its columns cannot be known."""
+        params = self.params
+        demo = DEMOS.get(params.path)
+        if demo is not None:
+            return Layout(
+                columns=demo.layout.columns,
+                delimiter=demo.layout.delimiter,
+                header=demo.layout.header,
+                time_column=params.time_column or demo.layout.time_column,
+                time_format=params.time_format,
+            )
+        if params.path.startswith("demo:"):
+            hint = did_you_mean(params.path, DEMOS)
+            raise SchemaMismatch("params.path", f"there is no {params.path}{hint} ({listed(DEMOS)})")
+        columns = tuple(column.field() for column in params.columns or ())
+        return Layout(
+            columns or self._columns_of_file(),
+            params.delimiter,
+            params.header,
+            params.time_column,
+            params.time_format,
+        )
+
+    def _columns_of_file(self) -> tuple[SchemaField, ...]:
+        path = self.params.path
+        if self.describe_file is None:
+            raise SchemaMismatch("params.columns", f"the columns of {path} are not known here; list them")
+        try:
+            return infer_columns(self.describe_file(path), self.params.delimiter, self.params.header)
+        except (FileNotFoundError, ValueError) as error:
+            raise SchemaMismatch("params.path", f"{path}: {error}") from error
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        layout, params = self.layout, self.params
+        whole = StreamSchema(fields=layout.columns)
+        with SchemaCheck() as check:
+            check.unique(whole.names, "params.columns")
+            if layout.time_column is not None:
+                check.column(whole, layout.time_column, "params.time_column")
+            for index, name in enumerate(params.keep or ()):
+                check.column(whole, name, f"params.keep[{index}]")
+            names = params.keep or whole.names
+            kept = StreamSchema(fields=tuple(field for field in whole.fields if field.name in names))
+            if params.key is not None:
+                check.column(kept, params.key, "params.key")
+        return StreamSchema(fields=kept.fields, key=params.key)
+
+    def resolve(self, inputs: Mapping[str, StreamSchema]) -> CsvReplayParams:
+        if self.params.path in DEMOS:
+            return self.params
+        columns = tuple(
+            ColumnType(name=field.name, type=field.type, unit=field.unit) for field in self.layout.columns
+        )
+        return self.params.model_copy(update={"columns": columns})
+
+    def open(self, ctx: OperatorContext) -> SourceReader:
+        if self.params.path in DEMOS:
+            path = DATA / DEMOS[self.params.path].file
+        else:
+            path = ctx.resolve_file(self.params.path)
+        return CsvReplayReader(load_recording(path, self.layout), self.params, ctx.output_schema.names)
+
+
+class CsvReplayReader(SourceReader):
+    def __init__(self, recording: Recording, params: CsvReplayParams, names: tuple[str, ...]) -> None:
+        self.recording = recording
+        self.params = params
+        self.table = recording.table.select([*names, "_reject", "_raw"])
+        loops = params.loops if recording.rows else 1
+        self.rows_total = recording.rows * loops if loops else None  # None: endless
+
+    def initial(self, now_ms: int) -> Position:
+        return pacing.initial_position(now_ms)
+
+    def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
+        if self.ended(start):
+            return start
+        row = int(start["row"])
+        if not self.params.catch_up:
+            start = pacing.without_backlog(start, now_ms, pacing.clock_start_ms(start) + self._due_ms(row))
+        end = min(self._rows_due(start, now_ms), row + rows_max)
+        if self.rows_total is not None:
+            end = min(end, self.rows_total)
+        return pacing.at_row(start, end) if end > row else start
+
+    def _due_ms(self, row: int) -> float:
+        """When a row is due, from the clock's start."""
+        if self.params.rate is not None:
+            return row / self.params.rate * 1000
+        assert self.recording.due_us is not None
+        loop, index = divmod(row, self.recording.rows)
+        due_us = loop * self.recording.period_us + int(self.recording.due_us[index])
+        return due_us / 1000 / self.params.speed
+
+    def _rows_due(self, position: Position, now_ms: int) -> int:
+        if self.params.rate is not None:
+            return pacing.rows_due(position, now_ms, self.params.rate)
+        assert self.recording.due_us is not None
+        elapsed_us = (now_ms - pacing.clock_start_ms(position)) * 1000 * self.params.speed
+        if elapsed_us < 0:
+            return 0
+        loop, rest = divmod(int(elapsed_us), self.recording.period_us)
+        return loop * self.recording.rows + int(np.searchsorted(self.recording.due_us, rest, side="right"))
+
+    def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
+        row, last = pacing.row_range(start, end)
+        while row < last:
+            loop, index = divmod(row, self.recording.rows)
+            count = min(last - row, self.recording.rows - index)
+            yield self._slice(loop, index, count, end)
+            row += count
+
+    def _slice(self, loop: int, index: int, count: int, end: Position) -> pa.RecordBatch:
+        rows = np.arange(count, dtype=np.int64) + loop * self.recording.rows + index
+        batch = self.table.slice(index, count).combine_chunks().to_batches()[0]
+        times = pa.array(self._times_us(loop, index, rows, end), pa.timestamp("us", "UTC"))
+        names = [*batch.schema.names, "_time", "_offset"]
+        return pa.record_batch([*batch.columns, times, pa.array(rows, pa.int64())], names=names)
+
+    def _times_us(self, loop: int, index: int, rows: NDArray[np.int64], end: Position) -> NDArray[np.int64]:
+        recorded = self.recording.time_us
+        if recorded is None:
+            assert self.params.rate is not None
+            return pacing.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
+        since = recorded[index : index + len(rows)] + loop * self.recording.period_us
+        if not self.params.restamp:
+            return np.asarray(since)
+        return np.asarray(since - recorded[0] + pacing.start_us(end, rows))
+
+    def rows_between(self, start: Position, end: Position) -> int:
+        first, last = pacing.row_range(start, end)
+        return last - first
+
+    def ended(self, position: Position) -> bool:
+        return self.rows_total is not None and int(position["row"]) >= self.rows_total
+
+    def pause_shift(self, position: Position, paused_ms: int) -> Position:
+        return pacing.shifted(position, paused_ms)

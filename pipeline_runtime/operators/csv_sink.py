@@ -1,0 +1,163 @@
+"""Sink: a CSV file, each row exactly once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.columns import SchemaCheck
+from pipeline_runtime.operators.sdk import (
+    OperatorContext,
+    Params,
+    SinkOperator,
+    SinkWriter,
+)
+
+
+class CsvSinkParams(Params):
+    file: str = Field(default="output.csv", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    columns: tuple[str, ...] | None = Field(default=None, min_length=1, description="empty: all")
+    delimiter: str = Field(default=",", description='one character, or "tab"')
+    header: bool = Field(default=True, description="write the column names first")
+    time: bool = Field(default=False, description="write event time as first column, named time")
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str) -> str:
+        value = {"tab": "\t", "\\t": "\t"}.get(value, value)
+        if len(value) != 1 or value in '"\r\n':
+            raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
+        return value
+
+
+class CsvSinkDamaged(RuntimeError):
+    """The file is shorter than what was committed: somebody else changed it."""
+
+
+class CsvSink(SinkOperator):
+    """Writes its input to a CSV file (RFC 4180: lines end in CR LF) that the dashboard offers for download.
+
+    Each row is in the file exactly once, whatever happens: a batch is written and synced before it is
+    committed, its length is a part of the commit, and a start cuts off what was not committed. The file
+    belongs to the element's checkpoint, so it moves along with it. Timestamps are ISO 8601 in UTC; null is
+    an empty cell.
+    """
+
+    type = "csv-sink"
+    title = "CSV file"
+    summary = "Writes rows to a CSV file, exactly once"
+    category = "sinks"
+    icon = "file-down"
+    Params = CsvSinkParams
+    example = {"file": "power.csv", "time": True}
+
+    params: CsvSinkParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for index, name in enumerate(self.params.columns or ()):
+                check.column(schema, name, f"params.columns[{index}]")
+            if self.params.time:
+                check.unique(["time", *(self.params.columns or schema.names)], "params.time")
+        return schema
+
+    def open(self, ctx: OperatorContext) -> SinkWriter:
+        columns = self.params.columns or ctx.input_schemas["in"].names
+        return CsvSinkWriter(ctx.directory / self.params.file, self.params, columns)
+
+
+class CsvSinkWriter(SinkWriter):
+    """The mark is {"length": bytes, "rows": rows without the header}."""
+
+    def __init__(self, path: Path, params: CsvSinkParams, columns: tuple[str, ...]) -> None:
+        self.path = path
+        self.params = params
+        self.columns = columns
+        self.mark: dict[str, int] = {"length": 0, "rows": 0}
+        self.file: io.BufferedRandom | None = None
+
+    def restore(self, mark: Any) -> None:
+        """Cuts the file to what `mark` says; makes it if there is none.
+
+        Raises CsvSinkDamaged when the file lacks what was committed.
+        """
+        self.close()
+        wanted = {"length": 0, "rows": 0} if mark is None else dict(mark)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = not self.path.exists()
+        self.file = self.path.open("x+b" if new else "r+b")
+        length = self.file.seek(0, os.SEEK_END)
+        if length < wanted["length"]:
+            self.close()
+            raise CsvSinkDamaged(
+                f"{self.path.name} has {length} bytes, but {wanted['length']} were committed: it was changed"
+                " by another program. Nothing was written to it; restore the element from a checkpoint."
+            )
+        self.file.truncate(wanted["length"])
+        self.file.seek(wanted["length"])
+        os.fsync(self.file.fileno())
+        if new:
+            _sync_directory(self.path.parent)
+        self.mark = wanted
+
+    def write(self, rows: pa.Table, seq: int) -> dict[str, int]:
+        if self.file is None:
+            raise RuntimeError("restore() comes before write(): only it knows where the file ends")
+        if rows.num_rows == 0:
+            return self.mark
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=self.params.delimiter, lineterminator="\r\n")
+        names = ["_time", *self.columns] if self.params.time else list(self.columns)
+        if self.params.header and self.mark["length"] == 0:
+            writer.writerow(["time" if name == "_time" else name for name in names])
+        columns = [_cells(rows.column(name)) for name in names]
+        writer.writerows(zip(*columns, strict=True))
+        data = text.getvalue().encode()
+        self.file.write(data)
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.mark = {
+            "length": self.mark["length"] + len(data),
+            "rows": self.mark["rows"] + rows.num_rows,
+        }
+        return self.mark
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_timestamp(column.type):
+        return [_iso(value) for value in values]
+    if pa.types.is_boolean(column.type):
+        return [None if value is None else "true" if value else "false" for value in values]
+    return values
+
+
+def _iso(value: datetime | None) -> str | None:
+    if value is None:
+        return None
+    time = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _sync_directory(path: Path) -> None:
+    """Without this a power cut could take the new file's name away."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

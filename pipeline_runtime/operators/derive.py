@@ -1,0 +1,75 @@
+"""Transform: new columns from expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
+from pipeline_runtime.operators.columns import ExpressionText, NewColumn, SchemaCheck
+from pipeline_runtime.operators.expressions import compile_expression
+from pipeline_runtime.operators.frames import rejecting, with_columns
+from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Derived(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: NewColumn
+    expression: ExpressionText
+    unit: str | None = Field(default=None, max_length=40)
+
+
+class DeriveParams(Params):
+    columns: tuple[Derived, ...] = Field(min_length=1, max_length=100)
+
+
+class Derive(TransformOperator):
+    """Adds columns that are computed from others, in the listed order: a later one may use an earlier one.
+
+    A name that exists already is replaced. A null input makes a null. A row on which an expression cannot
+    be computed (a division by zero, an overflow, a text that is no number) goes to the dead letters with
+    the column's name.
+    """
+
+    type = "derive"
+    title = "Derive"
+    summary = "Adds columns computed from others"
+    category = "transform"
+    icon = "calculator"
+    Params = DeriveParams
+    example = {"columns": [{"name": "total", "expression": "a + b"}]}
+
+    params: DeriveParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            for index, column in enumerate(self.params.columns):
+                compiled = check.expression(schema, column.expression, f"params.columns[{index}].expression")
+                if compiled is not None:
+                    field = SchemaField(name=column.name, type=compiled.type, unit=column.unit)
+                    schema = _with_field(schema, field)
+            check.unique(schema.names, "params.columns")
+        return schema
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        frame, schema = inputs["in"], ctx.input_schemas["in"]
+        for column in self.params.columns:
+            compiled = compile_expression(column.expression, schema)
+            if compiled.failed_sql is not None:
+                reason = f'column "{column.name}" has no value for this row'
+                frame = rejecting(frame, [(compiled.failed_sql, reason)])
+            frame = with_columns(frame, [(column.name, compiled.sql)])
+            schema = _with_field(schema, SchemaField(name=column.name, type=compiled.type))
+        return frame
+
+
+def _with_field(schema: StreamSchema, field: SchemaField) -> StreamSchema:
+    others = tuple(other for other in schema.fields if other.name != field.name)
+    return StreamSchema(fields=(*others, field), key=schema.key)

@@ -1,0 +1,175 @@
+"""Tree to Spark SQL that never raises, and a second expression that tells where it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.expressions.functions import FUNCTIONS
+from pipeline_runtime.operators.expressions.syntax import (
+    Binary,
+    Call,
+    Case,
+    Cast,
+    Column,
+    ExpressionInvalid,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    children,
+    parse,
+)
+from pipeline_runtime.operators.expressions.types import column_types, type_of
+
+SPARK_TYPES = {
+    FieldType.INTEGER: "bigint",
+    FieldType.NUMBER: "double",
+    FieldType.STRING: "string",
+    FieldType.BOOLEAN: "boolean",
+    FieldType.TIMESTAMP: "timestamp",
+}
+_TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """`sql` gives the value, null where it has none; `failed_sql` is true (never null) on rows where
+    it should have one: a division by zero, an overflow, a text that is no number. A null input is
+    not a failure: it makes a null."""
+
+    type: FieldType
+    sql: str
+    failed_sql: str | None  # None: it cannot fail
+
+
+def compile_expression(text: str, schema: StreamSchema) -> Compiled:
+    """Checks an expression over a stream and compiles it; raises ExpressionInvalid."""
+    node = parse(text)
+    found = type_of(node, column_types(schema))
+    if found is None:
+        raise ExpressionInvalid("the expression is always null, so it has no type; write cast(null as ...)")
+    value = f"cast({to_sql(node)} as {SPARK_TYPES[found]})"
+    failures = _failures(node)
+    if found is FieldType.NUMBER and not isinstance(node, Column | Literal):
+        # Infinity and NaN are no JSON numbers.
+        failures = [*failures, f"coalesce(NOT (abs({value}) < double('Infinity')), false)"]
+    return Compiled(found, value, _any(failures))
+
+
+def quote_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def to_sql(node: Node) -> str:
+    match node:
+        case Literal(value):
+            return _literal(value)
+        case Column(name):
+            return quote_name(name)
+        case Negative(operand):
+            return f"try_subtract(0L, {to_sql(operand)})"
+        case Not(operand):
+            return f"(NOT {to_sql(operand)})"
+        case Binary("||", left, right):
+            return f"concat({to_sql(left)}, {to_sql(right)})"
+        case Binary(operator, left, right) if operator in _TRY:
+            return f"{_TRY[operator]}({to_sql(left)}, {to_sql(right)})"
+        case Binary(operator, left, right):
+            return f"({to_sql(left)} {operator.upper()} {to_sql(right)})"
+        case Cast(operand, target):
+            return f"try_cast({to_sql(operand)} as {SPARK_TYPES[target]})"
+        case Case(branches, otherwise):
+            whens = " ".join(f"WHEN {to_sql(c)} THEN {to_sql(v)}" for c, v in branches)
+            return f"CASE {whens} ELSE {to_sql(otherwise)} END"
+        case IsNull(operand):
+            return f"({to_sql(operand)} IS NULL)"
+        case In(operand, items):
+            return f"({to_sql(operand)} IN ({', '.join(map(to_sql, items))}))"
+        case Like(operand, pattern):
+            return f"({to_sql(operand)} LIKE {quote_text(pattern)})"
+        case Call(name, arguments):
+            parts = [to_sql(argument) for argument in arguments]
+            if name == "round" and len(parts) == 1:
+                parts.append("0")
+            if name == "round":
+                parts[1] = parts[1].removesuffix("L")
+            return FUNCTIONS[name].sql.format(*parts, all=", ".join(parts))
+
+
+def _literal(value: int | float | str | bool | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value}L" if value >= 0 else f"(-{-value}L)"
+    if isinstance(value, float):
+        # Without the D it would be a decimal, whose precision depends on how it is written.
+        return f"{value!r}D" if value >= 0 else f"(-{-value!r}D)"
+    return quote_text(value)
+
+
+def _failures(node: Node) -> list[str]:
+    """SQL conditions, one per part that may fail; a part that is not evaluated does not fail."""
+    match node:
+        case Binary("and" | "or" as operator, left, right):
+            # The right side counts only where the left one does not decide alone.
+            open_ = f"coalesce({'' if operator == 'and' else 'NOT '}{to_sql(left)}, true)"
+            return [*_failures(left), *_guarded(open_, _failures(right))]
+        case Case(branches, otherwise):
+            return _case_failures(branches, otherwise)
+        case Call("if", (condition, first, second)):
+            return _case_failures(((condition, first),), second)
+        case Call("coalesce", arguments):
+            found: list[str] = []
+            for index, argument in enumerate(arguments):
+                before = " AND ".join(f"{to_sql(earlier)} IS NULL" for earlier in arguments[:index])
+                found += _guarded(before, _failures(argument)) if before else _failures(argument)
+            return found
+    found = [condition for child in children(node) for condition in _failures(child)]
+    if _may_fail(node):
+        given = " AND ".join(f"{to_sql(child)} IS NOT NULL" for child in children(node))
+        found.append(f"({to_sql(node)} IS NULL AND {given})")
+    return found
+
+
+def _may_fail(node: Node) -> bool:
+    match node:
+        case Binary(operator, _, _):
+            return operator in _TRY
+        case Call(name, _):
+            return FUNCTIONS[name].may_fail
+        case Cast(_, target):
+            return target is not FieldType.STRING
+        case Negative(_):
+            return True
+        case _:
+            return False
+
+
+def _case_failures(branches: Iterable[tuple[Node, Node]], otherwise: Node) -> list[str]:
+    found: list[str] = []
+    undecided = "true"
+    for condition, value in branches:
+        taken = to_sql(condition)
+        found += _guarded(undecided, _failures(condition))
+        found += _guarded(f"{undecided} AND coalesce({taken}, false)", _failures(value))
+        undecided += f" AND NOT coalesce({taken}, false)"
+    return [*found, *_guarded(undecided, _failures(otherwise))]
+
+
+def _guarded(condition: str, failures: list[str]) -> list[str]:
+    return [f"({condition} AND {failure})" for failure in failures]
+
+
+def _any(failures: list[str]) -> str | None:
+    return "(" + " OR ".join(dict.fromkeys(failures)) + ")" if failures else None

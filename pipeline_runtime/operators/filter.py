@@ -1,0 +1,51 @@
+"""Transform: keep the rows that a condition is true for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.columns import ExpressionText, SchemaCheck
+from pipeline_runtime.operators.expressions import compile_expression
+from pipeline_runtime.operators.frames import rejecting
+from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FilterParams(Params):
+    condition: ExpressionText = Field(description="for example: power > 100 and state = 'on'")
+
+
+class Filter(TransformOperator):
+    """Keeps the rows for which the condition is true; false and null drop a row.
+
+    The condition is an expression over the input's columns (see "Expressions"). A row on which it cannot
+    be computed (a division by zero, a text that is no number) goes to the dead letters.
+    """
+
+    type = "filter"
+    title = "Filter"
+    summary = "Keeps the rows that a condition is true for"
+    category = "transform"
+    icon = "filter"
+    Params = FilterParams
+    example = {"condition": "value > 10"}
+
+    params: FilterParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        with SchemaCheck() as check:
+            check.expression(inputs["in"], self.params.condition, "params.condition", FieldType.BOOLEAN)
+        return inputs["in"]
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        compiled = compile_expression(self.params.condition, ctx.input_schemas["in"])
+        if compiled.failed_sql is None:
+            return inputs["in"].where(compiled.sql)
+        frame = rejecting(inputs["in"], [(compiled.failed_sql, "the condition has no value for this row")])
+        return frame.where(f"{compiled.sql} OR `_reject` IS NOT NULL")

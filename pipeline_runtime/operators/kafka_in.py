@@ -1,0 +1,62 @@
+"""Source: a Kafka topic of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
+from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+
+
+class KafkaInParams(Params):
+    topic: TopicName = Field(description="an existing topic with one JSON object per record")
+    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions it has")
+    columns: tuple[ColumnType, ...] = Field(min_length=1, description="fields of the JSON objects")
+    key: str | None = Field(default=None, description="the column that is the record's key")
+    start: Literal["earliest", "latest"] = Field(default="earliest", description="where to begin, once")
+
+
+class KafkaIn(TransformOperator):
+    """Reads an existing Kafka topic whose records are JSON objects (UTF-8).
+
+    `columns` lists the fields that the pipeline uses, with their types; other fields are ignored, a
+    missing one is null. Event time is the record's timestamp. A record that is no JSON object, or a field
+    that is not of its type, goes to the dead letters with the reason. Uncommitted and aborted records of
+    transactional producers are never read. The topic is only read: Fogline does not create, change or
+    delete it.
+    """
+
+    type = "kafka-in"
+    title = "Kafka topic in"
+    summary = "Reads an existing Kafka topic of JSON records"
+    category = "sources"
+    icon = "log-in"
+    Params = KafkaInParams
+    inputs = ()
+    external = "in"
+    example = {"topic": "sensors", "columns": [{"name": "value", "type": "number"}]}
+
+    params: KafkaInParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = StreamSchema(
+            fields=tuple(column.field() for column in self.params.columns), key=self.params.key
+        )
+        with SchemaCheck() as check:
+            check.unique(schema.names, "params.columns")
+            if self.params.key is not None:
+                check.column(schema, self.params.key, "params.key")
+        return schema
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        """The records as the runtime has read and parsed them: its one input, under any name."""
+        return next(iter(inputs.values()))

@@ -1,0 +1,125 @@
+"""State: statistics of everything so far, per key, reported at a steady pace. The example of an
+event-by-event operator with a timer: read it before you write your own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
+from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+
+
+class RunningStatisticsParams(Params):
+    column: ColumnName = Field(description="the numbers")
+    every_s: float = Field(
+        default=0.0, ge=0, le=7 * 86400, description="report so often in event time; 0: at each event"
+    )
+    reset: bool = Field(default=False, description="begin anew after each report")
+    key: ColumnName | None = Field(default=None, description="apart for each value; empty: for each key")
+
+
+class RunningStatistics(KeyedProcessor):
+    """Count, mean, standard deviation, minimum and maximum of a column, for each key.
+
+    With `every_s` a report is due at each full multiple of that time (UTC) and comes with the first event
+    of its key from then on, so what a quiet key has seen last is reported when it speaks again; reports
+    are not made up for times without events. With `every_s: 0` each event gives a row. Events are taken one
+    by one in their order (Welford's method), so the result does not depend on batches. Null values are
+    left out.
+
+    Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum`, `maximum`; event time is
+    the report's.
+    """
+
+    type = "running-statistics"
+    title = "Running statistics"
+    summary = "Count, mean, deviation, extremes per key, at a steady pace"
+    category = "state"
+    icon = "chart-spline"
+    Params = RunningStatisticsParams
+    example = {"column": "value", "every_s": 10}
+
+    params: RunningStatisticsParams
+
+    def key_field(self) -> str | None:
+        return self.params.key
+
+    def resolve(self, inputs: Mapping[str, StreamSchema]) -> RunningStatisticsParams:
+        return self.params.model_copy(update={"key": self.params.key or inputs["in"].key})
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        key = self.params.key or schema.key
+        fields = []
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            unit = source.unit if source is not None else None
+            if key is not None:
+                field = check.column(schema, key, "params.key")
+                if field is not None:
+                    fields.append(field)
+            fields.append(SchemaField(name="count", type=FieldType.INTEGER))
+            for name in ("mean", "stddev", "minimum", "maximum"):
+                fields.append(SchemaField(name=name, type=FieldType.NUMBER, unit=unit))
+            check.unique([field.name for field in fields], "params.key")
+        return StreamSchema(fields=tuple(fields), key=key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if self.params.key is not None:
+            state["key"] = row[self.params.key]
+        value = row[self.params.column]
+        if value is not None:
+            _add(state, float(value))
+        if self.params.every_s == 0:
+            yield self._report(state, row["_time"])
+        elif "due_ms" not in state:
+            step_ms = max(round(self.params.every_s * 1000), 1)
+            time_ms = math.floor(row["_time"].timestamp() * 1000)
+            state["due_ms"] = (time_ms // step_ms + 1) * step_ms
+            timers.set(state["due_ms"])
+
+    def on_timer(
+        self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        # The next event sets the next timer: a key that is silent for a year owes no reports.
+        state.pop("due_ms", None)
+        yield self._report(state, datetime.fromtimestamp(time_ms / 1000, UTC))
+        if self.params.reset:
+            for name in ("count", "mean", "squares", "minimum", "maximum"):
+                state.pop(name, None)
+
+    def _report(self, state: dict[str, Any], time: datetime) -> dict[str, Any]:
+        count = state.get("count", 0)
+        report: dict[str, Any] = {
+            "_time": time,
+            "count": count,
+            "mean": state.get("mean"),
+            "stddev": math.sqrt(state["squares"] / (count - 1)) if count > 1 else None,
+            "minimum": state.get("minimum"),
+            "maximum": state.get("maximum"),
+        }
+        if self.params.key is not None:
+            report[self.params.key] = state["key"]
+        return report
+
+
+def _add(state: dict[str, Any], value: float) -> None:
+    """Welford: exact enough over billions of values, and no list to keep."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    count = state.get("count", 0) + 1
+    mean = state.get("mean", 0.0)
+    delta = value - mean
+    mean += delta / count
+    state["count"], state["mean"] = count, mean
+    state["squares"] = state.get("squares", 0.0) + delta * (value - mean)
+    state["minimum"] = min(state.get("minimum", value), value)
+    state["maximum"] = max(state.get("maximum", value), value)

@@ -1,0 +1,72 @@
+"""Transform: choose, order and rename columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.columns import ColumnName, NewColumn, SchemaCheck
+from pipeline_runtime.operators.expressions.sparksql import quote_name
+from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Chosen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    column: ColumnName
+    as_: NewColumn | None = Field(default=None, alias="as", description="its new name; empty: as it is")
+
+    @property
+    def name(self) -> str:
+        return self.as_ or self.column
+
+
+class SelectParams(Params):
+    columns: tuple[Chosen, ...] = Field(min_length=1, description="the columns to keep, in this order")
+    key: str | None = Field(
+        default=None, description="the column (by its new name) that becomes the record's key"
+    )
+
+
+class Select(TransformOperator):
+    """Keeps the listed columns, in that order, and renames those with `as`; all others are dropped.
+
+    The stream's key stays as long as its column is kept; `key` makes another column the key.
+    """
+
+    type = "select"
+    title = "Select / rename"
+    summary = "Chooses, orders and renames columns"
+    category = "transform"
+    icon = "columns-3"
+    Params = SelectParams
+    example = {"columns": [{"column": "value", "as": "power"}]}
+
+    params: SelectParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        fields, key = [], None
+        with SchemaCheck() as check:
+            for index, chosen in enumerate(self.params.columns):
+                field = check.column(schema, chosen.column, f"params.columns[{index}].column")
+                if field is not None:
+                    fields.append(field.model_copy(update={"name": chosen.name}))
+                    key = chosen.name if chosen.column == schema.key else key
+            output = StreamSchema(fields=tuple(fields), key=self.params.key or key)
+            check.unique([chosen.name for chosen in self.params.columns], "params.columns")
+            if self.params.key is not None:
+                check.column(output, self.params.key, "params.key")
+        return output
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        frame = inputs["in"]
+        own = [quote_name(name) for name in frame.columns if name.startswith("_")]
+        chosen = [f"{quote_name(item.column)} AS {quote_name(item.name)}" for item in self.params.columns]
+        return frame.selectExpr(*chosen, *own)

@@ -53,3 +53,14 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.name}"
+
+
+class FailedLogin(models.Model):
+    """Slows down guessing; in the database, so that it holds for all processes and without Redis."""
+
+    username = models.CharField(max_length=150)
+    address = models.CharField(max_length=45)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.username} from {self.address}"

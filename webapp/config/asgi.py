@@ -1,9 +1,29 @@
 """The ASGI application: HTTP by Django, /ws/live by Channels."""
 
+from __future__ import annotations
+
 import os
 
-from channels.routing import ProtocolTypeRouter
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
-application = ProtocolTypeRouter({"http": get_asgi_application()})
+django_application = get_asgi_application()
+
+# These import models, which exist only now.
+from django.urls import path  # noqa: E402
+
+from webapp.config.body_limit import BodyLimit  # noqa: E402
+from webapp.monitoring.consumers import LiveConsumer  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": BodyLimit(django_application),
+        # Only pages of this dashboard may open it: a websocket carries cookies, but no CSRF token.
+        "websocket": AllowedHostsOriginValidator(
+            AuthMiddlewareStack(URLRouter([path("ws/live", LiveConsumer.as_asgi())]))
+        ),
+    }
+)

@@ -1,21 +1,46 @@
-"""Django's settings, derived from Fogline's own (pipeline_runtime.settings)."""
+"""Django's settings, derived from Fogline's own (pipeline_runtime.settings).
+
+Besides those, the web alone reads:
+
+| variable | default | |
+|---|---|---|
+| FOGLINE_ALLOWED_HOSTS | | more host names under which the dashboard is reached, comma separated |
+| FOGLINE_HTTPS | 0 | 1: a proxy in front speaks TLS; cookies become secure, HSTS is sent |
+| FOGLINE_METRICS_TOKEN | | bearer token for /metrics; without it, only this machine may read them |
+| FOGLINE_UPLOAD_BYTES_MAX | 1 GiB | largest data file that may be uploaded |
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import socket
 from pathlib import Path
 
 import dj_database_url
+from csp.constants import NONCE, NONE, SELF
 
+from pipeline_runtime import __version__ as VERSION
+from pipeline_runtime.settings import Settings
+
+FOGLINE = Settings.from_env()
+FOGLINE_VERSION = VERSION
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("FOGLINE_DATA") or BASE_DIR / ".fogline").resolve()
-DATA.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = os.environ.get("FOGLINE_SECRET_KEY") or "insecure-until-settings"
-REDIS_URL = (
-    os.environ.get("REDIS_URL") or f"redis://127.0.0.1:{os.environ.get('FOGLINE_REDIS_PORT', '16379')}/0"
-)
-DEBUG = os.environ.get("FOGLINE_DEBUG") == "1"
-ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+HTTPS = os.environ.get("FOGLINE_HTTPS") == "1"
+METRICS_TOKEN = os.environ.get("FOGLINE_METRICS_TOKEN", "")
+UPLOAD_BYTES_MAX = int(os.environ.get("FOGLINE_UPLOAD_BYTES_MAX") or 1 << 30)
+
+SECRET_KEY = FOGLINE.secret_key
+DEBUG = False
+ALLOWED_HOSTS = [
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    socket.gethostname(),
+    *(host.strip() for host in os.environ.get("FOGLINE_ALLOWED_HOSTS", "").split(",") if host.strip()),
+]
+if FOGLINE.host not in ("0.0.0.0", "::", *ALLOWED_HOSTS):
+    ALLOWED_HOSTS.append(FOGLINE.host)
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -32,19 +57,46 @@ INSTALLED_APPS = [
     "webapp.monitoring",
     "webapp.api",
 ]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "webapp.config.static_files.StaticFilesMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "webapp.api.problem_middleware.ProblemMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
 ROOT_URLCONF = "webapp.config.urls"
 ASGI_APPLICATION = "webapp.config.asgi.application"
 AUTH_USER_MODEL = "accounts.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TIME_ZONE = "UTC"
 USE_TZ = True
+LANGUAGE_CODE = "en"
+USE_I18N = False
 
-DATABASES = {
-    "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or f"sqlite:///{DATA / 'fogline.sqlite3'}"
-    )
-}
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+                "webapp.config.pages.shell",
+            ],
+            "libraries": {"vite": "webapp.config.vite"},
+        },
+    }
+]
+
+# --- data ---------------------------------------------------------------------------------------
+DATABASES = {"default": dj_database_url.parse(FOGLINE.database_url)}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # Web, control and the management commands all write: WAL lets them read meanwhile, IMMEDIATE
     # makes a writer wait for the lock at BEGIN instead of failing in the middle.
@@ -54,5 +106,77 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 CHANNEL_LAYERS = {
-    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        # A websocket that reads nothing loses announcements beyond this, and then gets a snapshot.
+        "CONFIG": {"hosts": [FOGLINE.redis_url], "capacity": 1000, "expiry": 30},
+    }
+}
+
+# --- accounts -----------------------------------------------------------------------------------
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+AUTH_PASSWORD_VALIDATORS[1]["OPTIONS"] = {"min_length": 10}  # type: ignore[assignment]
+LOGIN_FAILURES_MAX = 5  # per user name and address
+LOGIN_FAILURES_PER_ADDRESS_MAX = 30
+LOGIN_LOCK_S = 300
+# Cookies know no ports: two copies side by side would sign each other out.
+SESSION_COOKIE_NAME = f"fogline_session_{FOGLINE.port}"
+CSRF_COOKIE_NAME = f"fogline_csrf_{FOGLINE.port}"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+
+# --- security -----------------------------------------------------------------------------------
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+if HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 30 * 24 * 3600
+    CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS]
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "webapp.config.pages.csrf_failure"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20  # a JSON body; files are streamed to disk
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "worker-src": [SELF, "blob:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# --- static files -------------------------------------------------------------------------------
+STATIC_URL = "/static/"
+VITE_MANIFEST = BASE_DIR / "static" / "dist" / ".vite" / "manifest.json"
+STATICFILES_DIRS = [BASE_DIR / "static" / "dist"] if (BASE_DIR / "static" / "dist").is_dir() else []
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+WHITENOISE_IMMUTABLE_FILE_TEST = re.compile(r"^/static/assets/.+-[\w-]{8}\.\w+$").pattern
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": FOGLINE.log},
+    "loggers": {"django.request": {"level": "ERROR"}},
 }

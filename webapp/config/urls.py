@@ -1,3 +1,32 @@
-from django.urls import URLPattern, URLResolver
+"""Addresses: pages, the API, and what machines read."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, path
+
+from webapp.accounts.login import SignInView
+from webapp.api.api import api
+from webapp.config import pages
+from webapp.monitoring.health import healthz, readyz
+from webapp.monitoring.metrics import metrics
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", pages.overview, name="overview"),
+    path("pipelines/", pages.pipelines, name="pipelines"),
+    path("pipelines/<str:name>", pages.pipeline, name="pipeline"),
+    path("nodes/", pages.nodes, name="nodes"),
+    path("nodes/<str:name>", pages.node, name="node"),
+    path("events/", pages.events, name="events"),
+    path("handovers/<uuid:id>", pages.handover, name="handover"),
+    path("accounts/login/", SignInView.as_view(), name="login"),
+    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("api/v1/", api.urls),
+    path("healthz", healthz),
+    path("readyz", readyz),
+    path("metrics", metrics),
+]
+handler400 = "webapp.config.pages.bad_request"
+handler403 = "webapp.config.pages.forbidden"
+handler404 = "webapp.config.pages.not_found"
+handler500 = "webapp.config.pages.server_error"

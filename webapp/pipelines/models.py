@@ -6,6 +6,7 @@ import secrets
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -42,7 +43,7 @@ class PipelineVersion(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["-number"]
@@ -60,6 +61,7 @@ class DataFile(models.Model):
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()  # bytes
     columns = models.JSONField(default=list)  # [{name, type}], of a CSV file
+    head = models.BinaryField(default=b"")  # its first 64 KiB: sources take their schema from them
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -1,0 +1,76 @@
+"""Signing in, with a lock after too many failures."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from webapp.accounts.models import FailedLogin, User
+from webapp.monitoring.records import audit
+
+
+def locked(username: str, address: str) -> bool:
+    since = timezone.now() - timedelta(seconds=settings.LOGIN_LOCK_S)
+    recent = FailedLogin.objects.filter(address=address, at__gte=since)
+    return (
+        recent.filter(username=username).count() >= settings.LOGIN_FAILURES_MAX
+        or recent.count() >= settings.LOGIN_FAILURES_PER_ADDRESS_MAX
+    )
+
+
+def note_failure(username: str, address: str) -> None:
+    FailedLogin.objects.filter(at__lt=timezone.now() - timedelta(days=1)).delete()
+    FailedLogin.objects.create(username=username[:150], address=address)
+
+
+class SignInForm(AuthenticationForm):
+    error_messages = {
+        "invalid_login": "That name and password do not fit. Both know upper and lower case.",
+        "inactive": "This account is switched off. Ask an admin.",
+        "locked": "Too many failed attempts. Wait %(minutes)d minutes, then try again.",
+    }
+
+    def clean(self) -> dict[str, Any]:
+        assert self.request is not None
+        username, address = str(self.cleaned_data.get("username", "")), address_of(self.request)
+        if locked(username, address):
+            raise ValidationError(
+                self.error_messages["locked"],
+                code="locked",
+                params={"minutes": max(1, round(settings.LOGIN_LOCK_S / 60))},
+            )
+        try:
+            cleaned = super().clean()
+        except ValidationError:
+            note_failure(username, address)
+            raise
+        FailedLogin.objects.filter(username=username, address=address).delete()
+        return cleaned
+
+
+class SignInView(LoginView):
+    template_name = "accounts/login.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+    extra_context = {"title": "Sign in"}
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        user = form.get_user()
+        assert isinstance(user, User)
+        audit(user, "user.sign_in", user.username, address=address_of(self.request))
+        return super().form_valid(form)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        locked_out = any(error.code == "locked" for error in form.non_field_errors().as_data())
+        return self.render_to_response(self.get_context_data(form=form), status=429 if locked_out else 200)
+
+
+def address_of(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))[:45]

@@ -1,0 +1,75 @@
+"""The REST API: one NinjaAPI, its errors as problem documents, its routers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from webapp.api import accounts, elements, files, handovers, nodes, operators, overview, pipelines
+from webapp.api.authentication import SessionAuth, TokenAuth
+from webapp.api.problem_middleware import problem_response, problem_response_of
+from webapp.problems import Fault, Invalid, Problem, Unauthenticated
+
+api = NinjaAPI(
+    title="Fogline",
+    version=settings.FOGLINE_VERSION,
+    urls_namespace="api-1",
+    description="Pipelines, elements, nodes and handovers. Errors are problem documents (RFC 9457).",
+    auth=[TokenAuth(), SessionAuth()],
+    docs_url=None,  # its page loads scripts from elsewhere
+)
+for router in (
+    accounts.router,
+    overview.router,
+    operators.router,
+    pipelines.router,
+    elements.router,
+    handovers.router,
+    nodes.router,
+    files.router,
+):
+    api.add_router("", router)
+
+
+@api.exception_handler(Problem)
+def on_problem(request: HttpRequest, error: Problem) -> HttpResponse:
+    return problem_response(error)
+
+
+@api.exception_handler(AuthenticationError)
+def on_unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    return problem_response(Unauthenticated("You are not signed in.", next="Sign in, or send an API token."))
+
+
+@api.exception_handler(HttpError)
+def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return problem_response_of(error.status_code, error.message)
+
+
+@api.exception_handler(ValidationError)
+def on_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    faults = [_fault(item) for item in error.errors]
+    return problem_response(
+        Invalid(
+            "The request has faults: "
+            + "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults),
+            safe="Nothing was changed.",
+            faults=faults,
+        )
+    )
+
+
+def _fault(error: dict[str, Any]) -> Fault:
+    # ("body", "<name of the parameter>", "field", ...): the first two are not the caller's words.
+    place, *names = error["loc"]
+    path = [str(name) for name in (names[1:] if place == "body" and len(names) > 1 else names)]
+    return {
+        "element": None,
+        "path": ".".join(path) or str(place),
+        "message": error["msg"],
+        "code": error["type"],
+    }

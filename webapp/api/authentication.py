@@ -1,0 +1,56 @@
+"""Who calls: an API token, or the browser's session with its CSRF token."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from webapp.accounts.models import User
+from webapp.accounts.tokens import user_of_token
+from webapp.problems import Forbidden, Unauthenticated
+
+
+class TokenAuth(HttpBearer):
+    def authenticate(self, request: HttpRequest, token: str) -> User:
+        user = user_of_token(token)
+        if user is None:
+            # Not None, which would let a session answer for a token that was revoked.
+            raise Unauthenticated(
+                "This API token is not valid.", next="Make a new one under Account, API tokens."
+            )
+        request.user = user
+        return user
+
+
+class SessionAuth(APIKeyCookie):
+    param_name = "sessionid"
+
+    def __init__(self) -> None:
+        super().__init__(csrf=False)  # checked below, with a problem that says what to do
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> User | None:
+        if not isinstance(request.user, User) or not request.user.is_active:
+            return None
+        if check_csrf(request) is not None:
+            raise Forbidden(
+                "The request lacks its CSRF token, or has an old one.",
+                safe="Nothing was changed.",
+                next="Send it as X-CSRFToken; reload the page to get a new one.",
+            )
+        return request.user
+
+
+def actor(request: HttpRequest) -> User:
+    """The user that was authenticated."""
+    user = request.auth
+    assert isinstance(user, User)
+    return user
+
+
+def bearer_secret(request: HttpRequest) -> str:
+    """The bearer token of a call that is not a user's, such as an enrolment."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Unauthenticated("The enrolment token is missing.", next="Send it as Authorization: Bearer.")
+    return secret.strip()

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from pipeline_runtime.kafka.peek import peek
+from pipeline_runtime.model.document import parse_reference
+from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
+from webapp.api.accounts import Body
+from webapp.api.authentication import actor
+from webapp.config.static_files import in_thread
+from webapp.handovers import actions as handover_actions
+from webapp.handovers.selectors import handover_json
+from webapp.monitoring.health import kafka_settings
+from webapp.monitoring.selectors import element_history
+from webapp.nodes.models import Node
+from webapp.pipelines import actions
+from webapp.pipelines.checkpoints import checkpoints_of
+from webapp.pipelines.chunk_store import open_output
+from webapp.pipelines.selectors import active_deployment, element_list, element_named, pipeline_named
+from webapp.pipelines.shape import elements_of
+from webapp.problems import BackendAway, Conflict, Missing
+
+router = Router(tags=["elements"])
+PATH = "/pipelines/{name}/elements/{id}"
+
+
+class Migrate(Body):
+    target: str
+    strategy: str | None = None
+
+
+class Restore(Body):
+    target: str | None = None
+    checkpoint: int | None = Field(default=None, ge=0)
+
+
+@router.get("/pipelines/{name}/elements")
+def elements(request: HttpRequest, name: str) -> Any:
+    return element_list(pipeline_named(name))
+
+
+@router.get(PATH)
+def element(request: HttpRequest, name: str, id: str) -> Any:
+    return element_named(pipeline_named(name), id)
+
+
+@router.get(PATH + "/history")
+def history(request: HttpRequest, name: str, id: str) -> Any:
+    pipeline = pipeline_named(name)
+    element_named(pipeline, id)
+    deployment = active_deployment(pipeline)
+    return {"points": element_history(deployment.pk, id) if deployment else []}
+
+
+@router.post(PATH + "/pause")
+def pause(request: HttpRequest, name: str, id: str) -> Any:
+    return actions.set_paused(actor(request), name, id, True)
+
+
+@router.post(PATH + "/resume")
+def resume(request: HttpRequest, name: str, id: str) -> Any:
+    return actions.set_paused(actor(request), name, id, False)
+
+
+@router.post(PATH + "/migrate", response={202: dict[str, Any]})
+def migrate(request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate) -> Any:
+    handover = handover_actions.migrate(actor(request), name, id, body.target, body.strategy)
+    response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
+    return 202, {"handover": handover_json(handover)}
+
+
+@router.post(PATH + "/restore", response={202: dict[str, Any]})
+def restore(
+    request: HttpRequest, response: HttpResponse, name: str, id: str, body: Restore | None = None
+) -> Any:
+    """Also while the node is down or silent. Default: the newest checkpoint, the least busy node."""
+    wanted = body or Restore()
+    handover = handover_actions.restore(actor(request), name, id, wanted.target, wanted.checkpoint)
+    response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
+    return 202, {"handover": handover_json(handover)}
+
+
+@router.get(PATH + "/checkpoints")
+def checkpoints(request: HttpRequest, name: str, id: str) -> Any:
+    """Those in the central store, newest first."""
+    pipeline = pipeline_named(name)
+    found = element_named(pipeline, id)
+    deployment = active_deployment(pipeline)
+    return {"checkpoints": checkpoints_of(deployment.pk, found["group"]) if deployment else []}
+
+
+@router.post(PATH + "/checkpoints", response={202: dict[str, Any]})
+def take_checkpoint(request: HttpRequest, name: str, id: str) -> Any:
+    actions.take_checkpoint(actor(request), name, id)
+    return 202, {"status": "requested"}
+
+
+@router.get(PATH + "/output")
+def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
+    """What a file sink has written, from the node that owns it."""
+    pipeline = pipeline_named(name)
+    found = element_named(pipeline, id)
+    deployment = active_deployment(pipeline)
+    if deployment is None or found["node"] is None:
+        raise Conflict(f'"{id}" is not deployed, so it has no output to download.')
+    node = Node.objects.filter(name=found["node"]).first()
+    if node is None or not node.url or not node.up:
+        raise BackendAway(
+            f'The node {found["node"]}, which holds the output of "{id}", does not answer.',
+            safe="What was written is part of the element's checkpoints.",
+            next="Restore the element on another node, then download it.",
+        )
+    headers, parts = open_output(node.name, node.url, f"{deployment.pk}.{found['group']}", id)
+    headers.setdefault("content-disposition", f'attachment; filename="{name}-{id}.csv"')
+    content_type = headers.pop("content-type", "application/octet-stream")
+    return StreamingHttpResponse(in_thread(parts), content_type=content_type, headers=headers)
+
+
+@router.get("/pipelines/{name}/streams/{stream}/peek")
+def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Any:
+    """The newest records of an element's output (`element` or `element.port`).
+
+    Of an element without an output, those of its input: what a chart or table in the dashboard shows.
+    """
+    deployment, element = _deployed(name, stream.partition(".")[0])
+    source = stream if "." in stream else None
+    if source is None:
+        source = _shown_source(element)
+    topic = stream_topic(deployment, *parse_reference(source))
+    return {"stream": source, "records": [_record(record) for record in _peeked(topic, limit)]}
+
+
+@router.get("/pipelines/{name}/streams/{stream}/dead-letters")
+def dead_letters(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Any:
+    deployment, element = _deployed(name, stream.partition(".")[0])
+    topic = dead_letter_topic(deployment, element["id"])
+    return {"records": [_record(record) for record in _peeked(topic, limit)]}
+
+
+def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
+    """The deployment's id and the element of its document."""
+    pipeline = pipeline_named(name)
+    deployment = active_deployment(pipeline)
+    if deployment is None:
+        raise Conflict(f'"{name}" is not deployed: there are no streams to look at.')
+    found = next((item for item in elements_of(deployment.version.document) if item["id"] == id), None)
+    if found is None:
+        raise Missing(f'There is no element "{id}" in the deployed version of "{name}".')
+    return deployment.pk, found
+
+
+def _shown_source(element: dict[str, Any]) -> str:
+    from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+
+    try:
+        outputs = default_registry().get(element["type"]).outputs
+    except OperatorUnknown as error:
+        raise Missing(str(error)) from error
+    if outputs:
+        return str(element["id"])
+    inputs = list((element.get("inputs") or {}).values())
+    if not inputs:
+        raise Missing(f'"{element["id"]}" has neither an output nor a connected input.')
+    return str(inputs[0])
+
+
+def _peeked(topic: str, limit: int) -> list[Any]:
+    try:
+        return peek(kafka_settings(), topic, limit)
+    except Exception as error:
+        # Whatever the Kafka client raises: it is imported by pipeline_runtime.kafka alone.
+        raise BackendAway(
+            f"Kafka does not answer: {type(error).__name__}.",
+            safe="Records that were committed stay in their topics.",
+            next="See whether the broker runs, then try again.",
+        ) from error
+
+
+def _record(record: Any) -> dict[str, Any]:
+    try:
+        value = json.loads(record.value)
+    except ValueError:
+        value = record.value
+    return {
+        "offset": record.offset,
+        "partition": record.partition,
+        "at": datetime.fromtimestamp(record.timestamp_ms / 1000, UTC).isoformat(),
+        "key": record.key,
+        "value": value,
+    }

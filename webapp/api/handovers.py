@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query, Router
+
+from webapp.api.authentication import actor
+from webapp.handovers import actions, selectors
+
+router = Router(tags=["handovers"])
+
+
+@router.get("/handovers")
+def handovers(
+    request: HttpRequest,
+    limit: int = Query(100, ge=1, le=1000),
+    pipeline: str | None = None,
+    element: str | None = None,
+) -> Any:
+    return selectors.handovers(limit, pipeline, element)
+
+
+@router.get("/handovers/{uuid:id}")
+def handover(request: HttpRequest, id: str) -> Any:
+    return selectors.handover_json(actions.handover_with(str(id)))
+
+
+@router.post("/handovers/{uuid:id}/cancel", response={202: dict[str, Any]})
+def cancel(request: HttpRequest, id: str) -> Any:
+    return 202, selectors.handover_json(actions.cancel(actor(request), str(id)))

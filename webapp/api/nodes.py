@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja import Router
+from pydantic import Field
+
+from webapp.api.accounts import Body
+from webapp.api.authentication import actor, bearer_secret
+from webapp.monitoring.selectors import node_history
+from webapp.nodes import actions
+from webapp.nodes.selectors import all_nodes, node_named, one_node
+
+router = Router(tags=["nodes"])
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+class Invitation(Body):
+    name: str = Field(max_length=60)
+
+
+class Enrolment(Body):
+    name: str = Field(max_length=60)
+    version: str = Field(max_length=40)
+    cores: int = Field(ge=1, le=4096)
+    url: str = Field(max_length=200, pattern=r"^https?://\S+$")
+
+
+@router.get("/nodes")
+def nodes(request: HttpRequest) -> Any:
+    return all_nodes()
+
+
+@router.post("/nodes", response={201: dict[str, Any]})
+def invite(request: HttpRequest, body: Invitation) -> Any:
+    """A one-time token and the command to run on the new machine. The token is shown this once."""
+    token, secret = actions.invite(actor(request), body.name)
+    url = request.build_absolute_uri("/").rstrip("/")
+    return 201, {
+        "name": body.name,
+        "token": secret,
+        "expires_at": token.expires_at.isoformat(),
+        "command": f"python -m workers.node --join {url} --token {secret} --name {body.name}",
+        "version": settings.FOGLINE_VERSION,
+        "url": url,
+        "kafka": settings.FOGLINE.kafka,
+        "central_url": central_url(request),
+        "warnings": reach_warnings(url),
+    }
+
+
+@router.post("/nodes/enrol", auth=None)
+def enrol(request: HttpRequest, body: Enrolment) -> Any:
+    """Called by the new machine, with the enrolment token as bearer."""
+    machine = actions.Machine(body.name, body.version, body.cores, body.url)
+    node, credential = actions.enrol(bearer_secret(request), machine)
+    return actions.credential_document(credential, node.name, central_url(request))
+
+
+@router.get("/nodes/{name}")
+def node(request: HttpRequest, name: str) -> Any:
+    return one_node(name)
+
+
+@router.get("/nodes/{name}/history")
+def history(request: HttpRequest, name: str) -> Any:
+    node_named(name)
+    return {"points": node_history(name)}
+
+
+@router.post("/nodes/{name}/cordon")
+def cordon(request: HttpRequest, name: str) -> Any:
+    actions.set_cordoned(actor(request), name, True)
+    return one_node(name)
+
+
+@router.post("/nodes/{name}/uncordon")
+def uncordon(request: HttpRequest, name: str) -> Any:
+    actions.set_cordoned(actor(request), name, False)
+    return one_node(name)
+
+
+@router.post("/nodes/{name}/drain", response={202: dict[str, Any]})
+def drain(request: HttpRequest, name: str) -> Any:
+    """Cordons the node and moves what runs there to others."""
+    actions.drain(actor(request), name)
+    return 202, one_node(name)
+
+
+@router.delete("/nodes/{name}", response={204: None})
+def remove(request: HttpRequest, name: str) -> Any:
+    """Revokes open invitations for the name, and removes the node when it has nothing to run."""
+    actions.remove(actor(request), name)
+    return 204, None
+
+
+def central_url(request: HttpRequest) -> str:
+    """Of the central chunk service, as a machine reaches it that reaches the dashboard like this."""
+    host = urlsplit(request.build_absolute_uri("/")).hostname or "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.FOGLINE.chunk_port}"
+
+
+def reach_warnings(url: str) -> list[str]:
+    """What another machine could not reach, in words for who adds it."""
+    found = []
+    if urlsplit(url).hostname in LOCAL_HOSTS:
+        found.append(
+            "You see the dashboard under an address of this machine alone: for another machine, open it "
+            "under one that it can reach (FOGLINE_HOST)."
+        )
+    for what, address, variable in (
+        ("Kafka", settings.FOGLINE.kafka, "FOGLINE_KAFKA"),
+        ("Redis", settings.FOGLINE.redis_url.rpartition("@")[2].removeprefix("redis://"), "REDIS_URL"),
+    ):
+        if any(address.startswith(f"{host}:") for host in LOCAL_HOSTS):
+            found.append(
+                f"{what} listens on {address}, for this machine alone: "
+                f"set {variable} to one that others reach."
+            )
+    return found

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from webapp.accounts.models import Role
+from webapp.accounts.permissions import require
+from webapp.api.accounts import Body
+from webapp.api.authentication import actor
+from webapp.handovers.selectors import operation_json, operation_with, recent_operations
+from webapp.pipelines import actions
+from webapp.pipelines.checking import check
+from webapp.pipelines.difference import difference
+from webapp.pipelines.selectors import (
+    active_deployment,
+    all_pipelines,
+    pipeline_json,
+    pipeline_named,
+    version_json,
+    version_of,
+)
+from webapp.pipelines.templates import templates
+from webapp.problems import Invalid, PreconditionRequired
+
+router = Router(tags=["pipelines"])
+
+
+class NewPipeline(Body):
+    name: str | None = None
+    document: dict[str, Any] | None = None
+
+
+class Draft(Body):
+    document: dict[str, Any]
+
+
+class OptionalDraft(Body):
+    document: dict[str, Any] | None = None
+
+
+class Note(Body):
+    note: str = Field("", max_length=200)
+
+
+class Deploy(Body):
+    version: int | None = None
+    placement: dict[str, str] = {}
+
+
+@router.get("/pipelines")
+def list_pipelines(request: HttpRequest) -> Any:
+    return all_pipelines()
+
+
+@router.get("/templates")
+def list_templates(request: HttpRequest) -> Any:
+    """Documents to start from."""
+    return templates()
+
+
+@router.post("/pipelines", response={201: dict[str, Any]})
+def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipeline) -> Any:
+    metadata = (body.document or {}).get("metadata")
+    name = body.name or (metadata.get("name") if isinstance(metadata, dict) else None)
+    if not isinstance(name, str) or not name:
+        fault = {"element": None, "path": "name", "message": "a name is required", "code": "missing"}
+        raise Invalid("The pipeline has no name.", faults=[fault])
+    document = body.document
+    if document is not None and body.name:
+        document = {
+            **document,
+            "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name},
+        }
+    pipeline = actions.create_pipeline(actor(request), name, document)
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return 201, pipeline_json(pipeline)
+
+
+@router.get("/pipelines/{name}")
+def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Any:
+    pipeline = pipeline_named(name)
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return pipeline_json(pipeline)
+
+
+@router.get("/pipelines/{name}/export")
+def export(request: HttpRequest, name: str) -> HttpResponse:
+    """The draft as YAML."""
+    draft = pipeline_named(name).draft
+    text = yaml.safe_dump(draft, sort_keys=False, allow_unicode=True, width=110)
+    return HttpResponse(
+        text,
+        content_type="application/yaml; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
+    )
+
+
+@router.put("/pipelines/{name}")
+def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Draft) -> Any:
+    """Needs `If-Match: "<revision>"` (else 428). 409 has both versions when somebody was faster."""
+    require(actor(request), Role.EDITOR, "edit pipelines")
+    pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return pipeline_json(pipeline)
+
+
+@router.delete("/pipelines/{name}", response={204: None})
+def delete_pipeline(request: HttpRequest, name: str) -> Any:
+    actions.delete_pipeline(actor(request), name)
+    return 204, None
+
+
+@router.get("/pipelines/{name}/versions")
+def versions(request: HttpRequest, name: str) -> Any:
+    rows = pipeline_named(name).versions.select_related("created_by")
+    return [version_json(row, full=False) for row in rows]
+
+
+@router.post("/pipelines/{name}/versions", response={201: dict[str, Any]})
+def save_version(request: HttpRequest, name: str, body: Note) -> Any:
+    return 201, version_json(actions.save_version(actor(request), name, body.note))
+
+
+@router.get("/pipelines/{name}/versions/{int:number}")
+def version(request: HttpRequest, name: str, number: int) -> Any:
+    return version_json(version_of(pipeline_named(name), number))
+
+
+@router.post("/pipelines/{name}/versions/{int:number}/restore")
+def restore_version(request: HttpRequest, response: HttpResponse, name: str, number: int) -> Any:
+    pipeline = actions.restore_version(actor(request), name, number)
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return pipeline_json(pipeline)
+
+
+@router.get("/pipelines/{name}/diff")
+def diff(
+    request: HttpRequest,
+    name: str,
+    from_: str = Query(..., alias="from"),
+    to: str = Query("draft"),
+) -> Any:
+    """`from` and `to` are version numbers, `draft` or `deployed`."""
+    pipeline = pipeline_named(name)
+
+    def document(which: str) -> dict[str, Any]:
+        if which == "draft":
+            found: dict[str, Any] = pipeline.draft
+            return found
+        if which == "deployed":
+            deployment = active_deployment(pipeline)
+            return deployment.version.document if deployment else {}
+        if not which.isdecimal():
+            message = "a version's number, draft or deployed"
+            fault = {"element": None, "path": "from, to", "message": message, "code": "invalid"}
+            raise Invalid(f'There is no version "{which[:40]}".', faults=[fault])
+        return version_of(pipeline, int(which)).document
+
+    return {"from": from_, "to": to, **difference(document(from_), document(to))}
+
+
+@router.post("/pipelines/{name}/validate")
+def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None) -> Any:
+    """All faults of the draft, or of the document in the body; the schemas of the streams."""
+    pipeline = pipeline_named(name)
+    document = body.document if body is not None and body.document is not None else pipeline.draft
+    found = check(document).model_dump(mode="json")
+    return {"faults": found["faults"], "schemas": found["schemas"]}
+
+
+@router.post("/pipelines/{name}/deploy", response={202: dict[str, Any]})
+def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None) -> Any:
+    """Deploys a version (default: the draft, as a new one); the operation to follow."""
+    wanted = body or Deploy()
+    operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
+    response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
+    return 202, {"operation": operation_json(operation), **operation_json(operation)}
+
+
+@router.post("/pipelines/{name}/undeploy", response={202: dict[str, Any]})
+def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Any:
+    operation = actions.undeploy(actor(request), name)
+    response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
+    return 202, {"operation": operation_json(operation), **operation_json(operation)}
+
+
+@router.get("/operations")
+def operations(request: HttpRequest) -> Any:
+    return recent_operations()
+
+
+@router.get("/operations/{uuid:id}")
+def operation(request: HttpRequest, id: str) -> Any:
+    return operation_json(operation_with(str(id)))
+
+
+def etag(revision: int) -> str:
+    return f'"{revision}"'
+
+
+def wanted_revision(request: HttpRequest) -> int:
+    header = request.headers.get("If-Match", "")
+    match = re.fullmatch(r'(?:W/)?"?(\d{1,9})"?', header.strip())
+    if match is None:
+        raise PreconditionRequired(
+            "The request does not say which revision it changes.",
+            safe="Nothing was saved.",
+            next='Send If-Match: "<revision>", as you got it in the ETag.',
+        )
+    return int(match.group(1))

@@ -1,0 +1,66 @@
+"""Every error below /api/ is a problem document, also those that arise outside the API's own code."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from webapp.problems import Problem, problem_document
+
+PROBLEM_TYPE = "application/problem+json"
+DETAILS = {
+    400: "The request cannot be read.",
+    401: "You are not signed in.",
+    403: "You may not do this.",
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    413: "The request is too large.",
+    500: "The server failed; its log has the details.",
+}
+log = logging.getLogger(__name__)
+
+
+class ProblemMiddleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if not request.path.startswith("/api/"):
+            return response
+        response.headers.setdefault("Cache-Control", "no-store")
+        if response.status_code < 400 or response.headers.get("Content-Type") == PROBLEM_TYPE:
+            return response
+        problem = problem_response_of(response.status_code)
+        for name in ("Allow", "WWW-Authenticate", "Retry-After"):
+            if name in response.headers:
+                problem.headers[name] = response.headers[name]
+        return problem
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
+        if not request.path.startswith("/api/"):
+            return None
+        if isinstance(exception, Problem):
+            return problem_response(exception)
+        if isinstance(exception, RequestDataTooBig):
+            return problem_response_of(413)
+        log.exception("%s %s failed", request.method, request.path, exc_info=exception)
+        return problem_response_of(500)
+
+
+def problem_response(problem: Problem) -> HttpResponse:
+    response = HttpResponse(
+        json.dumps(problem.document(), default=str), status=problem.status, content_type=PROBLEM_TYPE
+    )
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def problem_response_of(status: int, detail: str | None = None) -> HttpResponse:
+    text = detail or DETAILS.get(status, "The request was refused.")
+    return HttpResponse(json.dumps(problem_document(status, text)), status=status, content_type=PROBLEM_TYPE)

@@ -1,0 +1,46 @@
+"""Sends commands to the control side. Ids only: what is to be done stands in the database."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+CONTROL_QUEUE = "control"
+DEPLOY = "fogline.control.deploy"  # (operation_id)
+UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
+HANDOVER = "fogline.control.handover"  # (handover_id)
+CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
+DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
+DRAIN = "fogline.control.drain"  # (node_name)
+EXPIRES_S = 30
+
+app = Celery("fogline", broker=settings.FOGLINE.redis_url, set_as_current=False)
+app.conf.update(
+    task_serializer="json",
+    accept_content=["json"],
+    task_ignore_result=True,
+    task_default_queue=CONTROL_QUEUE,
+    broker_transport_options={"socket_connect_timeout": 2, "socket_timeout": 5},
+)
+
+
+def command(task: str, *args: Any) -> None:
+    """Tell the control side, after commit. A lost command is no loss: it also looks by itself."""
+    transaction.on_commit(lambda: _send(task, args))
+
+
+def _send(task: str, args: tuple[Any, ...]) -> None:
+    try:
+        app.send_task(
+            task, args=args, queue=CONTROL_QUEUE, expires=EXPIRES_S, retry=False, ignore_result=True
+        )
+    except (OperationalError, OSError) as error:
+        # The row that asks for it is committed; the control side finds it there.
+        log.warning("Redis is away, %s%s was not sent: %s", task, args, error)

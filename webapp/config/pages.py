@@ -1,0 +1,181 @@
+"""The pages: a shell and a place where the browser's code draws the view."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from webapp.accounts.models import User
+from webapp.api.problem_middleware import problem_response_of
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+
+THEMES = ("light", "dark")
+RAIL = (
+    ("overview", "/", "Overview"),
+    ("pipelines", "/pipelines/", "Pipelines"),
+    ("nodes", "/nodes/", "Nodes"),
+    ("events", "/events/", "Events"),
+)
+SECTION_OF_VIEW = {"editor": "pipelines", "handover": "pipelines", "node": "nodes"}
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context of every page."""
+    theme = request.COOKIES.get("fogline-theme", "")
+    return {
+        "theme": theme if theme in THEMES else "",
+        "rail_state": "narrow" if request.COOKIES.get("fogline-rail") == "narrow" else "",
+        "rail": RAIL,
+        "version": settings.FOGLINE_VERSION,
+    }
+
+
+def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> HttpResponse:
+    user = request.user
+    assert isinstance(user, User)
+    bootstrap = {
+        "user": {"username": user.username, "role": user.role},
+        "csrf": get_token(request),
+        "version": settings.FOGLINE_VERSION,
+        **props,
+    }
+    context = {
+        "view": view,
+        "section": SECTION_OF_VIEW.get(view, view),
+        "title": title,
+        "props": json.dumps(bootstrap),
+    }
+    return render(request, "view.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "overview", "Overview")
+
+
+@login_required
+@never_cache
+@require_safe
+def pipelines(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "pipelines", "Pipelines")
+
+
+@login_required
+@never_cache
+@require_safe
+def pipeline(request: HttpRequest, name: str) -> HttpResponse:
+    if not Pipeline.objects.filter(name=name).exists():
+        raise Http404(f'There is no pipeline "{name}".')
+    mode = "live" if request.GET.get("mode") == "live" else "edit"
+    return view_page(request, "editor", name, pipeline=name, mode=mode)
+
+
+@login_required
+@never_cache
+@require_safe
+def nodes(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "nodes", "Nodes")
+
+
+@login_required
+@never_cache
+@require_safe
+def node(request: HttpRequest, name: str) -> HttpResponse:
+    if not Node.objects.filter(name=name).exists():
+        raise Http404(f'There is no node "{name}".')
+    return view_page(request, "node", name, node=name)
+
+
+@login_required
+@never_cache
+@require_safe
+def events(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "events", "Events")
+
+
+@login_required
+@never_cache
+@require_safe
+def handover(request: HttpRequest, id: UUID) -> HttpResponse:
+    found = Handover.objects.filter(pk=id).first()
+    if found is None:
+        raise Http404("There is no such handover.")
+    return view_page(request, "handover", f"Handover of {found.element}", id=str(id))
+
+
+# --- errors -------------------------------------------------------------------------------------
+def error_page(
+    request: HttpRequest, status: int, title: str, what: str, next: str, *, safe: str = ""
+) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        return problem_response_of(status, what)
+    context = {"title": title, "what": what, "safe": safe, "next": next, "status": status}
+    return render(request, "error.html", context, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return error_page(
+        request,
+        400,
+        "This request cannot be read",
+        "The address or the host name is not one that this dashboard answers to.",
+        "Check the address. An admin can allow more host names with FOGLINE_ALLOWED_HOSTS.",
+    )
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return error_page(
+        request,
+        403,
+        "You may not do this",
+        "Your role does not cover this page or action.",
+        "Ask an admin for another role.",
+        safe="Nothing was changed.",
+    )
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return error_page(
+        request,
+        403,
+        "This form is out of date",
+        "The page was open for long, or its cookies are gone, so it cannot be told from a forged one.",
+        "Go back, reload the page and send it again. Cookies have to be allowed.",
+        safe="Nothing was changed.",
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    words = str(exception) if isinstance(exception, Http404) and exception.args else ""
+    said = words if words.startswith("There is no") else "There is nothing at this address."
+    return error_page(
+        request,
+        404,
+        "Not found",
+        said,
+        "It may have been renamed or deleted. The overview shows what there is.",
+    )
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return error_page(
+        request,
+        500,
+        "The dashboard failed",
+        "Something went wrong in the server; its log has the details.",
+        "Try again. If it fails again, send the log's last lines to who runs this.",
+        safe="Running pipelines do not need the dashboard: they go on.",
+    )

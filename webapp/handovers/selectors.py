@@ -1,0 +1,88 @@
+"""Reading handovers and operations as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.handovers.actions import cancellable
+from webapp.handovers.models import Handover, Operation
+from webapp.problems import Missing
+
+RECENT = 20
+
+
+def handover_json(handover: Handover) -> dict[str, Any]:
+    return {
+        "id": str(handover.pk),
+        "pipeline": handover.deployment.pipeline.name,
+        "deployment": handover.deployment_id,
+        **{
+            name: getattr(handover, name)
+            for name in (
+                "element",
+                "group",
+                "kind",
+                "strategy",
+                "origin",
+                "target",
+                "checkpoint_seq",
+                "phase",
+                "outcome",
+                "message",
+                "timeline",
+                "gap_ms",
+                "bytes_copied",
+                "cancel_requested",
+            )
+        },
+        "created_at": handover.created_at.isoformat(),
+        "created_by": handover.created_by.username if handover.created_by else None,
+        "ended_at": handover.ended_at.isoformat() if handover.ended_at else None,
+        "cancellable": cancellable(handover),
+    }
+
+
+def handovers(
+    limit: int = 100, pipeline: str | None = None, element: str | None = None
+) -> list[dict[str, Any]]:
+    rows = Handover.objects.select_related("deployment__pipeline", "created_by")
+    if pipeline is not None:
+        rows = rows.filter(deployment__pipeline__name=pipeline)
+    if element is not None:
+        rows = rows.filter(element=element)
+    return [handover_json(row) for row in rows[:limit]]
+
+
+def recent_handovers() -> list[dict[str, Any]]:
+    """All that run, and the newest that have ended; newest first."""
+    rows = Handover.objects.select_related("deployment__pipeline", "created_by")
+    running, ended = rows.filter(outcome__isnull=True), rows.filter(outcome__isnull=False)
+    found = sorted([*running, *ended[:RECENT]], key=lambda row: (row.created_at, str(row.pk)), reverse=True)
+    return [handover_json(row) for row in found]
+
+
+def operation_json(operation: Operation) -> dict[str, Any]:
+    return {
+        "id": str(operation.pk),
+        "kind": operation.kind,
+        "pipeline": operation.deployment.pipeline.name,
+        "deployment": operation.deployment_id,
+        "status": operation.status,
+        "steps": operation.steps,
+        "message": operation.message,
+        "faults": operation.faults,
+        "created_at": operation.created_at.isoformat(),
+        "ended_at": operation.ended_at.isoformat() if operation.ended_at else None,
+    }
+
+
+def recent_operations() -> list[dict[str, Any]]:
+    rows = Operation.objects.select_related("deployment__pipeline")
+    return [operation_json(row) for row in rows[:RECENT]]
+
+
+def operation_with(id: str) -> Operation:
+    operation = Operation.objects.select_related("deployment__pipeline").filter(pk=id).first()
+    if operation is None:
+        raise Missing(f"There is no operation {id}.")
+    return operation

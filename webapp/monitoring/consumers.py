@@ -1,0 +1,132 @@
+"""/ws/live: a snapshot, then what changes, numbered.
+
+    connect --> snapshot n=0 --> event n=1 --> event n=2 ...
+                   ^--- watch changed, {"resync": true}, or the client was too slow ---'
+
+The consumer remembers what its client has been sent, and at most twice a second sends the
+difference to what is in the database. Announcements only say "look again", so a lost one costs
+`IDLE_S`, and however slow a client is, no more than one state is kept for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from webapp.accounts.models import User
+from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
+from webapp.monitoring.records import LIVE_GROUP
+
+INTERVAL_S = 0.5  # at most two updates a second of each type
+IDLE_S = 5.0  # looks again even when nothing was announced
+SLOW_S = 5.0  # a client that takes longer to receive gets a snapshot next
+SESSION_CHECK_S = 60.0
+MESSAGE_CHARACTERS_MAX = 4096
+CLOSE_UNAUTHENTICATED = 4401
+
+_readings: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReading] = WeakKeyDictionary()
+
+
+def shared_reading() -> SharedReading:
+    """The one of this event loop: a server has one, each test its own."""
+    return _readings.setdefault(asyncio.get_running_loop(), SharedReading())
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    groups = [LIVE_GROUP]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.watch = Watch()
+        self.sent: LiveState | None = None  # None: a snapshot is due
+        self.number = 0
+        self.changed = asyncio.Event()
+        self.sender: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        user = self.scope.get("user")
+        if not isinstance(user, User) or not user.is_active:
+            # Accepted first: a browser cannot tell a refused handshake from a server that is away.
+            await self.accept()
+            await self.close(CLOSE_UNAUTHENTICATED)
+            return
+        await self.accept()
+        self.changed.set()
+        self.sender = asyncio.create_task(self._send_changes())
+
+    async def disconnect(self, code: int) -> None:
+        if self.sender is not None:
+            self.sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.sender
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        message = _parsed(text_data)
+        watch = message.get("watch")
+        if isinstance(watch, dict):
+            pipeline = watch.get("pipeline")
+            wanted = Watch(pipeline if isinstance(pipeline, str) else None, watch.get("nodes") is not False)
+            if wanted != self.watch:
+                self.watch, self.sent = wanted, None
+        if message.get("resync"):
+            self.sent = None
+        if self.sent is None:
+            self.changed.set()
+
+    async def live_changed(self, message: dict[str, Any]) -> None:
+        """Somebody announced a change."""
+        self.changed.set()
+
+    async def _send_changes(self) -> None:
+        checked_at = time.monotonic()
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.changed.wait(), IDLE_S)
+            self.changed.clear()
+            if time.monotonic() - checked_at > SESSION_CHECK_S:
+                checked_at = time.monotonic()
+                if not await self._still_signed_in():
+                    await self.close(CLOSE_UNAUTHENTICATED)
+                    return
+            whole = await shared_reading().get()
+            began = time.monotonic()
+            # Set before sending: a resync that comes meanwhile sets it to None, and that has to stay.
+            old, state = self.sent, whole.seen_by(self.watch)
+            self.sent = state
+            if old is None:
+                await self._send_numbered({"type": "snapshot", "data": state.data()})
+            else:
+                for change in changes(old, state):
+                    await self._send_numbered(change)
+            if time.monotonic() - began > SLOW_S:
+                self.sent = None
+                self.changed.set()
+            await asyncio.sleep(INTERVAL_S)
+
+    async def _send_numbered(self, message: dict[str, Any]) -> None:
+        number, self.number = self.number, self.number + 1
+        await self.send(text_data=json.dumps({"type": message["type"], "n": number, **message}))
+
+    @database_sync_to_async
+    def _still_signed_in(self) -> bool:
+        session = self.scope.get("session")
+        user = User.objects.filter(pk=self.scope["user"].pk, is_active=True).first()
+        return user is not None and session is not None and session.exists(session.session_key)
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    """A client's message; {} for anything that is none: it may be newer than this server."""
+    if text is None or len(text) > MESSAGE_CHARACTERS_MAX:
+        return {}
+    try:
+        message = json.loads(text)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}

@@ -1,0 +1,111 @@
+"""What every open dashboard shows, read once for all of them, and the difference between two readings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.db import database_sync_to_async
+
+from webapp.handovers.selectors import recent_handovers, recent_operations
+from webapp.monitoring.selectors import events
+from webapp.nodes.selectors import all_nodes
+from webapp.pipelines.selectors import whole_board
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a client wants to see. `pipeline` None: the elements of all deployed ones."""
+
+    pipeline: str | None = None
+    nodes: bool = True
+
+
+@dataclass(frozen=True)
+class LiveState:
+    nodes: list[Item] = field(default_factory=list)
+    pipelines: list[Item] = field(default_factory=list)
+    elements: dict[str, list[Item]] = field(default_factory=dict)
+    handovers: list[Item] = field(default_factory=list)
+    operations: list[Item] = field(default_factory=list)
+    events: list[Item] = field(default_factory=list)
+
+    def seen_by(self, watch: Watch) -> LiveState:
+        deployed = {item["name"] for item in self.pipelines if item["deployment"]}
+        wanted = deployed if watch.pipeline is None else {watch.pipeline}
+        return LiveState(
+            nodes=self.nodes if watch.nodes else [],
+            pipelines=self.pipelines,
+            elements={name: items for name, items in self.elements.items() if name in wanted},
+            handovers=self.handovers,
+            operations=self.operations,
+            events=self.events,
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The snapshot's `data`."""
+        return dict(vars(self))
+
+
+def read_state() -> LiveState:
+    board = whole_board()
+    return LiveState(
+        nodes=all_nodes(),
+        pipelines=[board.item(pipeline) for pipeline in board.pipelines],
+        elements={pipeline.name: board.elements(pipeline) for pipeline in board.pipelines},
+        handovers=recent_handovers(),
+        operations=recent_operations(),
+        events=events(),
+    )
+
+
+def changes(old: LiveState, new: LiveState) -> Iterator[dict[str, Any]]:
+    """The messages (without `n`) that turn `old` into `new` at a client.
+
+    A list of nodes, pipelines or of one pipeline's elements replaces the former one; handovers and
+    operations are put in place by id; events are new ones, oldest first, each to go to the front.
+    """
+    if new.nodes != old.nodes:
+        yield {"type": "nodes", "data": new.nodes}
+    if new.pipelines != old.pipelines:
+        yield {"type": "pipelines", "data": new.pipelines}
+    for name in sorted({*old.elements, *new.elements}):
+        if new.elements.get(name) != old.elements.get(name):
+            yield {"type": "elements", "pipeline": name, "data": new.elements.get(name, [])}
+    for type_, before, after in (
+        ("handover", old.handovers, new.handovers),
+        ("operation", old.operations, new.operations),
+        ("event", old.events, new.events),
+    ):
+        known = {item["id"]: item for item in before}
+        for item in reversed(after):
+            if known.get(item["id"]) != item:
+                yield {"type": type_, "data": item}
+
+
+class SharedReading:
+    """One reading of the database for all who ask at about the same time.
+
+    Who asks after a reading has begun gets the next one: so what was committed before one asked is
+    always in what one gets.
+    """
+
+    def __init__(self, read: Callable[[], LiveState] = read_state) -> None:
+        self._read = database_sync_to_async(read)
+        self._lock = asyncio.Lock()
+        self._waiting: asyncio.Task[LiveState] | None = None
+
+    async def get(self) -> LiveState:
+        if self._waiting is None:
+            self._waiting = asyncio.create_task(self._run())
+        # Shielded: one client that goes away must not end the others' reading.
+        return await asyncio.shield(self._waiting)
+
+    async def _run(self) -> LiveState:
+        async with self._lock:
+            self._waiting = None
+            return await self._read()

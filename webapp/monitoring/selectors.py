@@ -1,0 +1,85 @@
+"""Reading events, the audit log, and load histories."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from webapp.monitoring.models import AuditRecord, Event
+from webapp.problems import BackendAway
+
+RECENT = 50
+POINTS_MAX = 2000
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    return {
+        "id": event.pk,
+        "at": event.at.isoformat(),
+        "severity": event.severity,
+        "kind": event.kind,
+        "pipeline": event.pipeline,
+        "element": event.element,
+        "node": event.node,
+        "message": event.message,
+        "detail": event.detail,
+    }
+
+
+def events(
+    limit: int = RECENT, pipeline: str | None = None, node: str | None = None, severity: str | None = None
+) -> list[dict[str, Any]]:
+    """The newest first."""
+    rows = Event.objects.all()
+    for name, value in (("pipeline", pipeline), ("node", node), ("severity", severity)):
+        if value is not None:
+            rows = rows.filter(**{name: value})
+    return [event_json(row) for row in rows[:limit]]
+
+
+def attention() -> list[dict[str, Any]]:
+    """The newest warnings and errors."""
+    rows = Event.objects.exclude(severity=Event.Severity.INFO)
+    return [event_json(row) for row in rows[:20]]
+
+
+def audit_records(limit: int = RECENT) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": row.pk,
+            "at": row.at.isoformat(),
+            "user": row.username,
+            "action": row.action,
+            "target": row.target,
+            "detail": row.detail,
+        }
+        for row in AuditRecord.objects.all()[:limit]
+    ]
+
+
+def node_history(name: str) -> list[dict[str, Any]]:
+    return _points(f"fogline:history:node:{name}")
+
+
+def element_history(deployment: str, element: str) -> list[dict[str, Any]]:
+    return _points(f"fogline:history:element:{deployment}.{element}")
+
+
+def _points(key: str) -> list[dict[str, Any]]:
+    """JSON points {"t", ...}, oldest first, of a Redis list."""
+    client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
+    try:
+        raw = client.lrange(key, -POINTS_MAX, -1)
+    except redis.RedisError as error:
+        raise BackendAway(
+            f"Redis, which keeps the histories, does not answer: {error}.",
+            safe="Running pipelines are not affected.",
+        ) from error
+    finally:
+        client.close()
+    points: list[dict[str, Any]] = [json.loads(item) for item in raw]
+    # Whichever end the writer pushes to, readers get them oldest first.
+    return sorted(points, key=lambda point: point.get("t") or 0)

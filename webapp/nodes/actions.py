@@ -1,0 +1,215 @@
+"""Changes of nodes: invitation, enrolment, cordon, drain, removal."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.accounts.tokens import hash_secret, new_secret
+from webapp.config import celery
+from webapp.monitoring.records import announce, audit, record_event
+from webapp.nodes.models import EnrolmentToken, Node
+from webapp.nodes.selectors import node_named
+from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.problems import Conflict, Invalid, Missing, Unauthenticated
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+TOKEN_LIFETIME = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine says of itself when it joins."""
+
+    name: str
+    version: str
+    cores: int
+    url: str
+
+
+@transaction.atomic
+def invite(actor: User, name: str) -> tuple[EnrolmentToken, str]:
+    """A one-time token that admits one machine as `name`, and its text, which is not kept."""
+    require(actor, Role.ADMIN, "add nodes")
+    check_name(name)
+    if Node.objects.filter(name=name, up=True).exists():
+        raise Conflict(f'There is a node "{name}" already, and it is up.', next="Choose another name.")
+    secret = new_secret()
+    token = EnrolmentToken.objects.create(
+        node_name=name,
+        hash=hash_secret(secret),
+        expires_at=timezone.now() + TOKEN_LIFETIME,
+        created_by=actor,
+    )
+    audit(actor, "node.invite", name, expires_at=token.expires_at.isoformat())
+    return token, secret
+
+
+@transaction.atomic
+def enrol(secret: str, machine: Machine) -> tuple[Node, str]:
+    """Admit a machine with its token; the node and its credential, which is not kept."""
+    token = EnrolmentToken.objects.select_for_update().filter(hash=hash_secret(secret)).first()
+    reason = "is not known" if token is None else _unusable(token)
+    if token is None or reason is not None:
+        raise Unauthenticated(
+            f"This enrolment token {reason}.",
+            safe="Nothing was changed.",
+            next="Ask an admin for a new one: Nodes, Add a node.",
+        )
+    if token.node_name != machine.name:
+        raise Conflict(
+            f'This token admits "{token.node_name}", not "{machine.name}".',
+            safe="The token can still be used.",
+            next=f"Start the node with --name {token.node_name}.",
+        )
+    if machine.version != settings.FOGLINE_VERSION:
+        raise Conflict(
+            f"This machine has Fogline {machine.version}, the cluster has {settings.FOGLINE_VERSION}.",
+            safe="The token can still be used.",
+            next=f"Install Fogline {settings.FOGLINE_VERSION} on it, then start it again.",
+            version=settings.FOGLINE_VERSION,
+        )
+    existing = Node.objects.filter(name=machine.name).first()
+    if existing is not None and existing.up:
+        raise Conflict(f'There is a node "{machine.name}" already, and it is up.', safe="It goes on.")
+    token.used_at = timezone.now()
+    token.save(update_fields=["used_at"])
+    audit(token.created_by, "node.enrol", machine.name, url=machine.url, version=machine.version)
+    return admit(machine)
+
+
+def admit(machine: Machine) -> tuple[Node, str]:
+    """Register a machine, or one that comes back under its old name, with a new credential."""
+    credential = new_secret()
+    node, created = Node.objects.update_or_create(
+        name=machine.name,
+        defaults={
+            "url": machine.url,
+            "version": machine.version,
+            "cores": machine.cores,
+            "credential_hash": hash_secret(credential),
+        },
+    )
+    record_event(
+        "node.enrolled",
+        f"The node {machine.name} was {'added' if created else 'added again'}.",
+        node=machine.name,
+    )
+    announce("nodes", machine.name)
+    return node, credential
+
+
+def credential_document(credential: str, name: str, central_url: str) -> dict[str, Any]:
+    """What a node has to know to take part. It holds secrets: over TLS, or on this machine, only."""
+    fogline = settings.FOGLINE
+    return {
+        "node": name,
+        "credential": credential,
+        "version": settings.FOGLINE_VERSION,
+        "kafka": {"bootstrap": fogline.kafka, "security": dict(fogline.kafka_security)},
+        "redis_url": fogline.redis_url,
+        "cluster_key": fogline.cluster_key,
+        "central_url": central_url,
+        "silence_s": fogline.silence_s,
+        "checkpoint_s": fogline.checkpoint_s,
+    }
+
+
+@transaction.atomic
+def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
+    """A cordoned node takes nothing new; what runs there goes on. Done twice, it is done once."""
+    doing = "cordon" if cordoned else "uncordon"
+    require(actor, Role.OPERATOR, f"{doing} nodes")
+    node = node_named(name)
+    if node.cordoned != cordoned:
+        Node.objects.filter(pk=node.pk).update(cordoned=cordoned)
+        node.cordoned = cordoned
+        audit(actor, f"node.{doing}", name)
+        announce("nodes", name)
+    return node
+
+
+@transaction.atomic
+def drain(actor: User, name: str) -> Node:
+    """Cordon the node, and let the control side move everything off it."""
+    require(actor, Role.OPERATOR, "drain nodes")
+    node = node_named(name)
+    others = Node.objects.filter(up=True, cordoned=False).exclude(pk=node.pk)
+    if not others.exists():
+        raise Conflict(
+            f'"{name}" cannot be drained: there is no other node that is up and takes new elements.',
+            safe="Nothing was changed.",
+            next="Add or uncordon a node first.",
+        )
+    Node.objects.filter(pk=node.pk).update(cordoned=True)
+    node.cordoned = True
+    audit(actor, "node.drain", name)
+    celery.command(celery.DRAIN, name)
+    announce("nodes", name)
+    return node
+
+
+@transaction.atomic
+def remove(actor: User, name: str) -> None:
+    """Revoke open invitations for the name, and forget the node if it has nothing to run."""
+    require(actor, Role.ADMIN, "remove nodes")
+    now = timezone.now()
+    revoked = EnrolmentToken.objects.filter(
+        node_name=name, used_at=None, revoked_at=None, expires_at__gt=now
+    ).update(revoked_at=now)
+    node = Node.objects.filter(name=name).first()
+    if node is None and not revoked:
+        raise Missing(f'There is no node "{name}", nor an open invitation for one.')
+    if node is not None:
+        _refuse_when_needed(node)
+        # What ended long ago may still point here: those rows go with their deployment's history.
+        GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
+        node.delete()
+    audit(actor, "node.remove", name, revoked_tokens=revoked)
+    announce("nodes", name)
+
+
+def check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        message = "up to 40 lower-case letters, digits and inner hyphens"
+        fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
+        raise Invalid(f'"{name[:60]}" is no name for a node.', faults=[fault])
+
+
+def credential_fits(node: Node, credential: str) -> bool:
+    return bool(node.credential_hash) and secrets.compare_digest(
+        node.credential_hash, hash_secret(credential)
+    )
+
+
+def _refuse_when_needed(node: Node) -> None:
+    needed = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
+    names = sorted(
+        {
+            f"{row.deployment.pipeline.name}/{row.group}"
+            for row in needed.select_related("deployment__pipeline")
+        }
+    )
+    if names:
+        raise Conflict(
+            f'"{node.name}" is to run {", ".join(names)}.',
+            safe="Nothing was removed.",
+            next="Drain it, or restore those elements elsewhere, first.",
+        )
+
+
+def _unusable(token: EnrolmentToken) -> str | None:
+    if token.revoked_at is not None:
+        return "was revoked"
+    if token.used_at is not None:
+        return "was used already"
+    return "has expired" if token.expires_at <= timezone.now() else None

@@ -1,0 +1,63 @@
+"""Reading nodes: their JSON for the API and the live view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, Replica
+from webapp.pipelines.shape import elements_of_group
+from webapp.problems import Missing
+
+
+def node_named(name: str) -> Node:
+    node = Node.objects.filter(name=name).first()
+    if node is None:
+        raise Missing(
+            f'There is no node "{name}".', next="See the list of nodes, or add one with an enrolment token."
+        )
+    return node
+
+
+def all_nodes() -> list[dict[str, Any]]:
+    """Every node as JSON, by name."""
+    hosted: dict[int, list[dict[str, Any]]] = {}
+    replicas = Replica.objects.filter(deployment__status__in=Deployment.ACTIVE).select_related(
+        "deployment__pipeline", "deployment__version"
+    )
+    for replica in replicas.order_by("deployment__pipeline__name", "group"):
+        for element in elements_of_group(replica.deployment.version.document, replica.group):
+            hosted.setdefault(replica.node_id, []).append(
+                {
+                    "pipeline": replica.deployment.pipeline.name,
+                    "element": element,
+                    "group": replica.group,
+                    "role": replica.role,
+                }
+            )
+    return [node_json(node, hosted.get(node.pk, [])) for node in Node.objects.all()]
+
+
+def one_node(name: str) -> dict[str, Any]:
+    node_named(name)
+    return next(node for node in all_nodes() if node["name"] == name)
+
+
+def node_json(node: Node, elements: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "up": node.up,
+        "ready": node.ready,
+        "cordoned": node.cordoned,
+        "url": node.url,
+        "version": node.version,
+        "version_wanted": settings.FOGLINE_VERSION,
+        "cores": node.cores,
+        "labels": node.labels,
+        "enrolled_at": node.enrolled_at.isoformat(),
+        "last_seen_at": node.last_seen_at.isoformat() if node.last_seen_at else None,
+        "load": node.load or None,
+        "elements": elements,
+    }

@@ -1,0 +1,37 @@
+"""The checkpoints of a group: those in the central store, and those that its nodes report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.pipelines.chunk_store import checkpoint_summaries
+from webapp.pipelines.models import Replica
+from webapp.pipelines.selectors import iso_of_ms
+from webapp.problems import Missing
+
+
+def checkpoints_of(deployment: str, group: str) -> list[dict[str, Any]]:
+    """[{seq, epoch, at, bytes, bytes_new, node, where}], newest first."""
+    try:
+        stored = checkpoint_summaries(f"{deployment}.{group}")
+    except Missing:
+        stored = []
+    found = {
+        item["seq"]: {
+            "seq": item["seq"],
+            "epoch": item.get("epoch"),
+            "at": iso_of_ms(item.get("created_at_ms")),
+            "bytes": item.get("bytes_total"),
+            "bytes_new": item.get("bytes_new"),
+            "node": item.get("node"),
+            "where": ["central"],
+        }
+        for item in stored
+    }
+    for replica in Replica.objects.filter(deployment=deployment, group=group).select_related("node"):
+        # A checkpoint that only its node has cannot be restored from when that node is gone: it is
+        # shown with the others only where the central store has it as well.
+        entry = found.get(replica.status.get("checkpoint_seq"))
+        if entry is not None and replica.node.name not in entry["where"]:
+            entry["where"].append(replica.node.name)
+    return [found[seq] for seq in sorted(found, reverse=True)]

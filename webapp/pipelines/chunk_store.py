@@ -1,0 +1,102 @@
+"""The web's side of the chunk services: the central one's checkpoints and files, a node's outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+from django.conf import settings
+
+from pipeline_runtime.checkpoint import access
+from webapp.problems import BackendAway, Missing
+
+TOKEN_S = 300
+TIMEOUT = httpx.Timeout(30.0, connect=3.0)
+
+
+def authorization(scope: str) -> dict[str, str]:
+    token = access.mint(settings.FOGLINE.cluster_key, scope, time.time() + TOKEN_S)
+    return {"Authorization": f"Bearer {token}"}
+
+
+@contextmanager
+def _answering(who: str) -> Iterator[None]:
+    """Turns a service's silence or refusal into a problem that names it."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code == 404:
+            raise Missing(f"{who} does not have it.") from error
+        raise BackendAway(
+            f"{who} answered {error.response.status_code}.",
+            safe="Running pipelines are not affected.",
+            next="See its log, then try again.",
+        ) from error
+    except httpx.HTTPError as error:
+        raise BackendAway(
+            f"{who} cannot be reached: {error or type(error).__name__}.",
+            safe="Running pipelines are not affected.",
+            next="See whether its process runs, then try again.",
+        ) from error
+
+
+CENTRAL = "The central chunk service"
+
+
+def checkpoint_summaries(group_id: str) -> list[dict[str, Any]]:
+    """CheckpointSummary of each checkpoint in the central store, newest first."""
+    with _answering(CENTRAL):
+        response = httpx.get(
+            f"{settings.FOGLINE.chunk_url}/groups/{group_id}/checkpoints",
+            headers=authorization(access.group_read(group_id)),
+            timeout=TIMEOUT,
+        )
+        response.raise_for_status()
+        found: list[dict[str, Any]] = response.json()
+    return found
+
+
+def put_file(sha256: str, parts: Iterable[bytes]) -> None:
+    with _answering(CENTRAL):
+        httpx.put(
+            f"{settings.FOGLINE.chunk_url}/files/{sha256}",
+            headers=authorization(access.FILES_WRITE),
+            content=parts,
+            timeout=httpx.Timeout(120.0, connect=3.0),
+        ).raise_for_status()
+
+
+def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[str, str], Iterator[bytes]]:
+    """What a sink wrote, from its node: (headers worth handing on, the bytes)."""
+    client = httpx.Client(timeout=TIMEOUT)
+    try:
+        with _answering(f"The node {node}"):
+            request = client.build_request(
+                "GET",
+                f"{url.rstrip('/')}/groups/{group_id}/output/{element}",
+                headers={**authorization(access.group_read(group_id)), "Accept-Encoding": "identity"},
+            )
+            response = client.send(request, stream=True)
+            if response.is_error:
+                response.read()
+                response.raise_for_status()
+    except BaseException:
+        client.close()
+        raise
+    headers = {
+        name: response.headers[name]
+        for name in ("content-type", "content-length", "content-disposition")
+        if name in response.headers
+    }
+
+    def parts() -> Iterator[bytes]:
+        try:
+            yield from response.iter_bytes()
+        finally:
+            response.close()
+            client.close()
+
+    return headers, parts()

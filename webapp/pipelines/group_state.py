@@ -1,0 +1,194 @@
+"""What state a deployed group is in, and what may be done with it. Pure: facts in, words out.
+
+The buttons' availability and the actions' refusals come from the same functions, so a button that
+is offered does what it says, and one that is not gives the reason that the API would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LAG_S_MAX = 2.0  # rows waiting for longer than this, at the present rate, count as lagging
+LAG_ROWS_MIN = 200
+ENDED_DEPLOYMENTS = ("undeployed", "failed")
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    name: str
+    up: bool
+    ready: bool
+    cordoned: bool
+    groups: int = 0  # that it is to own
+
+
+@dataclass(frozen=True)
+class ReplicaFacts:
+    node: str
+    role: str
+    epoch: int
+    seq: int
+    status: Mapping[str, Any] = field(default_factory=dict)  # ReplicaStatus
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A group as the database has it. `node` None: it is not placed (not deployed, or not yet)."""
+
+    group: str
+    deployment_status: str | None = None
+    node: str | None = None
+    role: str = "owner"  # wanted
+    paused: bool = False
+    retire: bool = False
+    follow: str = "exact"
+    handover: str | None = None  # id of the running one
+    replicas: tuple[ReplicaFacts, ...] = ()
+    nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
+
+    @property
+    def owner(self) -> ReplicaFacts | None:
+        """The copy that stands for the group: the one on its node, else the one of the newest epoch."""
+        placed = next((replica for replica in self.replicas if replica.node == self.node), None)
+        if placed is not None or not self.replicas:
+            return placed
+        return max(self.replicas, key=lambda replica: (replica.role == "owner", replica.epoch, replica.seq))
+
+    @property
+    def node_is_up(self) -> bool:
+        node = self.nodes.get(self.node or "")
+        return node is not None and node.up
+
+
+def status_of(group: GroupFacts) -> str:
+    """running|paused|deploying|moving|lagging|failed|stopped|silent|ended|draft"""
+    if group.deployment_status is None or group.deployment_status == "undeployed":
+        return "draft"
+    if group.node is None:
+        return "failed" if group.deployment_status == "failed" else "deploying"
+    if group.handover is not None:
+        return "moving"
+    owner = group.owner
+    if not group.node_is_up:
+        return "silent"
+    if owner is not None and owner.status.get("error"):
+        return "failed"
+    if group.retire or group.role == "stopped" or (owner is not None and owner.status.get("retired")):
+        return "stopped"
+    if owner is None or owner.node != group.node or owner.role != "owner":
+        return "deploying"
+    if owner.status.get("ended"):
+        return "ended"
+    if group.paused or owner.status.get("paused"):
+        return "paused"
+    lag_rows = owner.status.get("lag_rows") or 0
+    rate = owner.rates.get("rows_in_per_s") or 0.0
+    return "lagging" if lag_rows > max(LAG_ROWS_MIN, LAG_S_MAX * rate) else "running"
+
+
+def migrate_refusal(
+    group: GroupFacts, target: str | None = None, strategy: str = "stop-and-copy"
+) -> str | None:
+    """Why the group cannot move (to `target`, or None: to any node) now; None: it can."""
+    reason = _change_refusal(group)
+    if reason is not None:
+        return reason
+    if not group.node_is_up:
+        return f"its node {group.node} does not answer, so it cannot hand over: restore it elsewhere instead"
+    owner = group.owner
+    if owner is None or owner.role != "owner":
+        return "it has not started on its node yet"
+    if strategy == "standby":
+        if group.follow == "none":
+            return "its operator is not deterministic, so no standby can follow it: use stop-and-copy"
+        return "the strategy standby is not available in this version: use stop-and-copy"
+    if strategy != "stop-and-copy":
+        return f"there is no strategy {strategy}: use stop-and-copy"
+    return _target_refusal(group, target)
+
+
+def restore_refusal(group: GroupFacts, target: str | None = None) -> str | None:
+    """Why the group cannot be restored (on `target`, or None: on any node) now; None: it can."""
+    return _change_refusal(group) or _target_refusal(group, target)
+
+
+def restore_note(group: GroupFacts) -> str | None:
+    if group.follow == "none":
+        return (
+            "Its operator is not deterministic: results since the checkpoint may differ after a restoration."
+        )
+    if group.node_is_up:
+        return f"{group.node} still answers: its copy will be fenced, and what it has committed stays."
+    return None
+
+
+def pause_refusal(group: GroupFacts) -> str | None:
+    return _deployed_refusal(group) or ("it is paused already" if group.paused else None)
+
+
+def resume_refusal(group: GroupFacts) -> str | None:
+    return _deployed_refusal(group) or (None if group.paused else "it is not paused")
+
+
+def checkpoint_refusal(group: GroupFacts) -> str | None:
+    reason = _deployed_refusal(group)
+    if reason is not None:
+        return reason
+    return None if group.node_is_up else f"its node {group.node} does not answer"
+
+
+def default_target(group: GroupFacts) -> str | None:
+    """The node with the fewest groups among those that can take the group."""
+    fit = [node for node in group.nodes.values() if _target_refusal(group, node.name) is None]
+    return min(fit, key=lambda node: (not node.ready, node.groups, node.name)).name if fit else None
+
+
+def actions_of(group: GroupFacts) -> dict[str, dict[str, Any]]:
+    refusals = {
+        "migrate": migrate_refusal(group),
+        "restore": restore_refusal(group),
+        "pause": pause_refusal(group),
+        "resume": resume_refusal(group),
+        "checkpoint": checkpoint_refusal(group),
+    }
+    actions: dict[str, dict[str, Any]] = {
+        name: {"allowed": reason is None, "reason": reason, "note": None} for name, reason in refusals.items()
+    }
+    actions["restore"]["note"] = restore_note(group)
+    return actions
+
+
+def _deployed_refusal(group: GroupFacts) -> str | None:
+    if group.deployment_status is None or group.deployment_status in ENDED_DEPLOYMENTS:
+        return "it is not deployed"
+    if group.deployment_status == "undeploying":
+        return "it is being undeployed"
+    return "it has no node yet" if group.node is None else None
+
+
+def _change_refusal(group: GroupFacts) -> str | None:
+    reason = _deployed_refusal(group)
+    if reason is not None:
+        return reason
+    if group.handover is not None:
+        return "it is being moved already"
+    return "it is still being deployed" if group.deployment_status == "deploying" else None
+
+
+def _target_refusal(group: GroupFacts, target: str | None) -> str | None:
+    if target is None:
+        fit = any(_target_refusal(group, name) is None for name in group.nodes)
+        return None if fit else "there is no other node that is up and takes new elements"
+    node = group.nodes.get(target)
+    if node is None:
+        return f"there is no node {target}"
+    if target == group.node:
+        return f"it runs on {target} already"
+    if not node.up:
+        return f"{target} does not answer"
+    if node.cordoned:
+        return f"{target} is cordoned: it takes nothing new"
+    return None

@@ -1,0 +1,274 @@
+"""Reading pipelines: their JSON for the API and the live view."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.group_state import (
+    GroupFacts,
+    NodeFacts,
+    ReplicaFacts,
+    actions_of,
+    status_of,
+)
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
+from webapp.pipelines.shape import elements_of, group_of, is_view
+from webapp.problems import Missing
+
+NO_ACTION = {"allowed": False, "note": None}
+
+
+def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
+    rows = Pipeline.objects.select_related("updated_by")
+    pipeline = (rows.select_for_update(of=("self",)) if for_update else rows).filter(name=name).first()
+    if pipeline is None:
+        raise Missing(f'There is no pipeline "{name}".', next="See the list of pipelines.")
+    return pipeline
+
+
+def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
+    version = pipeline.versions.select_related("created_by").filter(number=number).first()
+    if version is None:
+        raise Missing(f'"{pipeline.name}" has no version {number}.')
+    return version
+
+
+def active_deployment(pipeline: Pipeline) -> Deployment | None:
+    return (
+        pipeline.deployments.filter(status__in=Deployment.ACTIVE)
+        .select_related("version", "pipeline")
+        .first()
+    )
+
+
+def document_key(document: Any) -> str:
+    """Equal for documents that would run alike: where the editor drew things does not count."""
+    if isinstance(document, dict):
+        document = json.loads(json.dumps(document))
+        spec = document.get("spec")
+        for items in (spec.get("elements"), spec.get("groups")) if isinstance(spec, dict) else ():
+            for item in items if isinstance(items, list) else ():
+                if isinstance(item, dict):
+                    item.pop("ui", None)
+        if isinstance(spec, dict):
+            for empty in [key for key, value in spec.items() if value in ([], None)]:
+                spec.pop(empty)
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+# --- many at once -------------------------------------------------------------------------------
+class Board:
+    """Pipelines with their deployments and groups, read with a fixed number of queries."""
+
+    def __init__(self, pipelines: Iterable[Pipeline]) -> None:
+        self.pipelines = list(pipelines)
+        self.deployments: dict[int, Deployment] = {}
+        newest: set[int] = set()
+        rows = Deployment.objects.filter(pipeline__in=self.pipelines)
+        for row in rows.select_related("version", "pipeline").order_by("-created_at"):
+            # A failed deployment is shown only while it is the newest: its faults are still to be seen.
+            first = row.pipeline_id not in newest
+            newest.add(row.pipeline_id)
+            if row.status in Deployment.ACTIVE or (first and row.status == Deployment.Status.FAILED):
+                self.deployments[row.pipeline_id] = row
+        self.facts = group_facts(self.deployments.values())
+
+    def deployment(self, pipeline: Pipeline) -> Deployment | None:
+        return self.deployments.get(pipeline.pk)
+
+    def elements(self, pipeline: Pipeline) -> list[dict[str, Any]]:
+        """Live state of each element: of the deployed version, or of the draft when none is deployed."""
+        deployment = self.deployment(pipeline)
+        document = deployment.version.document if deployment else pipeline.draft
+        status = deployment.status if deployment else None
+        groups = self.facts.get(deployment.pk, {}) if deployment else {}
+        found = []
+        for element in elements_of(document):
+            group = group_of(document, element["id"])
+            facts = groups.get(group) or GroupFacts(group=group, deployment_status=status)
+            found.append(element_json(element, facts))
+        return found
+
+    def item(self, pipeline: Pipeline) -> dict[str, Any]:
+        """The pipeline as it stands in lists."""
+        deployment = self.deployment(pipeline)
+        status = deployment.status if deployment else "draft"
+        if status == Deployment.Status.RUNNING:
+            states = {element["status"] for element in self.elements(pipeline)}
+            status = "attention" if states & {"failed", "silent", "lagging"} else "running"
+        metadata = pipeline.draft.get("metadata")
+        return {
+            "name": pipeline.name,
+            "revision": pipeline.draft_revision,
+            "status": str(status),
+            "message": deployment.message if deployment else "",
+            "deployed_version": deployment.version.number if deployment else None,
+            "deployment": deployment.pk if deployment else None,
+            "differs": deployment is not None
+            and document_key(pipeline.draft) != document_key(deployment.version.document),
+            "updated_at": pipeline.updated_at.isoformat(),
+            "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,
+            "description": metadata.get("description") if isinstance(metadata, dict) else None,
+            "elements": len(elements_of(pipeline.draft)),
+        }
+
+
+def whole_board() -> Board:
+    return Board(Pipeline.objects.select_related("updated_by"))
+
+
+# --- pipelines ----------------------------------------------------------------------------------
+def all_pipelines() -> list[dict[str, Any]]:
+    board = whole_board()
+    return [board.item(pipeline) for pipeline in board.pipelines]
+
+
+def pipeline_json(pipeline: Pipeline) -> dict[str, Any]:
+    return {**Board([pipeline]).item(pipeline), "document": pipeline.draft}
+
+
+def version_json(version: PipelineVersion, *, full: bool = True) -> dict[str, Any]:
+    item = {
+        "number": version.number,
+        "note": version.note,
+        "created_at": version.created_at.isoformat(),
+        "created_by": version.created_by.username if version.created_by else None,
+    }
+    return {**item, "document": version.document} if full else item
+
+
+# --- elements -----------------------------------------------------------------------------------
+def node_facts() -> dict[str, NodeFacts]:
+    owned = Counter(
+        GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner").values_list(
+            "node_id", flat=True
+        )
+    )
+    return {
+        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, owned[node.pk])
+        for node in Node.objects.all()
+    }
+
+
+def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupFacts]]:
+    """By deployment, then by group; a group without a placement is not in it."""
+    by_id = {deployment.pk: deployment for deployment in deployments}
+    nodes = node_facts()
+    replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
+    for row in Replica.objects.filter(deployment__in=by_id).select_related("node").order_by("node__name"):
+        replicas.setdefault((row.deployment_id, row.group), []).append(
+            ReplicaFacts(row.node.name, row.role, row.epoch, row.seq, row.status, row.rates)
+        )
+    handovers = {
+        (row.deployment_id, row.group): str(row.pk)
+        for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
+    }
+    found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
+    for placement in GroupPlacement.objects.filter(deployment__in=by_id).select_related("node"):
+        key = (placement.deployment_id, placement.group)
+        found[placement.deployment_id][placement.group] = GroupFacts(
+            group=placement.group,
+            deployment_status=by_id[placement.deployment_id].status,
+            node=placement.node.name,
+            role=placement.role,
+            paused=placement.paused,
+            retire=placement.retire,
+            follow=placement.spec.get("follow", "exact"),
+            handover=handovers.get(key),
+            replicas=tuple(replicas.get(key, ())),
+            nodes=nodes,
+        )
+    return found
+
+
+def element_list(pipeline: Pipeline) -> list[dict[str, Any]]:
+    return Board([pipeline]).elements(pipeline)
+
+
+def element_named(pipeline: Pipeline, id: str) -> dict[str, Any]:
+    """One element's JSON, or Missing."""
+    found = next((item for item in element_list(pipeline) if item["id"] == id), None)
+    if found is None:
+        raise Missing(f'There is no element "{id}" in the pipeline "{pipeline.name}".')
+    return found
+
+
+def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
+    view = is_view(element.get("type"))
+    owner = None if view else group.owner
+    status = dict(owner.status) if owner else {}
+    rates = owner.rates if owner else {}
+    actions = actions_of(group)
+    if view:
+        reason = "the dashboard itself shows it, no node runs it"
+        actions = {name: {**NO_ACTION, "reason": reason} for name in actions}
+    return {
+        "id": element["id"],
+        "type": element.get("type"),
+        "title": element.get("title") or element["id"],
+        "group": group.group,
+        "status": "view" if view else status_of(group),
+        "node": None if view else group.node,
+        "epoch": owner.epoch if owner else 0,
+        "seq": owner.seq if owner else 0,
+        "rows_in_per_s": rates.get("rows_in_per_s"),
+        "rows_out_per_s": rates.get("rows_out_per_s"),
+        **{
+            name: status.get(name, 0)
+            for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "lag_rows", "state_bytes")
+        },
+        **{
+            name: status.get(name)
+            for name in ("batch_ms_p50", "batch_ms_p99", "latency_ms_p50", "latency_ms_p99")
+        },
+        "checkpoint": _checkpoint(status),
+        "paused": group.paused,
+        "ended": bool(status.get("ended")),
+        "follow": group.follow,
+        "error": _error(status.get("error")),
+        "replicas": []
+        if view
+        else [
+            {
+                "node": replica.node,
+                "role": replica.role,
+                "phase": replica.status.get("phase", ""),
+                "epoch": replica.epoch,
+                "seq": replica.seq,
+            }
+            for replica in group.replicas
+        ],
+        "handover": None if view else group.handover,
+        "actions": actions,
+    }
+
+
+def _checkpoint(status: dict[str, Any]) -> dict[str, Any] | None:
+    if status.get("checkpoint_seq") is None:
+        return None
+    return {
+        "seq": status["checkpoint_seq"],
+        "at": iso_of_ms(status.get("checkpoint_at_ms")),
+        "bytes": status.get("checkpoint_bytes"),
+        "where": list(status.get("checkpoint_where") or ()),
+    }
+
+
+def _error(error: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not error:
+        return None
+    return {
+        **{name: error.get(name) for name in ("message", "safe", "next", "traceback")},
+        "at": iso_of_ms(error.get("at_ms")),
+    }
+
+
+def iso_of_ms(time_ms: int | None) -> str | None:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat() if time_ms else None

@@ -1,0 +1,45 @@
+"""What a pipeline's document says about groups and kinds of elements, for documents that may be drafts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from pipeline_runtime.operators.sdk import ViewOperator
+
+
+def elements_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The elements that have an id, in the document's order."""
+    return [
+        element for element in _list(_spec(document).get("elements")) if isinstance(element.get("id"), str)
+    ]
+
+
+def group_of(document: dict[str, Any], element: str) -> str:
+    """The group that an element runs in: the drawn one, else its own."""
+    for group in _list(_spec(document).get("groups")):
+        members = group.get("elements")
+        if isinstance(members, list) and element in members and isinstance(group.get("id"), str):
+            return str(group["id"])
+    return element
+
+
+def elements_of_group(document: dict[str, Any], group: str) -> list[str]:
+    return [element["id"] for element in elements_of(document) if group_of(document, element["id"]) == group]
+
+
+def is_view(type_: object) -> bool:
+    """Whether the dashboard itself shows the element, and no node runs it."""
+    try:
+        return issubclass(default_registry().get(str(type_)), ViewOperator)
+    except OperatorUnknown:
+        return False
+
+
+def _spec(document: dict[str, Any]) -> dict[str, Any]:
+    spec = document.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,103 @@
+"""Refusals, as RFC 9457 problem documents: what happened, what is safe, what to do next.
+
+Actions raise them; the API turns them into responses and the pages into error pages.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+Fault = dict[str, Any]  # {"element", "path", "message", "code"}
+
+
+class Problem(Exception):
+    status: ClassVar[int] = 400
+    kind: ClassVar[str] = "bad-request"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        safe: str | None = None,
+        next: str | None = None,
+        faults: list[Fault] | None = None,
+        **extra: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.safe = safe
+        self.next = next
+        self.faults = faults or []
+        self.extra = extra
+
+    def document(self) -> dict[str, Any]:
+        return problem_document(
+            self.status, self.detail, self.kind, self.safe, self.next, self.faults, **self.extra
+        )
+
+
+class Unauthenticated(Problem):
+    status = 401
+    kind = "unauthenticated"
+
+
+class Forbidden(Problem):
+    status = 403
+    kind = "forbidden"
+
+
+class Missing(Problem):
+    status = 404
+    kind = "not-found"
+
+
+class Conflict(Problem):
+    status = 409
+    kind = "conflict"
+
+
+class TooLarge(Problem):
+    status = 413
+    kind = "too-large"
+
+
+class Invalid(Problem):
+    status = 422
+    kind = "invalid"
+
+
+class PreconditionRequired(Problem):
+    status = 428
+    kind = "precondition-required"
+
+
+class BackendAway(Problem):
+    """Kafka, Redis, the chunk service or a node does not answer."""
+
+    status = 503
+    kind = "backend-away"
+
+
+def problem_document(
+    status: int,
+    detail: str,
+    kind: str = "about:blank",
+    safe: str | None = None,
+    next: str | None = None,
+    faults: list[Fault] | None = None,
+    **extra: Any,
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "type": kind if ":" in kind else f"urn:fogline:problem:{kind}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "faults": faults or [],
+        **extra,
+    }
+    if safe:
+        document["safe"] = safe
+    if next:
+        document["next"] = next
+    return document

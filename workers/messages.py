@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import Celery
 from celery.worker import WorkController, state as worker_state
-from kombu import Queue
+from kombu.entity import Queue
 
 CONTROL_QUEUE = "control"
 
@@ -38,8 +38,8 @@ REPORT_FIELD = b"report"
 HISTORY_POINTS_MAX = 1_800  # an hour at one point each 2 s
 HISTORY_INTERVAL_S = 2.0
 
-LIVE_GROUP = "live"
-"""The channel-layer group that every websocket joins."""
+CENTRAL = "central"
+"""As a CheckpointSource's url: the central chunk service, at the address by which the node knows it."""
 
 
 def node_queue(node: str) -> str:

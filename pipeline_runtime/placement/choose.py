@@ -28,6 +28,7 @@ class GroupToPlace:
 class PlacementFault:
     group: str
     message: str  # what is in the way, and what to do
+    passing: bool = False  # it may go away by itself: a node that is starting
 
 
 class NoPlacement(ValueError):
@@ -57,7 +58,8 @@ def choose(
         if group.pin is not None:
             problem = _problem(group.pin, nodes, stays=group.pin == current)
             if problem is not None:
-                faults.append(PlacementFault(group.group, problem))
+                node_is_down = group.pin in nodes and not nodes[group.pin].up
+                faults.append(PlacementFault(group.group, problem, passing=node_is_down))
                 continue
             node = group.pin
         elif current in nodes:
@@ -65,7 +67,8 @@ def choose(
         else:
             free = [name for name, node in nodes.items() if node.up and node.ready and not node.cordoned]
             if not free:
-                faults.append(PlacementFault(group.group, _nobody(nodes)))
+                waiting = not nodes or not all(other.cordoned for other in nodes.values())
+                faults.append(PlacementFault(group.group, _nobody(nodes), passing=waiting))
                 continue
             node = min(free, key=lambda name: (load[name], name))
         placed[group.group] = node

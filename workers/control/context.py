@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from celery import Celery
 from django.db import close_old_connections
 
+from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
 
@@ -46,6 +47,7 @@ class ControlContext:
     settings: Settings
     kafka: KafkaSettings
     app: Celery  # sends to the nodes
+    central: StateDatabase  # this process owns it
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may be another one
     closing: threading.Event = field(default_factory=threading.Event)

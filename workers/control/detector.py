@@ -25,18 +25,14 @@ class Verdict:
     blind: str | None = None  # why there is no verdict
 
 
-def judge(
-    up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms: int | None
-) -> Verdict:
+def judge(up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms: int | None) -> Verdict:
     """`hearing_since_ms`: since when Redis has answered without a break; None: it does not."""
     if hearing_since_ms is None:
         return Verdict(blind="Redis does not answer")
     nodes = tuple(up)
     # A node's silence begins when we began to listen, if that was later.
     silent = tuple(
-        sorted(
-            seen.node for seen in nodes if now_ms - max(seen.last_seen_ms, hearing_since_ms) > silence_ms
-        )
+        sorted(seen.node for seen in nodes if now_ms - max(seen.last_seen_ms, hearing_since_ms) > silence_ms)
     )
     if len(silent) == len(nodes) >= 2:
         return Verdict(blind=f"all {len(nodes)} nodes fell silent at once")

@@ -38,6 +38,7 @@ CLAIM_MS_MAX = 90_000
 GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
 ORDERS_MAX = 5
+NO_EPOCH = Epoch(0)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Progress:
     cancel_requested: bool
     phase_since_ms: int
     order_id: str | None = None  # the newest claim order, from CLAIM on
-    order_over: Epoch = Epoch(0)
+    order_over: Epoch = NO_EPOCH
     orders: int = 0  # given so far
 
 

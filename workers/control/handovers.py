@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handover_steps import (
     Done,
@@ -37,9 +37,6 @@ from workers.control.handover_steps import (
 )
 
 log = logging.getLogger(__name__)
-
-CENTRAL = "central"
-"""As a source's url: the central chunk service, under the address by which the node knows it."""
 
 
 def drive_handover(id: str, context: ControlContext) -> None:
@@ -164,7 +161,7 @@ class _Driver:
     def _order_copy(self, handover: Handover, placement: GroupPlacement) -> None:
         source: dict[str, Any] | None
         if handover.kind == Handover.Kind.RESTORATION:
-            source = {"url": CENTRAL, "seq": handover.checkpoint_seq}
+            source = {"url": messages.CENTRAL, "seq": handover.checkpoint_seq}
             if handover.checkpoint_seq is None and not self._has_checkpoint(handover):
                 source = None  # nothing was ever replicated: it starts empty and reads from the beginning
         else:
@@ -184,9 +181,7 @@ class _Driver:
         )
 
     def _has_checkpoint(self, handover: Handover) -> bool:
-        """Whether some copy ever said that the central store holds one: else there is none to fetch."""
-        statuses = _statuses(Replica.objects.filter(deployment=handover.deployment_id, group=handover.group))
-        return any("central" in status.checkpoint_where or status.seq > 0 for status in statuses)
+        return bool(self._context.central.manifests(f"{handover.deployment_id}.{handover.group}"))
 
     def _order_claim(self, handover: Handover, placement: GroupPlacement) -> None:
         """The placement moves to the target. The origin's copy stays, stopped, until FINISH."""
@@ -285,10 +280,6 @@ def _end(handover: Handover, outcome: str, message: str) -> None:
 
 def _status(row: Replica | None) -> ReplicaStatus | None:
     return ReplicaStatus.model_validate(row.status) if row is not None else None
-
-
-def _statuses(rows: Iterable[Replica]) -> list[ReplicaStatus]:
-    return [ReplicaStatus.model_validate(row.status) for row in rows]
 
 
 def _ms(at: datetime) -> int:

@@ -20,7 +20,8 @@ from pipeline_runtime.checkpoint.transfer import fetch_checkpoint
 from pipeline_runtime.model.desired import CheckpointSource
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from workers.node.runtime import CENTRAL, Taken
+from workers.messages import CENTRAL
+from workers.node.runtime import Taken
 
 log = logging.getLogger(__name__)
 
@@ -88,16 +89,21 @@ class NodeCheckpoints:
         self._replicator.offer(spec.id, manifest.seq)
         return Taken(manifest.seq, manifest.epoch, manifest.created_at_ms, manifest.bytes_total)
 
-    def fetch(self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]) -> int:
+    def fetch(
+        self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
+    ) -> int:
         url = self._central_url if source.url == CENTRAL else source.url
-        note(f"fetching {'the newest checkpoint' if source.seq is None else f'checkpoint {source.seq}'} from {url}")
+        what = "the newest checkpoint" if source.seq is None else f"checkpoint {source.seq}"
+        note(f"fetching {what} from {url}")
         client = ChunkClient(url, source.token)
         try:
             fetched = fetch_checkpoint(client, group, source.seq, directory, self.database)
         finally:
             client.close()
         if fetched.damaged:
-            note(f"checkpoints {list(fetched.damaged)} were damaged; {fetched.manifest.seq} was taken instead")
+            note(
+                f"checkpoints {list(fetched.damaged)} were damaged; {fetched.manifest.seq} was taken instead"
+            )
         note(f"fetched checkpoint {fetched.manifest.seq}, {fetched.bytes_fetched} bytes")
         return fetched.bytes_fetched
 

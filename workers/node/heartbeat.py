@@ -66,7 +66,9 @@ class Heartbeat:
                 delay_s = 0.0
             except redis.RedisError as error:
                 if not delay_s:
-                    log.warning("Redis is away (%s). The replicas go on; reports are retried for ever.", error)
+                    log.warning(
+                        "Redis is away (%s). The replicas go on; reports are retried for ever.", error
+                    )
                 delay_s = min(max(INTERVAL_S, delay_s * 2), BACKOFF_S_MAX)
             except Exception:
                 log.exception("a report could not be made; the next one follows")

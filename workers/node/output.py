@@ -37,7 +37,9 @@ def add_output_route(
         group, element = request.path_params["group"], request.path_params["element"]
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
-            access.check(cluster_key, token.strip() if scheme.lower() == "bearer" else "", access.group_read(group))
+            access.check(
+                cluster_key, token.strip() if scheme.lower() == "bearer" else "", access.group_read(group)
+            )
             found = await run_in_threadpool(committed, group, element)
         except AccessDenied as error:
             return _problem(403, "Not allowed", str(error))

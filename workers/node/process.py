@@ -27,12 +27,12 @@ from pipeline_runtime.checkpoint.files import FileCache
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.host import ReplicaHost
 from workers.messages import CommandReceiver, celery_app, node_queue
 from workers.node.agent import Agent
 from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
+from workers.node.engine import EngineFactory, SparkEngine
 from workers.node.heartbeat import Heartbeat, new_run_id
 from workers.node.identity import Identity
 from workers.node.load import LoadMeter
@@ -51,12 +51,13 @@ class NodeAlreadyRuns(RuntimeError):
 
 
 class NodeProcess:
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, engine: EngineFactory = SparkEngine) -> None:
         self.identity = identity
         identity.directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(identity.directory)  # 1.
         self._run_id = new_run_id()
         self._stopping = threading.Event()
+        self._service: Server | None = None
         self._spark_up = threading.Event()
         self._spark_failed: BaseException | None = None
         self._load = LoadMeter(identity.directory)
@@ -68,12 +69,8 @@ class NodeProcess:
             identity.directory / "files",
             ChunkClient(identity.central_url, token_minter(identity.cluster_key)),
         )
-        self._host = ReplicaHost(
-            identity.name,
-            identity.directory,
-            identity.kafka,
-            self._replica_changed,
-            self._files.resolver(self._files_of_groups, DEMO_FILES),
+        self._engine = engine(
+            identity, self._replica_changed, self._files.resolver(self._files_of_groups, DEMO_FILES)
         )
         runtime = NodeRuntime(
             directory=identity.directory,
@@ -95,7 +92,13 @@ class NodeProcess:
         """Until SIGTERM or SIGINT; the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())
-        service = self._serve()  # 2.
+        self.start()
+        self._stopping.wait()
+        self.close()
+        return 1 if self._spark_failed is not None else 0
+
+    def start(self) -> None:
+        self._service = self._serve()  # 2.
         self._checkpoints.start()
         self._agent.start()  # 3.
         self._heartbeat.start()  # 4.
@@ -103,27 +106,27 @@ class NodeProcess:
         # 5. In a thread, so that a SIGTERM during these seconds is obeyed at once.
         threading.Thread(target=self._start_spark, name="spark start", daemon=True).start()
         log.info("node %s: chunk service at %s", self.identity.name, self.identity.url)
-        self._stopping.wait()
-        return self._close(service)
 
-    def _close(self, service: Server) -> int:
+    def close(self) -> None:
         started = monotonic()
+        self._stopping.set()
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
         self._agent.close(STOP_S - 1.0)
         self._heartbeat.close()
-        service.close(timeout_s=0.5)
+        if self._service is not None:
+            self._service.close(timeout_s=0.5)
         self._checkpoints.close()
         if self._spark_up.is_set():
-            closing = threading.Thread(target=self._host.close, daemon=True)
+            closing = threading.Thread(target=self._engine.close, daemon=True)
             closing.start()
             closing.join(max(0.5, STOP_S - (monotonic() - started)))
+        self._lock_file.close()
         log.info("node %s: stopped after %.1f s", self.identity.name, monotonic() - started)
-        return 1 if self._spark_failed is not None else 0
 
     def _start_spark(self) -> None:
         try:
-            self._host.start()
+            self._engine.start()
         except BaseException as error:
             log.critical("node %s: Spark did not start", self.identity.name, exc_info=True)
             self._spark_failed = error
@@ -141,12 +144,10 @@ class NodeProcess:
     # -- what the agent acts through ---------------------------------------------------------------
 
     def _open_replica(self, spec: GroupSpec, directory: Path) -> RunningReplica:
-        from pipeline_runtime.replica.replica import Replica
-
         while not self._spark_up.wait(0.5):
             if self._stopping.is_set():
                 raise RuntimeError("the node is stopping")
-        return Replica(spec, directory, self._host)
+        return self._engine.open_replica(spec, directory)
 
     def _fetch_files(self, spec: GroupSpec) -> None:
         self._files_of_groups.update(spec.files)

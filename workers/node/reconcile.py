@@ -99,23 +99,11 @@ class Idle:
 
 
 Action = (
-    Fetch
-    | Start
-    | Own
-    | SetPaused
-    | Retire
-    | Stop
-    | FinalCheckpoint
-    | Discard
-    | MarkUnwanted
-    | Forget
-    | Idle
+    Fetch | Start | Own | SetPaused | Retire | Stop | FinalCheckpoint | Discard | MarkUnwanted | Forget | Idle
 )
 
 
-def reconcile(
-    desired: Iterable[DesiredReplica], actual: Iterable[Have], now_ms: int
-) -> Mapping[str, Action]:
+def reconcile(desired: Iterable[DesiredReplica], actual: Iterable[Have], now_ms: int) -> Mapping[str, Action]:
     """The next action of each group that is wanted or there."""
     wants = {replica.spec.id: replica for replica in desired}
     haves = {have.group: have for have in actual}

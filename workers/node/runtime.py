@@ -16,10 +16,6 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 
 
-CENTRAL = "central"
-"""As a source's url: the central chunk service, at the address by which this node knows it."""
-
-
 class RunningReplica(Protocol):
     """See pipeline_runtime.replica.replica.Replica."""
 
@@ -47,7 +43,9 @@ class Checkpoints(Protocol):
         """Cut and store the newest committed batch of a replica directory; None: nothing committed."""
         ...
 
-    def fetch(self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]) -> int:
+    def fetch(
+        self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
+    ) -> int:
         """Put a checkpoint into `directory`, which must not exist; returns the bytes that came over."""
         ...
 

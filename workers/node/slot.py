@@ -198,6 +198,9 @@ class Slot:
         if status.role is not Role.STOPPED:
             return
         order_id = self._running_order
+        # It has ended, but its query may still be closing files of the directory we go on with.
+        replica.stop(STOP_TIMEOUT_S)
+        status = replica.status()
         self._put_down(status)
         if status.retired or status.order_refused is not None or status.phase == "fenced":
             self._ended_for = order_id
@@ -307,7 +310,9 @@ class Slot:
 
     def _put_down(self, status: ReplicaStatus) -> None:
         self._last = status.model_copy(update={"role": Role.STOPPED})
-        self._phase = status.phase if status.phase in ("fenced", "failed", "retired", "refused") else "stopped"
+        self._phase = (
+            status.phase if status.phase in ("fenced", "failed", "retired", "refused") else "stopped"
+        )
         self._replica = None
         self._running_order, self._running_paused, self._retire_told = None, False, False
         self._final = False

@@ -7,7 +7,9 @@ import pytest
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, NoPlacement, choose, choose_target
 
 
-def node(name: str, elements: int = 0, up: bool = True, ready: bool = True, cordoned: bool = False) -> Candidate:
+def node(
+    name: str, elements: int = 0, up: bool = True, ready: bool = True, cordoned: bool = False
+) -> Candidate:
     return Candidate(name, up, ready, cordoned, elements)
 
 

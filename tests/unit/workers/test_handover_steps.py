@@ -69,7 +69,12 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("a silent origin cannot migrate", MOVE, GONE, GiveBack),
     ("a silent target takes nothing", MOVE, replace(SEEN, target_up=False), GiveBack),
     ("the origin still owns", at(Phase.STOP), SEEN, Wait()),
-    ("stopped, but its checkpoint is older", at(Phase.STOP), replace(SEEN, origin=STOPPED_EARLIER_CUT), Wait()),
+    (
+        "stopped, but its checkpoint is older",
+        at(Phase.STOP),
+        replace(SEEN, origin=STOPPED_EARLIER_CUT),
+        Wait(),
+    ),
     ("stopped at its checkpoint", at(Phase.STOP), STOP_SEEN, Enter(Phase.COPY)),
     ("the origin does not stop", at(Phase.STOP), later(SEEN, STOP_MS_MAX), GiveBack),
     ("the origin dies while stopping", at(Phase.STOP), GONE, GiveBack),
@@ -77,7 +82,12 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("fetching", at(Phase.COPY), replace(STOP_SEEN, target=FETCHING), Wait()),
     ("the copy is behind", at(Phase.COPY), replace(STOP_SEEN, target=BEHIND), Wait()),
     ("the copy is there", at(Phase.COPY), replace(STOP_SEEN, target=FOLLOWING), Enter(Phase.CLAIM)),
-    ("a restored copy is behind: claim", at(Phase.COPY, RESTORE), replace(GONE, target=BEHIND), Enter(Phase.CLAIM)),
+    (
+        "a restored copy is behind: claim",
+        at(Phase.COPY, RESTORE),
+        replace(GONE, target=BEHIND),
+        Enter(Phase.CLAIM),
+    ),
     ("the copy fails", at(Phase.COPY), replace(STOP_SEEN, target=BROKEN), GiveBack),
     ("the target dies before the claim", at(Phase.COPY), replace(STOP_SEEN, target_up=False), GiveBack),
     ("the copy stands still", at(Phase.COPY), later(STOP_SEEN, STALLED_MS_MAX), GiveBack),
@@ -89,10 +99,25 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ),
     ("the order is under way", CLAIMING, replace(STOP_SEEN, target=FOLLOWING), Wait()),
     ("the target owns", CLAIMING, replace(STOP_SEEN, target=OWNS), Enter(Phase.FINISH)),
-    ("another order's owner does not count", replace(CLAIMING, order_id="o2"), replace(STOP_SEEN, target=OWNS), Wait()),
-    ("refused: order over what the journal has", CLAIMING, replace(STOP_SEEN, target=REFUSED), Reorder(Epoch(5))),
+    (
+        "another order's owner does not count",
+        replace(CLAIMING, order_id="o2"),
+        replace(STOP_SEEN, target=OWNS),
+        Wait(),
+    ),
+    (
+        "refused: order over what the journal has",
+        CLAIMING,
+        replace(STOP_SEEN, target=REFUSED),
+        Reorder(Epoch(5)),
+    ),
     ("refused too often", replace(CLAIMING, orders=ORDERS_MAX), replace(STOP_SEEN, target=REFUSED), Fail),
-    ("refused with nothing newer", replace(CLAIMING, order_over=Epoch(5)), replace(STOP_SEEN, target=REFUSED), Fail),
+    (
+        "refused with nothing newer",
+        replace(CLAIMING, order_over=Epoch(5)),
+        replace(STOP_SEEN, target=REFUSED),
+        Fail,
+    ),
     ("the target dies while claiming: it may own", CLAIMING, replace(STOP_SEEN, target_up=False), Wait()),
     ("the claim takes too long", CLAIMING, later(STOP_SEEN, CLAIM_MS_MAX), Fail),
     ("a cancel after the claim is too late", replace(CLAIMING, cancel_requested=True), STOP_SEEN, Wait()),
@@ -121,7 +146,8 @@ def test_next_step(law: str, progress: Progress, seen: Observed, step: type[Step
 def test_a_cancel_before_the_claim_gives_back(phase: Phase, restoration: bool) -> None:
     progress = replace(MOVE, phase=phase, restoration=restoration, cancel_requested=True)
     decided = next_step(progress, SEEN)
-    assert isinstance(decided, GiveBack) and decided.cancelled
+    assert isinstance(decided, GiveBack)
+    assert decided.cancelled
 
 
 @pytest.mark.parametrize("phase", [Phase.CLAIM, Phase.FINISH])

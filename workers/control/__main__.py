@@ -1,0 +1,39 @@
+"""`python -m workers.control`: the control side's one process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.settings import Settings, SettingsError
+
+
+def main() -> int:
+    try:
+        settings = Settings.from_env()
+    except SettingsError as error:
+        print("\n".join(error.faults), file=sys.stderr)
+        return 2
+    logging.basicConfig(level=settings.log, format="%(asctime)s %(levelname)s control %(name)s: %(message)s")
+    for noisy in ("kafka", "httpx", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(noisy).setLevel("WARNING")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
+    import django
+
+    django.setup(set_prefix=False)
+    from workers.control.process import ControlAlreadyRuns, ControlProcess
+
+    try:
+        code = ControlProcess(settings).run()
+    except (ControlAlreadyRuns, CheckpointError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)  # threads of Celery may still wait for a broker that is away
+
+
+if __name__ == "__main__":
+    sys.exit(main())

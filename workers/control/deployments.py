@@ -1,0 +1,347 @@
+"""Deploying and undeploying a pipeline, step by step; each step can be repeated after a crash."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from django.db import close_old_connections, transaction
+from django.utils import timezone
+
+from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ensure_topics
+from pipeline_runtime.model.desired import ReplicaStatus, Role
+from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.plan import group_of, pins, plan_groups, topics
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.records import announce, record_event
+from webapp.nodes.models import Node
+from webapp.pipelines.checking import describe_file
+from webapp.pipelines.models import DataFile, Deployment, ExtraReplica, GroupPlacement, Replica
+from workers.control.candidates import candidates
+from workers.control.context import Closing, ControlContext
+
+log = logging.getLogger(__name__)
+
+NODES_S_MAX = 90.0
+"""How long a deployment waits for nodes that are only starting."""
+START_S_MAX = 180.0
+ERROR_S_MAX = 10.0
+"""A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
+RETIRE_S_MAX = 40.0
+STOP_S_MAX = 30.0
+
+
+class OperationFailed(Exception):
+    def __init__(self, message: str, faults: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.faults = faults or []
+
+
+class Overtaken(Exception):
+    """The deployment is to be undeployed: this operation has nothing more to do."""
+
+
+class Steps:
+    """The operation's progress, as the dashboard shows it."""
+
+    def __init__(self, operation: Operation, names: list[str]) -> None:
+        self.operation = operation
+        operation.status = Operation.Status.RUNNING
+        operation.steps = [{"name": name, "state": "pending", "at": None} for name in names]
+        self._save()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        self._set(name, "running")
+        try:
+            yield
+        except Closing:
+            raise
+        except Exception:
+            self._set(name, "failed")
+            raise
+        self._set(name, "done")
+
+    def end(self, status: str, message: str, faults: list[dict[str, Any]] | None = None) -> None:
+        self.operation.status, self.operation.message = status, message
+        self.operation.faults, self.operation.ended_at = faults or [], timezone.now()
+        self._save()
+
+    def _set(self, name: str, state: str) -> None:
+        for step in self.operation.steps:
+            if step["name"] == name:
+                step["state"], step["at"] = state, timezone.now().isoformat()
+        self._save()
+
+    def _save(self) -> None:
+        self.operation.save(update_fields=["status", "steps", "message", "faults", "ended_at"])
+        announce("operations", str(self.operation.pk))
+
+
+# -- deploy ----------------------------------------------------------------------------------------
+
+
+def deploy(operation: Operation, context: ControlContext) -> None:
+    """Until every group has an owner that runs; a failure leaves nothing running and says why."""
+    deployment = operation.deployment
+    steps = Steps(operation, ["validate", "place", "topics", "start", "run"])
+    try:
+        with steps.step("validate"):
+            document = parse_document(deployment.version.document)
+            specs = plan(document, deployment)
+        with steps.step("place"):
+            placed = _place(document, specs, deployment, context)
+        with steps.step("topics"):
+            ensure_topics(context.kafka, _topics(specs))
+        with steps.step("start"):
+            _order_owners(specs, placed, deployment, context)
+        with steps.step("run"):
+            _wait_for_owners(deployment, context)
+    except Overtaken:
+        steps.end(Operation.Status.FAILED, "It was undeployed before it was running.")
+        return
+    except DocumentInvalid as error:
+        _give_up(deployment, context, steps, str(error), [f.model_dump(mode="json") for f in error.faults])
+        return
+    except NoPlacement as error:
+        faults = [_fault(deployment, fault.group, fault.message, "placement") for fault in error.faults]
+        _give_up(deployment, context, steps, f"No node for some groups: {error}", faults)
+        return
+    except (OperationFailed, TopicsFailed) as error:
+        _give_up(deployment, context, steps, str(error), getattr(error, "faults", []))
+        return
+    with transaction.atomic():
+        _set_status(deployment, Deployment.Status.RUNNING, "")
+        steps.end(Operation.Status.DONE, f"All {len(specs)} groups run.")
+        record_event(
+            "pipeline.deployed",
+            f"{deployment.pipeline.name} version {deployment.version.number} runs.",
+            pipeline=deployment.pipeline.name,
+        )
+
+
+def plan(document: PipelineDocument, deployment: Deployment) -> tuple[GroupSpec, ...]:
+    files = {file.reference: file.sha256 for file in DataFile.objects.only("id", "sha256")}
+    return plan_groups(document, deployment.pk, default_registry(), files, describe_file=describe_file)
+
+
+def _place(
+    document: PipelineDocument, specs: tuple[GroupSpec, ...], deployment: Deployment, context: ControlContext
+) -> dict[str, str]:
+    """Group -> node. Nodes that are just starting are waited for; a cordon or a wrong name is not."""
+    asked = _pins(document, deployment.placement)
+    groups = [GroupToPlace(spec.group, len(spec.elements), asked.get(spec.group)) for spec in specs]
+    keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
+    deadline = monotonic() + NODES_S_MAX
+    while True:
+        seen = context.reports.count
+        close_old_connections()
+        _refuse_when_overtaken(deployment)
+        try:
+            return choose(groups, candidates(), keep)
+        except NoPlacement as error:
+            if monotonic() > deadline or not all(fault.passing for fault in error.faults):
+                raise
+        if context.closing.is_set():
+            raise Closing
+        context.reports.wait(seen, 1.0)
+
+
+def _pins(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
+    """The document's pins, and over them what was asked for with this deployment."""
+    asked = pins(document)
+    asked |= {group_of(document, key): node for key, node in placement.items()}
+    return asked
+
+
+def _topics(specs: tuple[GroupSpec, ...]) -> list[Topic]:
+    return [Topic(topic.name, topic.kind, topic.partitions) for spec in specs for topic in topics(spec)]
+
+
+def _order_owners(
+    specs: tuple[GroupSpec, ...], placed: Mapping[str, str], deployment: Deployment, context: ControlContext
+) -> None:
+    nodes = {node.name: node for node in Node.objects.filter(name__in=placed.values())}
+    with transaction.atomic():
+        _refuse_when_overtaken(deployment)
+        for spec in specs:
+            # Those that are there were ordered before this process crashed, and may run already.
+            GroupPlacement.objects.get_or_create(
+                deployment=deployment,
+                group=spec.group,
+                defaults={
+                    "spec": spec.model_dump(mode="json"),
+                    "node": nodes[placed[spec.group]],
+                    "order_id": uuid.uuid4().hex,
+                    "order_over": 0,
+                },
+            )
+        announce("elements", deployment.pipeline.name)
+    context.desired.notify()
+
+
+def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:
+    failing_since: dict[str, float] = {}
+
+    def all_own() -> bool:
+        _refuse_when_overtaken(deployment)
+        waiting = 0
+        for placement in deployment.placements.select_related("node"):
+            status = _status_on(placement)
+            if status is not None and status.role is Role.OWNER and status.order_id == placement.order_id:
+                continue
+            waiting += 1
+            if status is None or status.error is None:
+                failing_since.pop(placement.group, None)
+            elif monotonic() - failing_since.setdefault(placement.group, monotonic()) > ERROR_S_MAX:
+                message = f"On {placement.node.name}: {status.error.message}"
+                raise OperationFailed(
+                    f"{placement.group} does not start. {message}",
+                    [_fault(deployment, placement.group, message, "start", status.error.traceback)],
+                )
+        return waiting == 0
+
+    if context.wait_until(all_own, START_S_MAX):
+        return
+    faults = []
+    for placement in deployment.placements.select_related("node"):
+        status = _status_on(placement)
+        if status is None or status.role is not Role.OWNER:
+            what = f"is {status.phase or status.role.value}" if status else "was not reported by its node"
+            message = f"{placement.node.name}: it {what} after {START_S_MAX:.0f} s"
+            faults.append(_fault(deployment, placement.group, message, "start"))
+    names = ", ".join(fault["element"] for fault in faults)
+    raise OperationFailed(f"These did not start in time: {names}.", faults)
+
+
+def _status_on(placement: GroupPlacement) -> ReplicaStatus | None:
+    row = Replica.objects.filter(
+        deployment=placement.deployment_id,
+        group=placement.group,
+        node=placement.node_id,
+        generation=placement.generation,
+    ).first()
+    return ReplicaStatus.model_validate(row.status) if row else None
+
+
+def _refuse_when_overtaken(deployment: Deployment) -> None:
+    status = Deployment.objects.values_list("status", flat=True).get(pk=deployment.pk)
+    if status != Deployment.Status.DEPLOYING:
+        raise Overtaken
+
+
+def _give_up(
+    deployment: Deployment,
+    context: ControlContext,
+    steps: Steps,
+    message: str,
+    faults: list[dict[str, Any]],
+) -> None:
+    """Nothing of a failed deployment goes on: half a pipeline helps nobody."""
+    log.warning("%s was not deployed: %s", deployment.pipeline.name, message)
+    specs = [GroupSpec.model_validate(p.spec) for p in deployment.placements.all()]
+    _let_go(deployment, context)
+    try:
+        delete_topics(context.kafka, [topic.name for topic in _topics(tuple(specs))])
+    except TopicsFailed as error:
+        log.warning("topics of %s are left over: %s", deployment.pk, error)
+    with transaction.atomic():
+        _set_status(deployment, Deployment.Status.FAILED, message)
+        steps.end(Operation.Status.FAILED, f"{message} Nothing of it runs.", faults)
+        record_event(
+            "pipeline.deploy_failed",
+            f"{deployment.pipeline.name} was not deployed: {message}",
+            severity="error",
+            pipeline=deployment.pipeline.name,
+        )
+
+
+# -- undeploy --------------------------------------------------------------------------------------
+
+
+def undeploy(operation: Operation, context: ControlContext) -> None:
+    """Retire every group, stop what runs, delete the topics. Checkpoints stay for their retention."""
+    deployment = operation.deployment
+    steps = Steps(operation, ["retire", "stop", "delete topics"])
+    specs = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
+    with steps.step("retire"):
+        # Running handovers give back or end by themselves: they see the deployment's status.
+        context.wait_until(lambda: not _handovers(deployment), timeout_s=RETIRE_S_MAX)
+        deployment.placements.update(retire=True)
+        context.desired.notify()
+        context.wait_until(lambda: not _still_to_retire(deployment), timeout_s=RETIRE_S_MAX)
+        left = [placement.group for placement in deployment.placements.all() if not _retired(placement)]
+    with steps.step("stop"):
+        _let_go(deployment, context)
+    with steps.step("delete topics"):
+        delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
+    message = "Undeployed. Checkpoints are kept in the central store for a while."
+    if left:
+        message += f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
+    with transaction.atomic():
+        Replica.objects.filter(deployment=deployment).delete()
+        _set_status(deployment, Deployment.Status.UNDEPLOYED, "")
+        steps.end(Operation.Status.DONE, message)
+        name = deployment.pipeline.name
+        record_event("pipeline.undeployed", f"{name} was undeployed.", pipeline=name)
+
+
+def _handovers(deployment: Deployment) -> bool:
+    return Handover.objects.filter(deployment=deployment, outcome__isnull=True).exists()
+
+
+def _still_to_retire(deployment: Deployment) -> bool:
+    """Whether there is a group to hope for: its node is up, and it has neither ended nor failed."""
+    for placement in deployment.placements.select_related("node"):
+        status = _status_on(placement)
+        failed = status is not None and status.error is not None
+        if placement.node.up and not failed and not _retired(placement):
+            return True
+    return False
+
+
+def _retired(placement: GroupPlacement) -> bool:
+    status = _status_on(placement)
+    return status is not None and status.retired
+
+
+def _let_go(deployment: Deployment, context: ControlContext) -> None:
+    """Stop it everywhere; waits until the nodes that answer have. The placements stay as history:
+    of a deployment that has ended, nothing is wanted of any node."""
+    with transaction.atomic():
+        ExtraReplica.objects.filter(deployment=deployment).delete()
+        deployment.placements.update(role="stopped", retire=False)
+    context.desired.notify()
+
+    def all_stopped() -> bool:
+        running = Replica.objects.filter(deployment=deployment, node__up=True)
+        return not running.exclude(role=Role.STOPPED.value).exists()
+
+    context.wait_until(all_stopped, STOP_S_MAX)
+
+
+def _set_status(deployment: Deployment, status: str, message: str) -> None:
+    deployment.status, deployment.message = status, message
+    if status not in Deployment.ACTIVE:
+        deployment.ended_at = timezone.now()
+    deployment.save(update_fields=["status", "message", "ended_at"])
+    announce("pipelines", deployment.pipeline.name)
+    announce("elements", deployment.pipeline.name)
+
+
+def _fault(
+    deployment: Deployment, group: str, message: str, code: str, traceback: str | None = None
+) -> dict[str, Any]:
+    """In the shape of the document's faults; a group's fault is shown at its first element."""
+    placement = deployment.placements.filter(group=group).first()
+    element = placement.spec["elements"][0]["id"] if placement else group
+    fault = {"element": element, "path": f"spec.elements.{element}", "message": message, "code": code}
+    return {**fault, "traceback": traceback} if traceback else fault

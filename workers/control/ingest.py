@@ -1,0 +1,281 @@
+"""Reads what the nodes report and keeps the database, the histories and the dashboards up to date."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import redis
+from django.db import close_old_connections, transaction
+from pydantic import ValidationError
+
+from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
+from webapp.monitoring.records import announce, record_event
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from workers import messages
+from workers.control.context import ControlContext
+from workers.control.detector import Sighting, judge
+from workers.control.reports import Rates, Runs, notices
+
+log = logging.getLogger(__name__)
+
+CURSOR_KEY = "fogline:ingest:cursor"
+BLOCK_MS = 1000
+ENTRIES_MAX = 500
+DETECT_INTERVAL_S = 1.0
+_LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
+_STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
+
+
+class Ingest:
+    """One thread. Reports are whole, so of each node only the newest of a round is written."""
+
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
+        self._redis = redis.Redis.from_url(
+            context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
+        )
+        self._cursor: bytes | None = None
+        self._hearing_since_ms: int | None = None  # Redis's clock
+        self._blind_told = False
+        self._detect_at_s = 0.0
+        self._history_at_s: dict[str, float] = {}
+        self._runs = Runs()
+        self._rates = Rates()
+        self._unknown: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        pause_s = 0.0
+        while not self._context.closing.is_set():
+            try:
+                close_old_connections()
+                self._round()
+                pause_s = 0.0
+            except redis.RedisError as error:
+                if not pause_s:
+                    log.warning("Redis is away (%s): nodes cannot be heard, nothing is concluded.", error)
+                self._hearing_since_ms = None
+                pause_s = min(max(0.5, pause_s * 2), 5.0)
+            except Exception:
+                log.exception("reports could not be taken in; they are read again")
+                pause_s = 1.0
+            if pause_s:
+                self._context.closing.wait(pause_s)
+
+    def _round(self) -> None:
+        stored: Any = self._redis.get(CURSOR_KEY) if self._cursor is None else self._cursor
+        cursor: bytes = stored or b"0-0"
+        answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
+        now_ms = self._redis_now_ms()
+        if self._hearing_since_ms is None:
+            self._hearing_since_ms = now_ms
+        newest: dict[str, tuple[int, NodeReport]] = {}
+        entries = answer[0][1] if answer else []
+        for entry_id, fields in entries:
+            report = _parse(fields)
+            if report is not None:
+                newest[report.node] = (int(entry_id.split(b"-")[0]), report)
+        for heard_ms, report in newest.values():
+            self._take(report, heard_ms)
+        if entries:
+            self._cursor = entries[-1][0]
+            self._redis.set(CURSOR_KEY, self._cursor)
+            self._context.reports.notify()
+        # Only when all that waited was read: a backlog is not silence.
+        if len(entries) < ENTRIES_MAX and time.monotonic() - self._detect_at_s >= DETECT_INTERVAL_S:
+            self._detect_at_s = time.monotonic()
+            self._detect(now_ms)
+
+    def _redis_now_ms(self) -> int:
+        seconds, microseconds = self._redis.time()
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
+    # -- one report ------------------------------------------------------------------------------
+
+    def _take(self, report: NodeReport, heard_ms: int) -> None:
+        with transaction.atomic():
+            node = Node.objects.filter(name=report.node).first()
+            if node is None:
+                self._refuse_unknown(report.node)
+                return
+            if not self._runs.accepts(
+                node.name, report.run_id, report.number, (node.run_id, node.report_number)
+            ):
+                return
+            if report.kind == "bye":
+                self._say_goodbye(node)
+            else:
+                self._update_node(node, report, heard_ms)
+            pipelines = self._update_replicas(node, report, heard_ms)
+            announce("nodes", node.name)
+            for pipeline in pipelines:
+                announce("elements", pipeline)
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self._unknown:
+            self._unknown.add(name)
+            record_event(
+                "node.unknown",
+                f"A machine that calls itself {name} reports, but is not registered. It is ignored. "
+                "Enrol it with a token from the page Nodes.",
+                severity="warning",
+            )
+
+    def _update_node(self, node: Node, report: NodeReport, heard_ms: int) -> None:
+        if not node.up:
+            record_event("node.up", f"{node.name} is up.", node=node.name)
+        node.up, node.ready = True, report.ready
+        node.url, node.version, node.cores = report.url, report.version, report.cores
+        node.run_id, node.report_number = report.run_id, report.number
+        node.revision_seen = report.revision
+        node.last_seen_at = _at(heard_ms)
+        node.load = report.load.model_dump(mode="json")
+        # Named fields: the web changes others (cordoned) at the same time.
+        node.save(
+            update_fields=[
+                "up",
+                "ready",
+                "url",
+                "version",
+                "cores",
+                "run_id",
+                "report_number",
+                "revision_seen",
+                "last_seen_at",
+                "load",
+            ]
+        )
+        load = {name: node.load.get(name) for name in _LOAD_POINT}
+        self._history(messages.node_history(node.name), {"t": heard_ms, **load})
+
+    def _say_goodbye(self, node: Node) -> None:
+        Node.objects.filter(pk=node.pk).update(up=False, ready=False)
+        record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
+
+    def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> set[str]:
+        """Rows of what the node has; the others of this node are gone. Names of pipelines concerned."""
+        rows = {f"{row.deployment_id}.{row.group}": row for row in Replica.objects.filter(node=node)}
+        wanted_ids = {status.group.partition(".")[0] for status in report.replicas}
+        deployments = {
+            deployment.pk: deployment
+            for deployment in Deployment.objects.select_related("pipeline").filter(
+                pk__in=wanted_ids, status__in=Deployment.ACTIVE
+            )
+        }
+        pipelines = set()
+        for status in report.replicas:
+            deployment_id, _, group = status.group.partition(".")
+            deployment = deployments.get(deployment_id)
+            if deployment is None:
+                continue  # it has ended; the node lets go of it
+            row = rows.pop(status.group, None)
+            self._update_replica(row, status, deployment, group, node, heard_ms)
+            pipelines.add(deployment.pipeline.name)
+        for row in rows.values():
+            row.delete()
+        self._rates.forget(node.name, {status.group for status in report.replicas})
+        return pipelines
+
+    def _update_replica(
+        self,
+        row: Replica | None,
+        status: ReplicaStatus,
+        deployment: Deployment,
+        group: str,
+        node: Node,
+        heard_ms: int,
+    ) -> None:
+        before = ReplicaStatus.model_validate(row.status) if row is not None else None
+        for notice in notices(before, status, node.name):
+            record_event(
+                notice.kind,
+                notice.message,
+                severity=notice.severity,
+                pipeline=deployment.pipeline.name,
+                element=group,
+                node=node.name,
+            )
+        rates = self._rates.update(node.name, status, heard_ms)
+        row = row or Replica(deployment=deployment, group=group, node=node)
+        row.generation, row.role = status.generation, status.role.value
+        row.epoch, row.seq, row.at = status.epoch, status.seq, _at(heard_ms)
+        row.status, row.rates = status.model_dump(mode="json"), rates
+        row.save()
+        if status.role is Role.OWNER:
+            point = {"t": heard_ms, **rates, **{name: row.status[name] for name in _STATUS_POINT}}
+            for element in self._elements_of(deployment.pk, group):
+                self._history(messages.element_history(deployment.pk, element), point)
+
+    def _elements_of(self, deployment: str, group: str) -> list[str]:
+        placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
+        return [element["id"] for element in placement.spec["elements"]] if placement else []
+
+    def _history(self, key: str, point: dict[str, Any]) -> None:
+        if time.monotonic() - self._history_at_s.get(key, 0.0) < messages.HISTORY_INTERVAL_S - 0.1:
+            return
+        self._history_at_s[key] = time.monotonic()
+        pipe = self._redis.pipeline(transaction=False)
+        pipe.rpush(key, json.dumps(point))
+        pipe.ltrim(key, -messages.HISTORY_POINTS_MAX, -1)
+        pipe.expire(key, 86_400)
+        pipe.execute()
+
+    # -- silence ---------------------------------------------------------------------------------
+
+    def _detect(self, now_ms: int) -> None:
+        up = [
+            Sighting(node.name, int(node.last_seen_at.timestamp() * 1000) if node.last_seen_at else 0)
+            for node in Node.objects.filter(up=True)
+        ]
+        silence_s = self._context.settings.silence_s
+        verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms)
+        if verdict.blind is not None:
+            if not self._blind_told:
+                record_event(
+                    "detector.blind",
+                    f"No node is counted as down: {verdict.blind}. Pipelines may well go on; look at the "
+                    "nodes and the network between.",
+                    severity="warning",
+                )
+            self._blind_told = True
+            return
+        self._blind_told = False
+        for name in verdict.down:
+            with transaction.atomic():
+                if not Node.objects.filter(name=name, up=True).update(up=False, ready=False):
+                    continue
+                record_event(
+                    "node.silent",
+                    f"{name} has been silent for more than {silence_s:g} s. Its checkpoints are in the "
+                    "central store. If it does not come back, restore its elements on another node.",
+                    severity="error",
+                    node=name,
+                )
+                announce("nodes", name)
+                announce("elements")
+        if verdict.down:
+            self._context.reports.notify()
+
+
+def _parse(fields: dict[bytes, bytes]) -> NodeReport | None:
+    try:
+        return NodeReport.model_validate_json(fields[messages.REPORT_FIELD])
+    except (KeyError, ValidationError) as error:
+        log.error("ignored a report that cannot be read: %s", error)
+        return None
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,130 @@
+"""The control process: commands, ingest, work, desired state, the central chunk service.
+
+SIGTERM ends it within seconds; what was under way goes on at the next start, because every phase is
+in the database before its effect is asked for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import signal
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+from celery import Celery
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.settings import Settings
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Replica
+from workers import messages
+from workers.control.central import CentralStore
+from workers.control.context import ControlContext
+from workers.control.desired import DesiredSender
+from workers.control.ingest import Ingest
+from workers.control.work import Work
+
+log = logging.getLogger(__name__)
+
+
+class ControlAlreadyRuns(RuntimeError):
+    """Another process holds the central store's directory."""
+
+
+class ControlProcess:
+    def __init__(self, settings: Settings) -> None:
+        directory = settings.data / "central"
+        directory.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _lock(directory)
+        self._store = CentralStore(directory, settings.cluster_key, settings.host, settings.chunk_port)
+        app = messages.celery_app("fogline-control", settings.redis_url, messages.CONTROL_QUEUE)
+        self.context = ControlContext(
+            settings=settings,
+            kafka=KafkaSettings(settings.kafka, dict(settings.kafka_security)),
+            app=app,
+            central=self._store.database,
+        )
+        self.work = Work(self.context)
+        self._ingest = Ingest(self.context)
+        self._desired = DesiredSender(self.context)
+        register_commands(app, self.context, self.work)
+        self._commands = messages.CommandReceiver(app, "control", threads=4)
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT."""
+        stopping = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
+        self.start()
+        log.info("control is up")
+        stopping.wait()
+        self.close()
+        return 0
+
+    def start(self) -> None:
+        for name in self.context.settings.nodes:
+            Node.objects.get_or_create(name=name)  # those that are started here need no token
+        self._store.start()
+        self._ingest.start()
+        self._desired.start()
+        self.work.start()
+        self._commands.start()
+
+    def close(self) -> None:
+        self.context.closing.set()
+        self.context.reports.notify()
+        self.context.desired.notify()
+        self._commands.stop(timeout_s=1.0)
+        self.work.join(3.0)
+        self._ingest.join(3.0)
+        self._desired.join(2.0)
+        self._store.close()
+        self._lock_file.close()
+        log.info("control has stopped; what was under way goes on at the next start")
+
+
+def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
+    """The tasks that the web sends. They come late, twice or never: each only says "look now"."""
+
+    @app.task(name=messages.DEPLOY)
+    def deploy(operation_id: str) -> None:
+        work.operation(operation_id)
+
+    @app.task(name=messages.UNDEPLOY)
+    def undeploy(operation_id: str) -> None:
+        work.operation(operation_id)
+
+    @app.task(name=messages.HANDOVER)
+    def handover(handover_id: str) -> None:
+        work.handover(handover_id)
+
+    @app.task(name=messages.DRAIN)
+    def drain(node: str) -> None:
+        work.drain(node)
+
+    @app.task(name=messages.DESIRED_CHANGED)
+    def desired_changed(_: Any = None) -> None:
+        context.desired.notify()
+
+    @app.task(name=messages.CHECKPOINT)
+    def checkpoint(deployment: str, group: str) -> None:
+        owners = Replica.objects.select_related("node").filter(
+            deployment=deployment, group=group, role="owner", node__up=True
+        )
+        for row in owners:
+            queue = messages.node_queue(row.node.name)
+            messages.send(app, messages.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
+
+
+def _lock(directory: Path) -> IO[Any]:
+    file = open(directory / "lock", "a")  # noqa: SIM115 - held as long as the process lives
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise ControlAlreadyRuns(
+            f"Another control process runs on {directory}. Nothing was started. Stop that one first."
+        ) from error
+    return file

@@ -1,0 +1,102 @@
+"""What one report means for the database: pure comparisons of the old rows with the new report."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from pipeline_runtime.model.desired import ReplicaStatus
+
+RATE_WINDOW_MS = 5_000
+
+
+class Runs:
+    """Which run of each node is listened to: the newest that was heard of, and only forwards.
+
+    A run that was superseded is never listened to again, so two processes under one name, or a
+    report that was under way while its node was restarted, cannot make the rows jump to and fro.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[str, int]] = {}
+        self._superseded: dict[str, deque[str]] = {}
+
+    def accepts(self, node: str, run_id: str, number: int, stored: tuple[str, int]) -> bool:
+        """`stored`: run and number in the database, for the first report after a start of control."""
+        newest_run, newest_number = self._newest.get(node, stored)
+        if run_id == newest_run:
+            if number <= newest_number:
+                return False
+        else:
+            old = self._superseded.setdefault(node, deque(maxlen=100))
+            if run_id in old:
+                return False
+            if newest_run:
+                old.append(newest_run)
+        self._newest[node] = (run_id, number)
+        return True
+
+
+class Rates:
+    """Rows per second of each replica, over the last seconds of its totals."""
+
+    def __init__(self) -> None:
+        self._points: dict[tuple[str, str, int], deque[tuple[int, int, int]]] = {}
+
+    def update(self, node: str, status: ReplicaStatus, at_ms: int) -> dict[str, float]:
+        key = (node, status.group, status.generation)
+        points = self._points.setdefault(key, deque())
+        point = (at_ms, status.rows_in_total, status.rows_out_total)
+        if points and (point[1] < points[-1][1] or point[2] < points[-1][2] or at_ms < points[-1][0]):
+            points.clear()  # the replica was started again and counts from zero
+        points.append(point)
+        while len(points) > 2 and at_ms - points[1][0] >= RATE_WINDOW_MS:
+            points.popleft()
+        elapsed_ms = at_ms - points[0][0]
+        if elapsed_ms <= 0:
+            return {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0}
+        return {
+            "rows_in_per_s": round(1000 * (point[1] - points[0][1]) / elapsed_ms, 2),
+            "rows_out_per_s": round(1000 * (point[2] - points[0][2]) / elapsed_ms, 2),
+        }
+
+    def forget(self, node: str, keep: set[str]) -> None:
+        for key in [key for key in self._points if key[0] == node and key[1] not in keep]:
+            del self._points[key]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that a person should know."""
+
+    kind: str
+    severity: str
+    message: str
+
+
+def notices(before: ReplicaStatus | None, now: ReplicaStatus, node: str) -> list[Notice]:
+    """What is new in `now`; told once, not at each heartbeat."""
+    found = []
+    old_error = before.error if before is not None else None
+    if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
+        text = f"{now.error.message} {now.error.safe} {now.error.next}"
+        found.append(Notice("element.failed", "error", f"On {node}: {text}"))
+    refused_before = before is not None and before.order_refused == now.order_refused
+    if now.order_refused is not None and not refused_before:
+        found.append(
+            Notice(
+                "order.refused",
+                "warning",
+                f"{node} was not allowed to own {now.group}: {now.order_refused} Nothing was written twice.",
+            )
+        )
+    if now.dead_letters_total > 0 and (before is None or before.dead_letters_total == 0):
+        found.append(
+            Notice(
+                "element.dead_letters",
+                "warning",
+                f"{now.group} sends records to its dead letters. The rest is processed; look at the "
+                "reasons there.",
+            )
+        )
+    return found

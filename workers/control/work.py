@@ -1,0 +1,120 @@
+"""Runs operations and handovers, each in a thread of its own, until they have an outcome.
+
+What is to be done stands in the database. A command only says "look now"; a sweep finds what a lost
+command, an expired one or a crash of this process has left.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from django.db import close_old_connections, connection
+from django.utils import timezone
+
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.records import announce
+from workers.control.context import Closing, ControlContext
+from workers.control.deployments import deploy, undeploy
+from workers.control.drains import drain
+from workers.control.handovers import drive_handover
+
+log = logging.getLogger(__name__)
+
+SWEEP_INTERVAL_S = 2.0
+
+
+class Work:
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._threads: dict[str, threading.Thread] = {}
+        self._sweeper = threading.Thread(target=self._sweep, name="sweep", daemon=True)
+
+    def start(self) -> None:
+        self._sweeper.start()
+
+    def join(self, timeout_s: float) -> None:
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(timeout_s)
+
+    def operation(self, id: str) -> None:
+        self._ensure(f"operation {id}", lambda: self._operate(id))
+
+    def handover(self, id: str) -> None:
+        self._ensure(f"handover {id}", lambda: drive_handover(id, self._context))
+
+    def drain(self, node: str) -> None:
+        self._ensure(f"drain {node}", lambda: drain(node, self._context))
+
+    def _ensure(self, key: str, do: Callable[[], None]) -> None:
+        """At most one thread for each; asked again meanwhile, it is woken instead."""
+        with self._lock:
+            if self._context.closing.is_set():
+                return
+            if key in self._threads:
+                self._context.reports.notify()
+                return
+            thread = threading.Thread(target=self._run, args=(key, do), name=key, daemon=True)
+            self._threads[key] = thread
+        thread.start()
+
+    def _run(self, key: str, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except Closing:
+            log.info("%s goes on when the control process is started again", key)
+        except Exception:
+            # The sweep starts it again: its steps can be repeated.
+            log.exception("%s broke off; it is taken up again", key)
+            self._context.closing.wait(SWEEP_INTERVAL_S)
+        finally:
+            connection.close()
+            with self._lock:
+                self._threads.pop(key, None)
+
+    def _operate(self, id: str) -> None:
+        operation = Operation.objects.select_related("deployment__pipeline").get(pk=id)
+        if operation.status in (Operation.Status.DONE, Operation.Status.FAILED):
+            return
+        if operation.kind == Operation.Kind.DEPLOY:
+            deploy(operation, self._context)
+        else:
+            undeploy(operation, self._context)
+
+    def _sweep(self) -> None:
+        while not self._context.closing.is_set():
+            try:
+                close_old_connections()
+                self._start_what_is_left()
+            except Exception:
+                log.exception("unfinished work could not be looked up; it is tried again")
+            self._context.closing.wait(SWEEP_INTERVAL_S)
+
+    def _start_what_is_left(self) -> None:
+        unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]
+        for operation in Operation.objects.filter(status__in=unfinished).order_by("created_at"):
+            newer = Operation.objects.filter(
+                deployment=operation.deployment_id, created_at__gt=operation.created_at
+            )
+            if newer.exists():
+                self._overtake(operation)
+            else:
+                self.operation(str(operation.pk))
+        for handover in Handover.objects.filter(outcome__isnull=True):
+            self.handover(str(handover.pk))
+
+    def _overtake(self, operation: Operation) -> None:
+        """A deployment that is undeployed before it was done ends with that."""
+        with self._lock:
+            if f"operation {operation.pk}" in self._threads:
+                return  # it sees the change itself
+        Operation.objects.filter(pk=operation.pk).update(
+            status=Operation.Status.FAILED,
+            message="A newer operation took its place.",
+            ended_at=timezone.now(),
+        )
+        announce("operations", str(operation.pk))

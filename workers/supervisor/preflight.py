@@ -49,12 +49,12 @@ def ports_of(settings: Settings) -> list[Port]:
 def faults(settings: Settings) -> list[str]:
     """Every reason why a start cannot work, as a line for the user; empty when there is none."""
     found = [
-        *_java_faults(),
+        *java_faults(),
         *disk_faults(settings.data, _DISK_NEEDED_BYTES),
         *port_faults(ports_of(settings)),
     ]
     if not settings.kafka_embedded:
-        found += _kafka_faults(settings.kafka)
+        found += kafka_faults(settings.kafka)
     return found
 
 
@@ -123,7 +123,7 @@ def _holder(port: int) -> str | None:
     return None
 
 
-def _java_faults() -> list[str]:
+def java_faults() -> list[str]:
     advice = f"Install Java {_JAVA_MIN} or newer (Debian: apt-get install openjdk-17-jre-headless)."
     try:
         java = java_executable()
@@ -136,7 +136,7 @@ def _java_faults() -> list[str]:
     return []
 
 
-def _kafka_faults(bootstrap: str) -> list[str]:
+def kafka_faults(bootstrap: str) -> list[str]:
     reasons = []
     for address in bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")

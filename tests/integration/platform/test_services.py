@@ -1,0 +1,113 @@
+"""Laws of the embedded services, with the real servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+
+from pipeline_runtime.spark import jars
+from tests.conftest import free_ports
+from workers.supervisor.services import Kafka, Redis, ServiceFailed
+
+pytestmark = pytest.mark.integration
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_kafka_answers_when_started_and_is_gone_when_stopped(tmp_path: Path) -> None:
+    service = Kafka(tmp_path, *free_ports(2))
+    assert not service.ready()
+    with service:
+        assert service.ready()
+        pid = service.pid
+        assert pid is not None
+    assert gone(pid)
+    assert not service.ready()
+
+
+def test_kafka_continues_with_its_data(tmp_path: Path) -> None:
+    service = Kafka(tmp_path, *free_ports(2))
+    with service:
+        identity = (tmp_path / "data" / "meta.properties").read_text()
+    with service:
+        assert (tmp_path / "data" / "meta.properties").read_text() == identity
+
+
+def test_redis_keeps_its_data_over_a_restart(tmp_path: Path) -> None:
+    service = Redis(tmp_path, *free_ports(1))
+    with service, redis.Redis.from_url(service.url) as client:
+        client.set("key", "kept")
+        pid = service.pid
+    assert pid is not None
+    assert gone(pid)
+    with service, redis.Redis.from_url(service.url) as client:
+        assert client.get("key") == b"kept"
+
+
+def test_a_service_on_a_taken_port_fails_with_its_log_and_leaves_nothing(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        service = Redis(tmp_path, taken.getsockname()[1])
+        with pytest.raises(ServiceFailed, match="ddress already in use"):
+            service.start()
+        assert service.pid is None
+
+
+def test_stopping_twice_is_stopping_once(tmp_path: Path) -> None:
+    service = Redis(tmp_path, *free_ports(1))
+    service.start()
+    service.stop()
+    service.stop()
+
+
+def test_a_service_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    program = (
+        "import sys, pathlib; from workers.supervisor.services import Redis\n"
+        f"service = Redis(pathlib.Path({str(tmp_path)!r}), {port}); service.start()\n"
+        "print(service.pid, flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        starter.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while not gone(pid):
+        assert time.monotonic() < deadline, "redis-server outlives the process that started it"
+        time.sleep(0.05)
+
+
+def test_an_exchanged_library_is_found_before_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = jars.bare_local_fs_jar()
+    copy = tmp_path / "fogline" / "jars" / original.parent.name / original.name
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(original.read_bytes() + b"x")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(jars.JarsUnavailable, match="does not hold what"):
+        jars.bare_local_fs_jar()

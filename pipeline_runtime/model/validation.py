@@ -142,9 +142,9 @@ class _Check:
 
     def run(self) -> None:
         # The first of two elements with one id is what references mean.
-        for element in reversed(self.elements):
+        for element in self.elements:
             if element.id:
-                self.by_id[element.id] = element
+                self.by_id.setdefault(element.id, element)
         if not self.elements:
             self.report(None, "spec.elements", "the pipeline has no elements; add a source", "empty")
         self.check_ids()

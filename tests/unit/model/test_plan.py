@@ -1,0 +1,180 @@
+"""Laws of planning: what nodes are told to run follows from the document alone."""
+
+import pytest
+
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.plan import pins, plan_groups, topics
+from pipeline_runtime.model.templates import load_template
+
+
+@pytest.fixture
+def plan(registry):
+    def of(document, files=None, **options):
+        from pipeline_runtime.model.document import parse_document
+
+        document = parse_document(document) if isinstance(document, dict) else document
+        return {spec.group: spec for spec in plan_groups(document, "dep", registry, files or {}, **options)}
+
+    return of
+
+
+def test_each_ungrouped_element_is_its_own_group_in_topological_order(plan, pipeline, source, keep):
+    groups = plan(pipeline(keep("b", "a"), keep("a"), source()))
+    assert list(groups) == ["source", "a", "b"]
+    assert groups["a"].inputs[0].topic == "fl.dep.source.out" == groups["source"].outputs[0].topic
+    assert groups["a"].inputs[0].consumer == "a"
+    assert groups["a"].elements[0].inputs == {"in": "source.out"}
+
+
+def test_the_demo_is_three_queries(plan):
+    groups = plan(load_template("machine-power"))
+    assert {id: [e.id for e in spec.elements] for id, spec in groups.items()} == {
+        "readings": ["readings"],
+        "watch": ["variation", "alerts"],
+        "history": ["power", "archive"],
+    }
+    nodes = pins(load_template("machine-power"))
+    assert [nodes[id] for id in groups] == ["edge-a", "edge-b", "cloud"]
+
+
+def test_an_output_has_a_topic_when_it_leaves_the_group_or_nobody_reads_it(plan, pipeline, source, keep):
+    inside = plan(
+        pipeline(source(), keep("a"), keep("b", "a"), groups=[{"id": "g", "elements": ["a", "b"]}])
+    )["g"]
+    assert [stream.source for stream in inside.outputs] == ["b.out"]
+    view = {"id": "v", "type": "live-table", "inputs": {"in": "a"}}
+    seen = plan(
+        pipeline(source(), keep("a"), keep("b", "a"), view, groups=[{"id": "g", "elements": ["a", "b"]}])
+    )["g"]
+    assert [stream.source for stream in seen.outputs] == ["a.out", "b.out"]
+
+
+def test_views_run_nowhere(plan, pipeline, source):
+    assert list(plan(pipeline(source(), {"id": "v", "type": "live-table", "inputs": {"in": "source"}}))) == [
+        "source"
+    ]
+
+
+def test_users_topics_are_external_and_never_created(plan, pipeline):
+    groups = plan(
+        pipeline(
+            {
+                "id": "in",
+                "type": "kafka-in",
+                "params": {"topic": "mine", "partitions": 3, "columns": [{"name": "v"}], "start": "latest"},
+            },
+            {
+                "id": "out",
+                "type": "kafka-out",
+                "inputs": {"in": "in"},
+                "params": {"topic": "theirs", "partitions": 2},
+            },
+        )
+    )
+    (entry,) = groups["in"].inputs
+    assert (entry.source, entry.topic, entry.partitions, entry.external) == ("in.out", "mine", 3, True)
+    assert (entry.consumer, entry.start) == ("in", "latest")
+    (exit_,) = groups["out"].outputs
+    assert (exit_.source, exit_.topic, exit_.partitions, exit_.external) == ("out.out", "theirs", 2, True)
+    created = {topic.name for spec in groups.values() for topic in topics(spec)}
+    assert created == {
+        "fl.dep.in.out",
+        "fl.dep.in.journal",
+        "fl.dep.in.dead",
+        "fl.dep.out.journal",
+        "fl.dep.out.dead",
+    }
+
+
+def test_a_group_follows_as_strictly_as_its_strictest_element(plan, pipeline, source, keep, window):
+    groups = plan(
+        pipeline(source(), keep("a"), window("w", "a"), groups=[{"id": "g", "elements": ["a", "w"]}])
+    )
+    assert (groups["source"].follow, groups["g"].follow) == ("coalesced", "exact")
+
+
+@pytest.mark.parametrize(
+    ("function", "column", "follow"),
+    [
+        ("sum", "n", "coalesced"),
+        ("count", None, "coalesced"),
+        ("max", "value", "coalesced"),
+        ("sum", "value", "exact"),
+        ("avg", "n", "exact"),
+    ],
+)
+def test_a_keyed_aggregate_follows_by_its_functions(plan, pipeline, source, function, column, follow):
+    aggregate = {"function": function, "as": "x"} | ({"column": column} if column else {})
+    element = {
+        "id": "k",
+        "type": "keyed-aggregate",
+        "inputs": {"in": "source"},
+        "params": {"keys": ["key"], "aggregates": [aggregate]},
+    }
+    assert plan(pipeline(source(), element))["k"].follow == follow
+
+
+def test_state_over_several_partitions_follows_exactly(plan, pipeline):
+    groups = plan(
+        pipeline(
+            {
+                "id": "in",
+                "type": "kafka-in",
+                "params": {"topic": "t", "partitions": 2, "columns": [{"name": "v"}]},
+            },
+            {
+                "id": "k",
+                "type": "count-window-aggregate",
+                "inputs": {"in": "in"},
+                "params": {"size": 2, "aggregates": [{"function": "count"}]},
+            },
+            groups=[{"id": "g", "elements": ["in", "k"]}],
+        )
+    )
+    assert groups["g"].follow == "exact"
+
+
+def test_a_plan_has_the_schema_of_every_port(plan):
+    for spec in plan(load_template("machine-power")).values():
+        for element in spec.elements:
+            assert f"{element.id}.out" in spec.schemas
+            assert all(reference in spec.schemas for reference in element.inputs.values())
+
+
+def test_the_version_changes_with_parameters_and_only_then(plan, pipeline, source, keep):
+    first = plan(pipeline(source(), keep("a")))
+    same = plan(pipeline(source(ui={"x": 5}), keep("a")))
+    other = plan(pipeline(source(), keep("a", params={"condition": "value > 1"})))
+    assert [g.version for g in first.values()] == [g.version for g in same.values()]
+    assert first["source"].version == other["source"].version
+    assert first["a"].version != other["a"].version
+
+
+def test_a_node_is_told_all_that_follows_from_files_and_inputs(plan, pipeline):
+    document = pipeline(
+        {"id": "s", "type": "csv-replay", "params": {"path": "upload:f1", "rate": 1, "key": "k"}},
+        {
+            "id": "c",
+            "type": "count-window-aggregate",
+            "inputs": {"in": "s"},
+            "params": {"size": 2, "aggregates": [{"function": "sum", "column": "n"}]},
+        },
+    )
+    groups = plan(
+        document, {"upload:f1": "ab" * 32, "upload:other": "x"}, describe_file=lambda _: b"k,n\na,1\n"
+    )
+    assert groups["s"].files == {"upload:f1": "ab" * 32}
+    assert [c["name"] for c in groups["s"].elements[0].params["columns"]] == ["k", "n"]
+    assert groups["c"].elements[0].params["key"] == "k"
+
+
+def test_a_document_with_faults_is_not_planned(plan, pipeline, keep):
+    with pytest.raises(DocumentInvalid):
+        plan(pipeline(keep("a")))
+
+
+def test_a_plan_survives_json(plan):
+    from pipeline_runtime.model.spec import GroupSpec
+
+    for spec in plan(load_template("machine-power")).values():
+        assert GroupSpec.model_validate_json(spec.model_dump_json()) == spec

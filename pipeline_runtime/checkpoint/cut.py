@@ -62,8 +62,9 @@ def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> 
     """Hard-link the newest committed batch's files into a new directory under `work`.
 
     Safe while the query runs; waits for nothing. `work` must lie on the same file system.
-    1. find N, the newest batch with `commits/N`; 2. link its files, state before all else;
-    3. when one vanished, Spark has gone on: start again with the newer N.
+    1. link the replica's own notes; 2. find N, the newest batch with `commits/N`; 3. link its files,
+    state first; 4. take the lengths that N's seq committed. When a file vanished, Spark has gone on:
+    start again with the newer N.
 
     Raises NothingCommitted (no batch yet) or CutFailed.
     """
@@ -82,7 +83,12 @@ def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> 
 
 
 def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
-    # 1. the newest committed batch
+    # 1. the notes at the top (replica.json). Before the batch is chosen, because one that is older
+    # than the state only means more of the journal to follow, and a newer one would be of no use.
+    links = _Links(replica, target)
+    links.add_tree(Path(), lambda path: (replica / path).is_dir())
+
+    # 2. the newest committed batch
     spark = replica / "spark"
     committed = spark_state.batches(spark / "commits")
     if not committed:
@@ -96,18 +102,17 @@ def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
         offset = spark_state.source_offset(spark / "offsets" / str(batch))
     except ValueError as error:
         _failed(replica, str(error), "Restore the group from its newest checkpoint.")
-    links = _Links(replica, target)
 
-    # 2. links: state first, for it is what Spark purges
+    # 3. its files, state first, for that is what Spark purges
     _link_state(links, spark, batch, committed)
     for log in ("offsets", "commits"):
         links.add(Path("spark", log, str(batch)))
         if batch - 1 in committed:
             links.add(Path("spark", log, str(batch - 1)))
     apart = {"spark/state", "spark/offsets", "spark/commits"}
-    links.add_tree(Path(), lambda path: path.as_posix() in apart)
+    links.add_tree(Path(), lambda path: path.as_posix() in (apart | links.sizes.keys()))
 
-    # 3. the lengths that this seq committed
+    # 4. the lengths that this seq committed
     seq = Seq(offset["seq"])
     limits = lengths(seq) if callable(lengths) else (lengths or {})
     time_ms = offset.get("batch_time")

@@ -74,7 +74,17 @@ class Settings:
     @property
     def chunk_url(self) -> str:
         """Of the central chunk service, as processes on this machine reach it."""
-        return f"http://127.0.0.1:{self.chunk_port}"
+        return f"http://{bracketed(self.local_host)}:{self.chunk_port}"
+
+    @property
+    def web_url(self) -> str:
+        """Of the dashboard, as a browser on this machine reaches it."""
+        return f"http://{bracketed(self.local_host)}:{self.port}"
+
+    @property
+    def local_host(self) -> str:
+        """The address by which this machine reaches what listens on `host`."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
 
     @property
     def logs(self) -> Path:
@@ -127,6 +137,11 @@ class Settings:
         kept = {} if all(given.values()) else _kept_secrets(data)
         values |= {name: value or kept[name] for name, value in given.items()}
         return cls(**values)
+
+
+def bracketed(host: str) -> str:
+    """As it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 class _Reader:

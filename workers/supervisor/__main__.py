@@ -41,9 +41,8 @@ def _supervise(settings: Settings) -> int:
 
 
 def _greet(settings: Settings, login: list[str], console: Console) -> None:
-    host = table.reachable_host(settings.host)
     console.say("")
-    console.say(f"Fogline runs at http://{f'[{host}]' if ':' in host else host}:{settings.port}")
+    console.say(f"Fogline runs at {settings.web_url}")
     account = json.loads(login[0].strip().splitlines()[-1])
     if account["created"]:
         console.secret(f"Sign in as {account['username']} with {account['password']} (shown this once)")

@@ -38,9 +38,9 @@ def ports_of(settings: Settings) -> list[Port]:
         ports.append(Port(settings.kafka_port + 1, local, "Kafka's controller", "FOGLINE_KAFKA_PORT"))
     if settings.redis_embedded:
         ports.append(Port(settings.redis_port, local, "Redis", "FOGLINE_REDIS_PORT"))
-    ports.append(Port(settings.chunk_port, local, "the checkpoint service", "FOGLINE_CHUNK_PORT"))
+    ports.append(Port(settings.chunk_port, settings.host, "the checkpoint service", "FOGLINE_CHUNK_PORT"))
     ports += [
-        Port(settings.local_node_port(name), local, f"node {name}", "FOGLINE_NODE_PORT")
+        Port(settings.local_node_port(name), settings.host, f"node {name}", "FOGLINE_NODE_PORT")
         for name in settings.nodes
     ]
     return ports

@@ -214,7 +214,7 @@ class Redis(Service):
             # Queues and reports must never be evicted silently: a full Redis answers with an error.
             *("--maxmemory-policy", "noeviction"),
             *("--daemonize", "no"),
-            *("--loglevel", "notice"),
+            *("--loglevel", "warning"),
         ]
 
     def ready(self) -> bool:

@@ -28,7 +28,7 @@ def stages(settings: Settings, login: Callable[[str], None]) -> list[list[Proces
     """
     environment = _environment(settings)
     manage = partial(_manage, environment)
-    foundation = [manage("migrate", "Database", "migrate", "--noinput", "--verbosity", "1")]
+    foundation = [manage("migrate", "Database", "migrate", "--noinput", "--verbosity", "0")]
     if settings.kafka_embedded:
         foundation.append(_service(Kafka(settings.data / "kafka", settings.kafka_port), "Kafka", _KAFKA))
     if settings.redis_embedded:
@@ -96,7 +96,7 @@ def _web(settings: Settings, environment: dict[str, str]) -> ProcessSpec:
         title="Web",
         command=_python(*command),
         environment=environment,
-        ready=lambda _: answers(reachable_host(settings.host), settings.port, "/readyz"),
+        ready=lambda _: answers(settings.local_host, settings.port, "/readyz"),
         stop_rank=_WEB,
     )
 
@@ -107,7 +107,7 @@ def _control(settings: Settings, environment: dict[str, str]) -> ProcessSpec:
         title="Control",
         command=_python("-m", "workers.control"),
         environment=environment,
-        ready=lambda _: answers("127.0.0.1", settings.chunk_port, "/health"),
+        ready=lambda _: answers(settings.local_host, settings.chunk_port, "/health"),
         stop_rank=_CONTROL,
     )
 
@@ -123,11 +123,6 @@ def _node(settings: Settings, environment: dict[str, str], name: str) -> Process
         essential=False,  # a node that does not come up leaves the others usable
         stop_rank=_NODES,
     )
-
-
-def reachable_host(host: str) -> str:
-    """The address by which this machine reaches a server that listens on `host`."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
 def answers(host: str, port: int, path: str) -> bool:

@@ -105,6 +105,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+    # A file, not memory: so that tests meet the locking that Fogline meets.
+    DATABASES["default"]["TEST"] = {"NAME": FOGLINE.data / "test.sqlite3"}
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -33,10 +34,8 @@ class Command(BaseCommand):
                 with os.fdopen(descriptor, "w") as file:
                     json.dump(login, file)
         known: dict[str, Any] = {"username": "admin", "password": None}
-        try:
+        with contextlib.suppress(OSError, ValueError):  # removed by its reader
             known |= json.loads(path.read_text())
-        except (OSError, ValueError):
-            pass  # removed by its reader
         user = User.objects.filter(username=known["username"]).first()
         if user is None or not known["password"] or not user.check_password(known["password"]):
             known["password"] = None  # changed since: nobody but its owner knows it

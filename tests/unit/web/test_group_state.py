@@ -1,0 +1,134 @@
+"""What may be done with a group, and why not: the words behind each button."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from webapp.pipelines.group_state import (
+    GroupFacts,
+    NodeFacts,
+    ReplicaFacts,
+    actions_of,
+    default_target,
+    migrate_refusal,
+    pause_refusal,
+    restore_refusal,
+    resume_refusal,
+    status_of,
+)
+
+
+def node(name: str, **changes: Any) -> NodeFacts:
+    return replace(NodeFacts(name, up=True, ready=True, cordoned=False), **changes)
+
+
+def group(**changes: Any) -> GroupFacts:
+    """A group that runs on a, with b free and c cordoned."""
+    running = GroupFacts(
+        group="power",
+        deployment_status="running",
+        node="a",
+        replicas=(ReplicaFacts("a", "owner", 1, 10, {"lag_rows": 0}, {"rows_in_per_s": 100.0}),),
+        nodes={"a": node("a"), "b": node("b"), "c": node("c", cordoned=True)},
+    )
+    return replace(running, **changes)
+
+
+def with_status(**status: Any) -> GroupFacts:
+    return group(replicas=(ReplicaFacts("a", "owner", 1, 10, status, {"rows_in_per_s": 100.0}),))
+
+
+DOWN = {"a": node("a", up=False), "b": node("b")}
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        (group(), "running"),
+        (group(deployment_status=None, node=None), "draft"),
+        (group(deployment_status="deploying", node=None), "deploying"),
+        (group(deployment_status="failed", node=None), "failed"),
+        (group(replicas=()), "deploying"),
+        (group(replicas=(ReplicaFacts("a", "standby", 1, 1),)), "deploying"),
+        (group(handover="x"), "moving"),
+        (group(handover="x", nodes=DOWN), "moving"),
+        (group(nodes=DOWN), "silent"),
+        (group(paused=True), "paused"),
+        (group(role="stopped"), "stopped"),
+        (group(retire=True), "stopped"),
+        (with_status(ended=True), "ended"),
+        (with_status(error={"message": "x"}), "failed"),
+        (with_status(lag_rows=150), "running"),
+        (with_status(lag_rows=5000), "lagging"),
+    ],
+)
+def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
+    assert status_of(facts) == status
+
+
+@pytest.mark.parametrize(
+    ("facts", "target", "strategy", "words"),
+    [
+        (group(), "b", "stop-and-copy", None),
+        (group(), None, "stop-and-copy", None),
+        (group(), "nowhere", "stop-and-copy", "there is no node nowhere"),
+        (group(), "a", "stop-and-copy", "runs on a already"),
+        (group(), "c", "stop-and-copy", "cordoned"),
+        (group(nodes={"a": node("a"), "b": node("b", up=False)}), "b", "stop-and-copy", "does not answer"),
+        (group(nodes={"a": node("a")}), None, "stop-and-copy", "no other node"),
+        (group(nodes=DOWN), "b", "stop-and-copy", "restore it elsewhere"),
+        (group(handover="x"), "b", "stop-and-copy", "moved already"),
+        (group(deployment_status=None), "b", "stop-and-copy", "not deployed"),
+        (group(deployment_status="deploying"), "b", "stop-and-copy", "still being deployed"),
+        (group(deployment_status="undeploying"), "b", "stop-and-copy", "undeployed"),
+        (group(replicas=()), "b", "stop-and-copy", "not started"),
+        (group(), "b", "standby", "stop-and-copy"),
+        (group(follow="none"), "b", "standby", "not deterministic"),
+        (group(), "b", "teleport", "no strategy teleport"),
+    ],
+)
+def test_a_migration_is_offered_or_refused_with_the_reason(
+    facts: GroupFacts, target: str | None, strategy: str, words: str | None
+) -> None:
+    refusal = migrate_refusal(facts, target, strategy)
+    assert refusal is None if words is None else words in (refusal or "")
+
+
+@pytest.mark.parametrize("nodes", [group().nodes, {**DOWN}])
+def test_a_restoration_is_offered_whatever_its_own_node_does(nodes: dict[str, NodeFacts]) -> None:
+    assert restore_refusal(group(nodes=nodes), "b") is None
+    assert actions_of(group(nodes=nodes))["restore"]["allowed"]
+
+
+def test_a_restoration_of_an_operator_that_is_not_deterministic_says_so() -> None:
+    restore = actions_of(group(follow="none"))["restore"]
+    assert restore["allowed"]
+    assert "not deterministic" in restore["note"]
+
+
+def test_a_restoration_goes_to_the_ready_node_with_the_fewest_groups() -> None:
+    nodes = {
+        "a": node("a"),
+        "b": node("b", groups=5),
+        "d": node("d", groups=2),
+        "e": node("e", groups=0, cordoned=True),
+        "f": node("f", groups=0, up=False),
+        "g": node("g", groups=0, ready=False),
+    }
+    assert default_target(group(nodes=nodes)) == "d"
+    assert default_target(group(nodes={"a": node("a")})) is None
+
+
+def test_pause_and_resume_exclude_each_other() -> None:
+    for paused in (False, True):
+        facts = group(paused=paused)
+        assert (pause_refusal(facts) is None) != (resume_refusal(facts) is None)
+
+
+def test_every_action_is_allowed_or_gives_a_reason() -> None:
+    for facts in (group(), group(nodes=DOWN), group(deployment_status=None), group(handover="x")):
+        for action in actions_of(facts).values():
+            assert action["allowed"] is (action["reason"] is None)

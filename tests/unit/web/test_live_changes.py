@@ -1,0 +1,92 @@
+"""Messages of the live view, without a database: old state + changes == new state."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import given, strategies as st
+
+from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
+
+names = st.sampled_from(["a", "b", "c"])
+figures = st.integers(0, 2)
+rows = st.dictionaries(names, figures, max_size=3).map(
+    lambda found: [{"name": name, "id": name, "figure": figure} for name, figure in sorted(found.items())]
+)
+states = st.builds(
+    LiveState,
+    nodes=rows,
+    pipelines=rows,
+    elements=st.dictionaries(names, rows, max_size=3),
+    handovers=rows,
+    operations=rows,
+    events=rows,
+)
+
+
+def applied(state: LiveState, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a client makes of messages: the reducer of static/shared/live-reducer.ts in short."""
+    lists: dict[str, Any] = {"nodes": state.nodes, "pipelines": state.pipelines}
+    elements = dict(state.elements)
+    by_id = {
+        "handover": {item["id"]: item for item in state.handovers},
+        "operation": {item["id"]: item for item in state.operations},
+        "event": {item["id"]: item for item in state.events},
+    }
+    for message in messages:
+        if message["type"] == "elements":
+            elements[message["pipeline"]] = message["data"]
+        elif message["type"] in lists:
+            lists[message["type"]] = message["data"]
+        else:
+            by_id[message["type"]][message["data"]["id"]] = message["data"]
+    return {**lists, "elements": {name: items for name, items in elements.items() if items}, **by_id}
+
+
+@given(states, states)
+def test_old_state_and_changes_make_the_new_state(old: LiveState, new: LiveState) -> None:
+    got, wanted = applied(old, list(changes(old, new))), applied(new, [])
+    for name in ("nodes", "pipelines", "elements"):
+        assert got[name] == wanted[name]
+    for name in ("handover", "operation", "event"):
+        # What fell off the end of a list of the newest stays at the client until it drops it itself.
+        assert {id: got[name][id] for id in wanted[name]} == wanted[name]
+
+
+@given(states)
+def test_no_change_sends_nothing(state: LiveState) -> None:
+    assert list(changes(state, state)) == []
+
+
+def test_a_client_that_watches_one_pipeline_gets_its_elements_only() -> None:
+    state = LiveState(
+        nodes=[{"name": "n"}],
+        pipelines=[{"name": "a", "deployment": "d"}, {"name": "b", "deployment": None}],
+        elements={"a": [{"id": "x"}], "b": [{"id": "y"}]},
+    )
+    assert set(state.seen_by(Watch()).elements) == {"a"}
+    assert set(state.seen_by(Watch(pipeline="b")).elements) == {"b"}
+    assert state.seen_by(Watch(nodes=False)).nodes == []
+
+
+async def test_who_asks_after_a_change_never_gets_a_reading_from_before_it() -> None:
+    committed = 0
+    readings = 0
+
+    def read() -> LiveState:
+        nonlocal readings
+        readings += 1
+        return LiveState(nodes=[{"committed": committed}])
+
+    shared = SharedReading(read)
+
+    async def change_and_ask(number: int) -> None:
+        nonlocal committed
+        await asyncio.sleep(0)
+        committed = max(committed, number)
+        state = await shared.get()
+        assert state.nodes[0]["committed"] >= number
+
+    await asyncio.gather(*(change_and_ask(number) for number in range(50)))
+    assert readings < 50

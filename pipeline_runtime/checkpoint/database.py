@@ -11,7 +11,8 @@ Rules that make pruning safe beside a put, from this process or over HTTP:
 1. A manifest is put only when all its chunks are there, checked under the group's lock, in one
    synced write. So after a crash a checkpoint is there whole, or not at all (its chunks are swept later).
 2. A sweep holds the same lock, and spares chunks that a manifest names, that somebody has put or been
-   told of in the last `grace_s`, and all of them while somebody is `holding` the group.
+   told of in the last `grace_s`, those of a checkpoint that somebody is `pinning` (to send it), and
+   all of them while somebody is `holding` the group (to store into it).
 3. Whoever took longer than that gets ChunksMissing for the manifest, and sends these chunks again.
 """
 
@@ -67,6 +68,7 @@ class _Group:
     lock: threading.RLock = field(default_factory=threading.RLock)
     touched: dict[str, float] = field(default_factory=dict)  # sha -> monotonic seconds
     holders: int = 0
+    pinned: list[frozenset[str]] = field(default_factory=list)
     manifests: dict[Seq, Manifest] | None = None  # None: not read yet
     garbage_bytes: int = 0  # deleted since the last compaction
 
@@ -267,7 +269,7 @@ class StateDatabase:
     def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
         now = time.monotonic()
         state.touched = {sha: at for sha, at in state.touched.items() if now - at < self.grace_s}
-        needed = set(state.touched)
+        needed = set(state.touched).union(*state.pinned)
         for manifest in self._manifests(state).values():
             needed |= manifest.chunks
         family = db.get_column_family_handle(_FAMILY + group)
@@ -300,6 +302,20 @@ class StateDatabase:
         finally:
             with state.lock:
                 state.holders -= 1
+
+    @contextmanager
+    def pinning(self, manifest: Manifest) -> Iterator[None]:
+        """While this is open, the chunks of this checkpoint stay, even when it is pruned itself. For
+        what may take long: others are swept meanwhile."""
+        state = self._group(manifest.group)
+        chunks = manifest.chunks
+        with state.lock:
+            state.pinned.append(chunks)
+        try:
+            yield
+        finally:
+            with state.lock:
+                state.pinned.remove(chunks)
 
     def drop_group(self, group: str) -> None:
         """Forget all of a group's checkpoints."""

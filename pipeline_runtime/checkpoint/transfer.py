@@ -97,7 +97,7 @@ def push_checkpoint(
     """
     group = manifest.group
     bytes_sent = 0
-    with database.holding(group):
+    with database.pinning(manifest):
         wanted: Iterable[str] = client.missing(group, sorted(manifest.chunks))
         for round_ in range(_PUSH_ROUNDS):
             for bundle in _bundles(manifest, wanted, bundle_bytes):

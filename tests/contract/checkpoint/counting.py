@@ -1,7 +1,7 @@
 """A program for test_spark_files.py: a real query that is cut while it runs, and again from the cut.
 
-Prints one JSON line per event. Arguments: `first|again`, kind of state, replica directory, work
-directory, target directory of the materialized cut.
+Prints one JSON line per event. Arguments: `first|again`, directory of the replicas (one for each kind
+of state), work directory, directory for the materialized cuts.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.errors import NothingCommitted
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.spark.session import open_session
 
 ROWS_PER_BATCH = 20
 KEYS = 5
+KINDS = ("aggregate", "keyed")
 
 
 class Range(InputPartition):
@@ -104,17 +104,23 @@ def say(**event: Any) -> None:
     print(json.dumps(event), flush=True)
 
 
-def main(phase: str, kind: str, replica: Path, work: Path, target: Path) -> None:
+def main(phase: str, replicas: Path, work: Path, targets: Path) -> None:
     session = open_session("counting", work / "scratch")
     session.dataSource.register(Numbers)
     session.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "3")
     session.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "500ms")
+    for kind in KINDS:
+        run(session, phase, kind, replicas / kind, work / kind, targets / kind)
+    session.stop()
+
+
+def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path, target: Path) -> None:
     batches = threading.Condition()
     seen: list[int] = []
 
     def sink(frame: DataFrame, batch: int) -> None:
         rows = {row["key"]: row["count"] for row in frame.select("key", F.col("count")).collect()}
-        say(event="batch", batch=batch, counts=rows)
+        say(event="batch", kind=kind, batch=batch, counts=rows)
         with batches:
             seen.append(batch)
             batches.notify_all()
@@ -130,32 +136,27 @@ def main(phase: str, kind: str, replica: Path, work: Path, target: Path) -> None
 
     def wait_for(number: int) -> None:
         with batches:
-            assert batches.wait_for(lambda: len(seen) >= number, 90), query.exception()
+            assert batches.wait_for(lambda: len(seen) >= number, 120), query.exception()
 
     if phase == "first":
         with StateDatabase(work / "state") as database:
             for round_ in range(8):
                 wait_for(4 * (round_ + 1))
-                try:
-                    taken = cut(replica, work)
-                except NothingCommitted:
-                    continue
-                with taken:
+                with cut(replica, work) as taken:
                     stored = store(
                         taken, database, group="g", epoch=Epoch(1), version="1", node="n", now_ms=0
                     )
-                say(event="cut", batch=taken.batch, seq=taken.seq, ends=taken.ends, new=stored.bytes_new,
-                    total=stored.bytes_total, files=[file.path for file in taken.files])  # fmt: skip
+                say(event="cut", kind=kind, batch=taken.batch, seq=taken.seq, ends=taken.ends,
+                    files=[file.path for file in taken.files])  # fmt: skip
             wait_for(36)
             materialize(stored, lambda sha: database.get_chunk("g", sha), target)
     else:
         wait_for(6)
     query.stop()
-    session.stop()
 
 
 if __name__ == "__main__":
     # The source must be importable by Spark's workers under its module's name, not as __main__.
     from tests.contract.checkpoint import counting
 
-    counting.main(sys.argv[1], sys.argv[2], *map(Path, sys.argv[3:6]))
+    counting.main(sys.argv[1], *map(Path, sys.argv[2:5]))

@@ -11,48 +11,65 @@ from typing import Any
 
 import pytest
 
-from tests.contract.checkpoint.counting import KEYS, ROWS_PER_BATCH
+from tests.contract.checkpoint.counting import KEYS, KINDS, ROWS_PER_BATCH
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def run(phase: str, kind: str, replica: Path, work: Path, target: Path) -> list[dict[str, Any]]:
+Events = list[dict[str, Any]]
+
+
+def run(phase: str, replicas: Path, work: Path, targets: Path) -> Events:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.contract.checkpoint.counting", phase, kind, replica, work, target],
-        cwd=PROJECT, capture_output=True, text=True, timeout=170, check=False,
+        [sys.executable, "-m", "tests.contract.checkpoint.counting", phase, replicas, work, targets],
+        cwd=PROJECT, capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("kind", ["aggregate", "keyed"])
-def test_a_query_restarts_from_a_cut_of_a_running_one_as_if_it_had_never_moved(
-    kind: str, tmp_path: Path
-) -> None:
-    origin, target, work = tmp_path / "origin" / "g1", tmp_path / "target" / "g1", tmp_path / "work"
-    first = run("first", kind, origin, work, target)
-    cuts = [event for event in first if event["event"] == "cut"]
-    batches = {event["batch"]: event["counts"] for event in first if event["event"] == "batch"}
-    taken = cuts[-1]
-    assert len(cuts) == 8
-    assert max(batches) > taken["batch"], "the query ran on while it was cut"
-    for number in cuts:
-        assert number["seq"] == number["batch"] + 1
-        assert number["ends"] == {"in-0": number["seq"] * ROWS_PER_BATCH}
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Events, Events]:
+    """Of the query that was cut while it ran, and of the one started from its last cut."""
+    root = tmp_path_factory.mktemp("cuts")
+    first = run("first", root / "origin", root / "work", root / "target")
+    return first, run("again", root / "target", root / "work2", root / "unused")
 
-    # Only what a restart needs: the last batch's log entries, no state from before its snapshot.
-    assert {path for path in taken["files"] if "/offsets/" in path or "/commits/" in path} == {
-        f"spark/{log}/{taken['batch'] - back}" for log in ("offsets", "commits") for back in (0, 1)
-    }
-    versions = [int(found[1]) for path in taken["files"] if (found := re.search(r"/(\d+)_[^/]*\.", path))]
-    assert max(versions) == taken["batch"] + 1
-    assert any(path.endswith(".zip") for path in taken["files"]), "the test has seen a snapshot"
+
+def of(events: Events, kind: str, event: str) -> Events:
+    return [one for one in events if (one["kind"], one["event"]) == (kind, event)]
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_cut_of_a_running_query_is_of_a_committed_batch_and_no_more_than_a_restart_needs(
+    kind: str, events: tuple[Events, Events]
+) -> None:
+    cuts = of(events[0], kind, "cut")
+    assert len(cuts) == 8
+    for taken in cuts:
+        assert taken["seq"] == taken["batch"] + 1
+        assert taken["ends"] == {"in-0": taken["seq"] * ROWS_PER_BATCH}
+        assert {path for path in taken["files"] if "/offsets/" in path or "/commits/" in path} == {
+            f"spark/{log}/{taken['batch'] - back}" for log in ("offsets", "commits") for back in (0, 1)
+        }
+        versions = [int(found[1]) for path in taken["files"] if (found := re.search(r"/(\d+)_[^/]*\.", path))]
+        assert max(versions) == taken["batch"] + 1
+    assert any(path.endswith(".zip") for path in cuts[-1]["files"]), "Spark has taken a snapshot"
     assert min(versions) > 1, "and what lies before it was left out"
 
-    again = run("again", kind, target, tmp_path / "work2", target)
-    restarted = [event for event in again if event["event"] == "batch"]
+
+@pytest.mark.integration
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_query_restarts_from_a_cut_as_if_it_had_never_moved(
+    kind: str, events: tuple[Events, Events]
+) -> None:
+    taken = of(events[0], kind, "cut")[-1]
+    ran = [event["batch"] for event in of(events[0], kind, "batch")]
+    assert max(ran) > taken["batch"], "it ran on after the cut"
+    restarted = of(events[1], kind, "batch")
     assert [event["batch"] for event in restarted[:6]] == [taken["batch"] + 1 + step for step in range(6)]
     for event in restarted:
         each = (event["batch"] + 1) * ROWS_PER_BATCH // KEYS

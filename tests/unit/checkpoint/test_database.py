@@ -206,6 +206,18 @@ def test_chunks_of_an_upload_under_way_are_spared(tmp_path: Path) -> None:
         assert database.prune(GROUP, ()).chunks == 1
 
 
+def test_a_checkpoint_that_is_being_sent_keeps_its_chunks_alone(tmp_path: Path) -> None:
+    with StateDatabase(tmp_path / "db", grace_s=0) as database:
+        for raw in (b"sent", b"other"):
+            database.put_chunk(GROUP, raw)
+        database.put_manifest(manifest(b"sent", seq=1))
+        database.put_manifest(manifest(b"other", seq=2))
+        with database.pinning(database.manifest(GROUP, Seq(1))):
+            assert database.prune(GROUP, ()).chunks == 1
+            assert database.get_chunk(GROUP, chunks.address(b"sent")) == b"sent"
+        assert database.prune(GROUP, ()).chunks == 1
+
+
 def test_a_checkpoint_that_is_stored_beside_a_prune_is_whole(
     replica: FakeReplica, work: Path, database: StateDatabase, tmp_path: Path
 ) -> None:

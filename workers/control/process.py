@@ -88,27 +88,27 @@ class ControlProcess:
 def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     """The tasks that the web sends. They come late, twice or never: each only says "look now"."""
 
-    @app.task(name=messages.DEPLOY)
+    @app.task(name=messages.DEPLOY, shared=False)
     def deploy(operation_id: str) -> None:
         work.operation(operation_id)
 
-    @app.task(name=messages.UNDEPLOY)
+    @app.task(name=messages.UNDEPLOY, shared=False)
     def undeploy(operation_id: str) -> None:
         work.operation(operation_id)
 
-    @app.task(name=messages.HANDOVER)
+    @app.task(name=messages.HANDOVER, shared=False)
     def handover(handover_id: str) -> None:
         work.handover(handover_id)
 
-    @app.task(name=messages.DRAIN)
+    @app.task(name=messages.DRAIN, shared=False)
     def drain(node: str) -> None:
         work.drain(node)
 
-    @app.task(name=messages.DESIRED_CHANGED)
+    @app.task(name=messages.DESIRED_CHANGED, shared=False)
     def desired_changed(_: Any = None) -> None:
         context.desired.notify()
 
-    @app.task(name=messages.CHECKPOINT)
+    @app.task(name=messages.CHECKPOINT, shared=False)
     def checkpoint(deployment: str, group: str) -> None:
         owners = Replica.objects.select_related("node").filter(
             deployment=deployment, group=group, role="owner", node__up=True

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def register_commands(app: Celery, agent: Agent) -> None:
-    @app.task(name=NODE_SYNC)
+    @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
         try:
             parsed = NodeDesired.model_validate(desired)
@@ -27,6 +27,6 @@ def register_commands(app: Celery, agent: Agent) -> None:
         if agent.apply(parsed):
             log.info("revision %d: %d replicas wanted", parsed.revision, len(parsed.replicas))
 
-    @app.task(name=NODE_CHECKPOINT)
+    @app.task(name=NODE_CHECKPOINT, shared=False)
     def checkpoint(group: str) -> None:
         agent.checkpoint(group)

@@ -64,14 +64,14 @@ def enrol(server: str, token: str, name: str, settings: Settings) -> None:
     """
     host = urlsplit(server).hostname or ""
     body = {
-        "token": token,
         "name": name,
         "version": __version__,
         "cores": os.cpu_count() or 1,
         "url": f"http://{_own_address(host)}:{settings.local_node_port(name)}",
     }
+    bearer = {"Authorization": f"Bearer {token}"}
     try:
-        answer = httpx.post(f"{server.rstrip('/')}/api/v1/nodes/enrol", json=body, timeout=30)
+        answer = httpx.post(f"{server.rstrip('/')}/api/v1/nodes/enrol", json=body, headers=bearer, timeout=30)
     except httpx.HTTPError as error:
         raise EnrolmentFailed(
             f"{server} cannot be reached: {error}. The token was not used. Check the address, then try again."
@@ -83,12 +83,14 @@ def enrol(server: str, token: str, name: str, settings: Settings) -> None:
 
 
 def enrolled_identity(name: str, settings: Settings) -> Identity | None:
-    """What credential.json says; None: this machine was not enrolled under that name."""
+    """What credential.json says; None: this machine did not join, the settings say all."""
     path = settings.node_directory(name) / CREDENTIAL_FILE
     try:
         document = json.loads(path.read_text())
     except FileNotFoundError:
         return None
+    if "url" not in document:
+        return None  # written for a node of the machine where everything else runs
     url = str(document["url"])
     return Identity(
         name=name,

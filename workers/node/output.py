@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -14,8 +15,16 @@ from starlette.routing import Route
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.errors import AccessDenied
+from pipeline_runtime.checkpoint.manifest import GROUP
+from pipeline_runtime.journal.records import Commit, Record, decode
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import PeekedRecord, peek
+from pipeline_runtime.model.ids import journal_topic
+from workers.node.runtime import LocalState
 
 PIECE_BYTES = 1 << 20
+JOURNAL_TAIL = 50
+"""Records of the journal's end among which the newest COMMIT is looked for: claims may follow it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,35 @@ def add_output_route(
         )
 
     app.router.routes.append(Route("/groups/{group}/output/{element}", output, methods=["GET"]))
+
+
+def committed_output(node_directory: Path, kafka: KafkaSettings, group: str, element: str) -> CommittedFile:
+    """A sink's file, as far as the journal's newest COMMIT says. Raises OutputMissing."""
+    if not GROUP.fullmatch(group) or not GROUP.fullmatch(element):
+        raise OutputMissing("That is no group or element.")
+    local = LocalState(node_directory, group)
+    generation = local.generation()
+    if generation is None:
+        raise OutputMissing(f"This node has no copy of {group}.")
+    directory = local.at(generation) / "elements" / element
+    files = [path for path in directory.rglob("*") if path.is_file()] if directory.is_dir() else []
+    mark = _newest_marks(kafka, group).get(element)
+    if not files or not isinstance(mark, dict) or "length" not in mark:
+        raise OutputMissing(f"{element} of {group} has written no file yet.")
+    file = max(files, key=lambda path: path.stat().st_size)
+    # A copy that is behind the journal has less than what was committed.
+    return CommittedFile(file, min(file.stat().st_size, int(mark["length"])))
+
+
+def _newest_marks(kafka: KafkaSettings, group: str) -> dict[str, Any]:
+    deployment, _, name = group.partition(".")
+    records = peek(kafka, journal_topic(deployment, name), limit=JOURNAL_TAIL)
+    commits = [record for record in map(_decoded, records) if isinstance(record, Commit)]
+    return commits[-1].marks if commits else {}
+
+
+def _decoded(record: PeekedRecord) -> Record:
+    return decode(record.value.encode())
 
 
 def _prefix(file: CommittedFile) -> Iterator[bytes]:

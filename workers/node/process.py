@@ -22,28 +22,26 @@ from time import monotonic
 from typing import IO, Any
 
 from pipeline_runtime import __version__
-from pipeline_runtime.checkpoint.client import ChunkClient
-from pipeline_runtime.checkpoint.files import FileCache
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.model.spec import GroupSpec
 from workers.messages import CommandReceiver, celery_app, node_queue
 from workers.node.agent import Agent
-from workers.node.checkpoints import NodeCheckpoints, token_minter
+from workers.node.checkpoints import NodeCheckpoints
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
 from workers.node.engine import EngineFactory, SparkEngine
+from workers.node.files import NodeFiles
 from workers.node.heartbeat import Heartbeat, new_run_id
 from workers.node.identity import Identity
 from workers.node.load import LoadMeter
-from workers.node.output import CommittedFile, OutputMissing, add_output_route
-from workers.node.runtime import LocalState, NodeRuntime, RunningReplica
+from workers.node.output import CommittedFile, add_output_route, committed_output
+from workers.node.runtime import NodeRuntime, RunningReplica
 
 log = logging.getLogger(__name__)
 
 STOP_S = 8.0
 """For the replicas' last batches, of the 10 s in which the process is gone."""
-DEMO_FILES = Path(__file__).resolve().parents[2] / "pipeline_runtime" / "operators" / "data"
 
 
 class NodeAlreadyRuns(RuntimeError):
@@ -64,19 +62,13 @@ class NodeProcess:
         self._checkpoints = NodeCheckpoints(
             identity.name, identity.directory, identity.central_url, identity.cluster_key, self._changed
         )
-        self._files_of_groups: dict[str, str] = {}  # reference -> sha256, of all groups here
-        self._files = FileCache(
-            identity.directory / "files",
-            ChunkClient(identity.central_url, token_minter(identity.cluster_key)),
-        )
-        self._engine = engine(
-            identity, self._replica_changed, self._files.resolver(self._files_of_groups, DEMO_FILES)
-        )
+        self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
+        self._engine = engine(identity, self._replica_changed, self._files.resolve)
         runtime = NodeRuntime(
             directory=identity.directory,
             open_replica=self._open_replica,
             checkpoints=self._checkpoints,
-            fetch_files=self._fetch_files,
+            fetch_files=self._files.fetch,
             now_ms=lambda: int(time.time() * 1000),
             changed=self._changed,
         )
@@ -149,13 +141,8 @@ class NodeProcess:
                 raise RuntimeError("the node is stopping")
         return self._engine.open_replica(spec, directory)
 
-    def _fetch_files(self, spec: GroupSpec) -> None:
-        self._files_of_groups.update(spec.files)
-        for sha in spec.files.values():
-            self._files.path(sha)
-
     def _committed_output(self, group: str, element: str) -> CommittedFile:
-        return committed_output(self.identity.directory, group, element)
+        return committed_output(self.identity.directory, self.identity.kafka, group, element)
 
     # -- reports -----------------------------------------------------------------------------------
 
@@ -182,20 +169,6 @@ class NodeProcess:
             load=self._load.measure(),
             replicas=self._agent.statuses(),
         )
-
-
-def committed_output(node_directory: Path, group: str, element: str) -> CommittedFile:
-    """The newest file below the sink's own directory. Raises OutputMissing."""
-    local = LocalState(node_directory, group)
-    generation = local.generation()
-    if generation is None or "/" in group or "/" in element or element.startswith("."):
-        raise OutputMissing(f"This node has no copy of {group}.")
-    directory = local.at(generation) / "elements" / element
-    files = [path for path in sorted(directory.rglob("*")) if path.is_file()] if directory.is_dir() else []
-    if not files:
-        raise OutputMissing(f"{element} of {group} has written no file here yet.")
-    newest = max(files, key=lambda path: path.stat().st_size)
-    return CommittedFile(newest, newest.stat().st_size)
 
 
 def _lock(directory: Path) -> IO[Any]:

@@ -1,0 +1,126 @@
+"""A control side in this process, and stand-in nodes in real processes of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline_runtime.model.desired import ReplicaStatus
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.settings import Settings
+from tests.integration.workers.stand_in_node import Ledger
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
+from workers.control.process import ControlProcess
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def eventually(holds: Callable[[], object], timeout_s: float = 20.0, what: str = "") -> None:
+    """Wait for a condition; what it last said is in the failure."""
+    deadline = time.monotonic() + timeout_s
+    while not (last := holds()):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what or holds} (last: {last!r})"
+        time.sleep(0.05)
+
+
+@dataclass
+class Cluster:
+    directory: Path
+    settings: Settings
+    ports: dict[str, int]
+    control: ControlProcess | None = None
+    nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> Path:
+        return self.directory / "ledger"
+
+    def start_control(self) -> None:
+        self.control = ControlProcess(self.settings)
+        self.control.start()
+
+    def stop_control(self) -> None:
+        control, self.control = self.control, None
+        if control is not None:
+            control.close()
+
+    def start_node(self, name: str) -> None:
+        identity = {
+            "name": name,
+            "directory": str(self.directory / "nodes" / name),
+            "redis_url": self.settings.redis_url,
+            "cluster_key": self.settings.cluster_key,
+            "central_url": self.settings.chunk_url,
+            "listen_host": "127.0.0.1",
+            "port": self.ports[name],
+            "url": f"http://127.0.0.1:{self.ports[name]}",
+            "checkpoint_s": self.settings.checkpoint_s,
+        }
+        command = [sys.executable, "-m", "tests.integration.workers.stand_in_node"]
+        command += ["--identity", json.dumps(identity), "--ledger", str(self.ledger)]
+        with open(self.directory / f"{name}.log", "ab") as log:
+            self.nodes[name] = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
+
+    def signal_node(self, name: str, number: int) -> None:
+        self.nodes[name].send_signal(number)
+
+    def end_node(self, name: str, number: int = signal.SIGTERM) -> int:
+        process = self.nodes.pop(name)
+        process.send_signal(number)
+        return process.wait(15)
+
+    def close(self) -> None:
+        for process in self.nodes.values():
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        for process in self.nodes.values():
+            process.wait(15)
+        self.stop_control()
+
+    # -- what is there
+
+    def up(self, *names: str) -> bool:
+        return Node.objects.filter(name__in=names, up=True, ready=True).count() == len(names)
+
+    def deployed(self, group: str, node: str) -> Deployment:
+        """A running deployment of one group; what the deploy operation would have written."""
+        pipeline = Pipeline.objects.create(name=f"p-{group}", draft={})
+        version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document={})
+        deployment = Deployment.objects.create(
+            pipeline=pipeline, version=version, status=Deployment.Status.RUNNING
+        )
+        spec = GroupSpec(
+            deployment=deployment.pk,
+            pipeline=pipeline.name,
+            group=group,
+            elements=(ElementSpec(id=group, type="filter"),),
+        )
+        GroupPlacement.objects.create(
+            deployment=deployment,
+            group=group,
+            spec=spec.model_dump(mode="json"),
+            node=Node.objects.get(name=node),
+            order_id="first",
+        )
+        assert self.control is not None
+        self.control.context.desired.notify()
+        return deployment
+
+    def status(self, deployment: Deployment, group: str, node: str) -> ReplicaStatus | None:
+        row = Replica.objects.filter(deployment=deployment, group=group, node__name=node).first()
+        return ReplicaStatus.model_validate(row.status) if row else None
+
+    def owns(self, deployment: Deployment, group: str, node: str) -> bool:
+        status = self.status(deployment, group, node)
+        return status is not None and status.role == "owner" and status.seq > 0
+
+    def commits(self, deployment: Deployment, group: str) -> list[tuple[int, str]]:
+        with Ledger(self.ledger, f"{deployment.pk}.{group}").locked() as entry:
+            return [(epoch, node) for epoch, node in entry["commits"]]

@@ -1,0 +1,218 @@
+"""A real node process whose replicas only count: all of the agent, none of Spark.
+
+`python -m tests.integration.workers.stand_in_node --name N --settings JSON --ledger DIR`
+
+The ledger takes the journal's place: one file per group, changed under a lock, with the same rules
+of ownership. A replica commits a batch each 20 ms and leaves the files that Spark would leave, so
+that cuts, fetches and restarts work on real directories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import FileResolver
+from workers.node.identity import Identity
+from workers.node.process import NodeProcess
+
+BATCH_S = 0.02
+
+
+class Ledger:
+    def __init__(self, directory: Path, group: str) -> None:
+        self._path = directory / f"{group}.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[dict[str, Any]]:
+        with open(self._path, "a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            entry = json.loads(file.read() or '{"granted": 0, "orders": {}, "commits": [], "retired": false}')
+            yield entry
+            file.seek(0)
+            file.truncate()
+            file.write(json.dumps(entry))
+            file.flush()
+
+
+class CountingReplica:
+    def __init__(
+        self, spec: GroupSpec, directory: Path, ledger: Ledger, node: str, changed: Callable[[], None]
+    ):
+        self.spec, self.directory, self.ledger, self.node, self.changed = (
+            spec,
+            directory,
+            ledger,
+            node,
+            changed,
+        )
+        self._role, self._phase = Role.STANDBY, "following"
+        self._epoch, self._granted = 0, 0
+        self._seq = max((int(p.name) + 1 for p in (directory / "spark/commits").glob("*")), default=0)
+        self._order: ClaimOrder | None = None
+        self._order_done: str | None = None
+        self._refused: str | None = None
+        self._paused = self._retire = self._retired = False
+        self._rows = 0
+        self._first_ms: int | None = None
+        self._last_ms: int | None = None
+        self._error: ReplicaError | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def own(self, order: ClaimOrder) -> None:
+        self._order = order
+
+    def set_paused(self, paused: bool) -> None:
+        self._paused = paused
+
+    def retire(self) -> None:
+        self._retire = True
+
+    def stop(self, timeout_s: float) -> None:
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+
+    def kill(self) -> None:
+        self._stopping.set()
+
+    def status(self) -> ReplicaStatus:
+        return ReplicaStatus(
+            group=self.spec.id,
+            role=self._role,
+            phase=self._phase,
+            epoch=Epoch(self._epoch or self._granted),
+            seq=Seq(self._seq),
+            order_id=self._order_done,
+            order_refused=self._refused,
+            rows_in_total=self._rows,
+            rows_out_total=self._rows,
+            paused=self._paused,
+            retired=self._retired,
+            first_output_at_ms=self._first_ms,
+            last_output_at_ms=self._last_ms,
+            error=self._error,
+        )
+
+    def _run(self) -> None:
+        while not self._stopping.wait(BATCH_S):
+            with self.ledger.locked() as entry:
+                self._granted = entry["granted"]
+                self._step(entry)
+            if self._role is Role.STOPPED:
+                break
+        else:
+            self._role, self._phase = Role.STOPPED, "stopped"
+        self.changed()
+
+    def _step(self, entry: dict[str, Any]) -> None:
+        while self._seq < len(entry["commits"]):
+            self._keep_batch()
+        if self._order is not None and self._order.id != self._order_done:
+            self._claim(entry, self._order)
+        elif self._epoch and self._epoch != entry["granted"]:
+            self._role, self._phase = Role.STOPPED, "fenced"
+            self._error = ReplicaError(
+                message="fenced", safe="nothing twice", next="nothing", at_ms=_now_ms()
+            )
+        elif self._epoch and self._retire:
+            entry["retired"] = self._retired = True
+            self._role, self._phase = Role.STOPPED, "retired"
+        elif self._epoch and not self._paused:
+            entry["commits"].append([self._epoch, self.node])
+            self._keep_batch()
+            self._rows += 10
+            self._last_ms = _now_ms()
+            self._first_ms = self._first_ms or self._last_ms
+
+    def _claim(self, entry: dict[str, Any], order: ClaimOrder) -> None:
+        self._order_done = order.id
+        mine = entry["orders"].get(order.id)
+        if entry["retired"] or entry["granted"] not in (order.over, mine):
+            self._refused = f"epoch {entry['granted']} was granted" if not entry["retired"] else "retired"
+            self._retired = entry["retired"]
+            self._role, self._phase = Role.STOPPED, "refused"
+            return
+        self._epoch = entry["granted"] = entry["granted"] + 1
+        entry["orders"][order.id] = self._epoch
+        self._role, self._phase, self._first_ms = Role.OWNER, "owning", None
+        self.changed()
+
+    def _keep_batch(self) -> None:
+        batch, self._seq = self._seq, self._seq + 1
+        offset = json.dumps({"seq": self._seq, "ends": {"in-0": self._seq}, "batch_time": 1000})
+        for path, text in (
+            ("metadata", '{"id":"q"}'),
+            (f"offsets/{batch}", f"v1\n{{}}\n{offset}"),
+            (f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}'),
+        ):
+            target = self.directory / "spark" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = target.with_name(f".{target.name}.tmp")
+            draft.write_text(text)
+            draft.replace(target)
+        for log in ("offsets", "commits"):
+            (self.directory / "spark" / log / str(batch - 3)).unlink(missing_ok=True)
+
+
+class CountingEngine:
+    def __init__(self, ledger: Path, identity: Identity, changed: Callable[[], None]) -> None:
+        self._ledger, self._identity, self._changed = ledger, identity, changed
+
+    def start(self) -> None:
+        self._ledger.mkdir(parents=True, exist_ok=True)
+
+    def open_replica(self, spec: GroupSpec, directory: Path) -> CountingReplica:
+        if (self._ledger / f"{spec.group}.broken-on-{self._identity.name}").exists():
+            raise RuntimeError("this operator does not start")
+        ledger = Ledger(self._ledger, spec.id)
+        return CountingReplica(spec, directory, ledger, self._identity.name, self._changed)
+
+    def close(self) -> None:
+        pass
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--identity", type=json.loads)
+    parser.add_argument("--ledger", type=Path)
+    arguments = parser.parse_args()
+    logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    fields = arguments.identity
+    identity = Identity(
+        **{**fields, "directory": Path(fields["directory"]), "kafka": KafkaSettings("none:1")}
+    )
+
+    def engine(identity: Identity, changed: Callable[[], None], _: FileResolver) -> CountingEngine:
+        return CountingEngine(arguments.ledger, identity, changed)
+
+    code = NodeProcess(identity, engine).run()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

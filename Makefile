@@ -9,7 +9,7 @@ PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help up install test check static-check static-test format bench clean
+.PHONY: help up node install test check static-check static-test format bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -19,6 +19,10 @@ install: ## install what is missing, start nothing
 
 up: install ## start everything on this machine; Ctrl-C stops it
 	@exec $(PY) -m workers.supervisor
+
+node: ## run a node on this machine: make node ARGS="--join URL --token T --name N"
+	@.ci/install node java
+	@exec $(PY) -m workers.node $(ARGS)
 
 test: ## run every test; ARGS="tests/unit -k name" runs some
 	@.ci/install python java node_modules bundle chromium

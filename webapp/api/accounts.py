@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
-from ninja import Router, Schema
+from ninja import Router, Schema, Status
 from pydantic import ConfigDict, Field
 
 from webapp.accounts import actions
@@ -77,19 +77,22 @@ def list_tokens(request: HttpRequest) -> Any:
 @router.post("/tokens", response={201: TokenCreated})
 def create_token(request: HttpRequest, body: TokenIn) -> Any:
     token, secret = actions.create_token(actor(request), body.name)
-    return 201, {
-        "id": token.pk,
-        "name": token.name,
-        "created_at": token.created_at,
-        "last_used_at": None,
-        "token": secret,
-    }
+    return Status(
+        201,
+        {
+            "id": token.pk,
+            "name": token.name,
+            "created_at": token.created_at,
+            "last_used_at": None,
+            "token": secret,
+        },
+    )
 
 
 @router.delete("/tokens/{int:id}", response={204: None})
 def revoke_token(request: HttpRequest, id: int) -> Any:
     actions.revoke_token(actor(request), id)
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/users", response=list[UserOut], by_alias=False)
@@ -100,7 +103,7 @@ def list_users(request: HttpRequest) -> Any:
 
 @router.post("/users", response={201: UserOut}, by_alias=False)
 def create_user(request: HttpRequest, body: UserIn) -> Any:
-    return 201, actions.create_user(actor(request), body.username, body.password, body.role)
+    return Status(201, actions.create_user(actor(request), body.username, body.password, body.role))
 
 
 @router.patch("/users/{username}", response=UserOut, by_alias=False)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from ninja import Query, Router
+from ninja import Query, Router, Status
 from pydantic import Field
 
 from pipeline_runtime.kafka.peek import peek
@@ -72,7 +72,7 @@ def resume(request: HttpRequest, name: str, id: str) -> Any:
 def migrate(request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate) -> Any:
     handover = handover_actions.migrate(actor(request), name, id, body.target, body.strategy)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
-    return 202, {"handover": handover_json(handover)}
+    return Status(202, {"handover": handover_json(handover)})
 
 
 @router.post(PATH + "/restore", response={202: dict[str, Any]})
@@ -83,7 +83,7 @@ def restore(
     wanted = body or Restore()
     handover = handover_actions.restore(actor(request), name, id, wanted.target, wanted.checkpoint)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
-    return 202, {"handover": handover_json(handover)}
+    return Status(202, {"handover": handover_json(handover)})
 
 
 @router.get(PATH + "/checkpoints")
@@ -98,7 +98,7 @@ def checkpoints(request: HttpRequest, name: str, id: str) -> Any:
 @router.post(PATH + "/checkpoints", response={202: dict[str, Any]})
 def take_checkpoint(request: HttpRequest, name: str, id: str) -> Any:
     actions.take_checkpoint(actor(request), name, id)
-    return 202, {"status": "requested"}
+    return Status(202, {"status": "requested"})
 
 
 @router.get(PATH + "/output")

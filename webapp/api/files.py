@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import File, Router
+from ninja import File, Router, Status
 from ninja.files import UploadedFile
 
 from webapp.accounts.models import Role
@@ -25,4 +25,4 @@ def list_files(request: HttpRequest) -> Any:
 def upload(request: HttpRequest, file: File[UploadedFile]) -> Any:
     """Multipart, field `file`. Its `reference` is what a source takes as its path."""
     require(actor(request), Role.EDITOR, "upload files")
-    return 201, data_files.file_json(data_files.upload(actor(request), file))
+    return Status(201, data_files.file_json(data_files.upload(actor(request), file)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Status
 
 from webapp.api.authentication import actor
 from webapp.handovers import actions, selectors
@@ -28,4 +28,4 @@ def handover(request: HttpRequest, id: str) -> Any:
 
 @router.post("/handovers/{uuid:id}/cancel", response={202: dict[str, Any]})
 def cancel(request: HttpRequest, id: str) -> Any:
-    return 202, selectors.handover_json(actions.cancel(actor(request), str(id)))
+    return Status(202, selectors.handover_json(actions.cancel(actor(request), str(id))))

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 from pydantic import Field
 
 from webapp.api.accounts import Body
@@ -40,17 +40,20 @@ def invite(request: HttpRequest, body: Invitation) -> Any:
     """A one-time token and the command to run on the new machine. The token is shown this once."""
     token, secret = actions.invite(actor(request), body.name)
     url = request.build_absolute_uri("/").rstrip("/")
-    return 201, {
-        "name": body.name,
-        "token": secret,
-        "expires_at": token.expires_at.isoformat(),
-        "command": f"python -m workers.node --join {url} --token {secret} --name {body.name}",
-        "version": settings.FOGLINE_VERSION,
-        "url": url,
-        "kafka": settings.FOGLINE.kafka,
-        "central_url": central_url(request),
-        "warnings": reach_warnings(url),
-    }
+    return Status(
+        201,
+        {
+            "name": body.name,
+            "token": secret,
+            "expires_at": token.expires_at.isoformat(),
+            "command": f"python -m workers.node --join {url} --token {secret} --name {body.name}",
+            "version": settings.FOGLINE_VERSION,
+            "url": url,
+            "kafka": settings.FOGLINE.kafka,
+            "central_url": central_url(request),
+            "warnings": reach_warnings(url),
+        },
+    )
 
 
 @router.post("/nodes/enrol", auth=None)
@@ -88,14 +91,14 @@ def uncordon(request: HttpRequest, name: str) -> Any:
 def drain(request: HttpRequest, name: str) -> Any:
     """Cordons the node and moves what runs there to others."""
     actions.drain(actor(request), name)
-    return 202, one_node(name)
+    return Status(202, one_node(name))
 
 
 @router.delete("/nodes/{name}", response={204: None})
 def remove(request: HttpRequest, name: str) -> Any:
     """Revokes open invitations for the name, and removes the node when it has nothing to run."""
     actions.remove(actor(request), name)
-    return 204, None
+    return Status(204, None)
 
 
 def central_url(request: HttpRequest) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Query, Router, Status
 from pydantic import Field
 
 from webapp.accounts.models import Role
@@ -78,7 +78,7 @@ def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipel
         }
     pipeline = actions.create_pipeline(actor(request), name, document)
     response.headers["ETag"] = etag(pipeline.draft_revision)
-    return 201, pipeline_json(pipeline)
+    return Status(201, pipeline_json(pipeline))
 
 
 @router.get("/pipelines/{name}")
@@ -112,7 +112,7 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
 @router.delete("/pipelines/{name}", response={204: None})
 def delete_pipeline(request: HttpRequest, name: str) -> Any:
     actions.delete_pipeline(actor(request), name)
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/pipelines/{name}/versions")
@@ -123,7 +123,7 @@ def versions(request: HttpRequest, name: str) -> Any:
 
 @router.post("/pipelines/{name}/versions", response={201: dict[str, Any]})
 def save_version(request: HttpRequest, name: str, body: Note) -> Any:
-    return 201, version_json(actions.save_version(actor(request), name, body.note))
+    return Status(201, version_json(actions.save_version(actor(request), name, body.note)))
 
 
 @router.get("/pipelines/{name}/versions/{int:number}")
@@ -179,14 +179,14 @@ def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy
     wanted = body or Deploy()
     operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
-    return 202, {"operation": operation_json(operation), **operation_json(operation)}
+    return Status(202, {"operation": operation_json(operation), **operation_json(operation)})
 
 
 @router.post("/pipelines/{name}/undeploy", response={202: dict[str, Any]})
 def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Any:
     operation = actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
-    return 202, {"operation": operation_json(operation), **operation_json(operation)}
+    return Status(202, {"operation": operation_json(operation), **operation_json(operation)})
 
 
 @router.get("/operations")

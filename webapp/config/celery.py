@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import Any
 
 from celery import Celery
@@ -21,14 +22,18 @@ DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
 DRAIN = "fogline.control.drain"  # (node_name)
 EXPIRES_S = 30
 
-app = Celery("fogline", broker=settings.FOGLINE.redis_url, set_as_current=False)
-app.conf.update(
-    task_serializer="json",
-    accept_content=["json"],
-    task_ignore_result=True,
-    task_default_queue=CONTROL_QUEUE,
-    broker_transport_options={"socket_connect_timeout": 2, "socket_timeout": 5},
-)
+
+@cache
+def sender(redis_url: str) -> Celery:
+    app = Celery("fogline", broker=redis_url, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_default_queue=CONTROL_QUEUE,
+        broker_transport_options={"socket_connect_timeout": 2, "socket_timeout": 5},
+    )
+    return app
 
 
 def command(task: str, *args: Any) -> None:
@@ -38,7 +43,7 @@ def command(task: str, *args: Any) -> None:
 
 def _send(task: str, args: tuple[Any, ...]) -> None:
     try:
-        app.send_task(
+        sender(settings.FOGLINE.redis_url).send_task(
             task, args=args, queue=CONTROL_QUEUE, expires=EXPIRES_S, retry=False, ignore_result=True
         )
     except (OperationalError, OSError) as error:

@@ -26,7 +26,7 @@ def vite(name: str) -> SafeString:
     found = manifest(settings.VITE_MANIFEST)
     key = next((key for key, item in found.items() if item.get("isEntry") and item.get("name") == name), None)
     if key is None:
-        raise BundleMissing(f'The browser bundle has no entry "{name}": build it again with `make bundle`.')
+        raise BundleMissing(f'The browser bundle has no entry "{name}": run `make up`, which builds it.')
     styles = format_html_join(
         "", '<link rel="stylesheet" href="{}{}">', ((settings.STATIC_URL, css) for css in _styles(found, key))
     )
@@ -51,7 +51,7 @@ def manifest(path: Path) -> Manifest:
         return _read(path, path.stat().st_mtime_ns)
     except (OSError, ValueError) as error:
         raise BundleMissing(
-            f"The browser bundle is not built ({path.name} is missing): run `make bundle`, then reload."
+            f"The browser bundle is not built ({path.name} is missing): run `make up`."
         ) from error
 
 

@@ -32,7 +32,9 @@ def test_a_parameter_makes_a_difference_and_is_named() -> None:
     assert [element["id"] for element in found["removed"]] == ["gone"]
 
 
-@pytest.mark.parametrize("broken", [{}, {"spec": None}, {"spec": {"elements": "x"}}, {"spec": {"elements": [1]}}])
+@pytest.mark.parametrize(
+    "broken", [{}, {"spec": None}, {"spec": {"elements": "x"}}, {"spec": {"elements": [1]}}]
+)
 def test_a_broken_draft_can_be_read(broken: dict) -> None:
     assert elements_of(broken) == []
     assert group_of(broken, "a") == "a"

@@ -51,5 +51,5 @@ def test_an_entry_that_is_not_there_is_named(name: str) -> None:
 
 def test_a_bundle_that_is_not_built_says_what_to_do(manifest: Path) -> None:
     manifest.unlink()
-    with pytest.raises(BundleMissing, match="make bundle"):
+    with pytest.raises(BundleMissing, match="make up"):
         vite("node")

@@ -1,0 +1,188 @@
+"""Users of each role, three nodes, a pipeline that runs (as rows: nothing executes it), real Redis."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import django
+
+django.setup()
+
+import pytest  # noqa: E402
+import redis  # noqa: E402
+from django.conf import settings as django_settings  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from pipeline_runtime.model.desired import ReplicaStatus, Role as ReplicaRole  # noqa: E402
+from pipeline_runtime.model.document import parse_document  # noqa: E402
+from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
+from pipeline_runtime.model.plan import plan_groups  # noqa: E402
+from pipeline_runtime.model.templates import load_template  # noqa: E402
+from pipeline_runtime.operators.registry import default_registry  # noqa: E402
+from webapp.accounts.models import Role, User  # noqa: E402
+from webapp.config import celery  # noqa: E402
+from webapp.nodes.models import Node  # noqa: E402
+from webapp.pipelines.models import (  # noqa: E402
+    Deployment,
+    GroupPlacement,
+    Pipeline,
+    PipelineVersion,
+    Replica,
+)
+
+PASSWORD = "a long enough passphrase"
+PIPELINE = "machine-power"
+PREFIX = "/api/v1"
+
+
+@pytest.fixture(autouse=True)
+def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
+    """Redis for the channel layer and for commands, emptied before each test."""
+    settings.FOGLINE = replace(django_settings.FOGLINE, redis_url=redis_url)
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [redis_url]}}
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def commands(real_redis: redis.Redis) -> Callable[[], list[tuple[str, list[Any]]]]:
+    """Takes the commands that wait in the control queue: [(task, args)]."""
+
+    def take() -> list[tuple[str, list[Any]]]:
+        found = []
+        while (raw := real_redis.rpop(celery.CONTROL_QUEUE)) is not None:
+            message = json.loads(raw)
+            args = json.loads(base64.b64decode(message["body"]))[0]
+            found.append((message["headers"]["task"], args))
+        return found
+
+    return take
+
+
+@dataclass
+class Caller:
+    """A client of the API, signed in (or not) by session."""
+
+    http: Client
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        data = {} if body is None else {"data": json.dumps(body)}
+        return self.http.generic(
+            method, PREFIX + path, **data, content_type="application/json", headers=headers or None
+        )
+
+    def get(self, path: str, **headers: str) -> Any:
+        return self.call("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self.call("POST", path, body, **headers)
+
+    def put(self, path: str, body: Any, **headers: str) -> Any:
+        return self.call("PUT", path, body, **headers)
+
+    def delete(self, path: str) -> Any:
+        return self.call("DELETE", path)
+
+
+@pytest.fixture
+def users(transactional_db: None) -> dict[str, User]:
+    return {
+        role.value: User.objects.create_user(f"{role.value}-user", password=PASSWORD, role=role)
+        for role in Role
+    }
+
+
+@pytest.fixture
+def caller(users: dict[str, User]) -> Callable[[str | None], Caller]:
+    """caller("editor") is signed in with that role; caller(None) is nobody."""
+
+    def make(role: str | None) -> Caller:
+        client = Client()
+        if role is not None:
+            client.force_login(users[role])
+        return Caller(client)
+
+    return make
+
+
+@pytest.fixture
+def nodes(transactional_db: None) -> dict[str, Node]:
+    """edge-a, edge-b and cloud, all up."""
+    load = {"cpu_ratio": 0.25, "memory_bytes": 2e9, "memory_ratio": 0.5, "disk_ratio": 0.1}
+    return {
+        name: Node.objects.create(
+            name=name,
+            up=True,
+            ready=True,
+            cores=2,
+            version=django_settings.FOGLINE_VERSION,
+            url="http://127.0.0.1:1",
+            load=load,
+            last_seen_at=timezone.now(),
+        )
+        for name in ("edge-a", "edge-b", "cloud")
+    }
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return load_template(PIPELINE).to_data()
+
+
+@pytest.fixture
+def pipeline(users: dict[str, User], nodes: dict[str, Node], document: dict[str, Any]) -> Pipeline:
+    """A draft."""
+    return Pipeline.objects.create(name=PIPELINE, draft=document, updated_by=users["editor"])
+
+
+@pytest.fixture
+def deployment(pipeline: Pipeline, nodes: dict[str, Node]) -> Deployment:
+    """The pipeline, deployed and running: each group owned where the document pins it."""
+    version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=pipeline.draft)
+    deployment = Deployment.objects.create(pipeline=pipeline, version=version, status="running")
+    specs = plan_groups(parse_document(pipeline.draft), deployment.pk, default_registry(), {})
+    pinned = {element["id"]: element.get("node") for element in pipeline.draft["spec"]["elements"]}
+    for spec in specs:
+        node = nodes[pinned[spec.elements[0].id]]
+        GroupPlacement.objects.create(
+            deployment=deployment, group=spec.group, spec=spec.model_dump(mode="json"), node=node
+        )
+        report(deployment, spec.group, node)
+    return deployment
+
+
+def report(deployment: Deployment, group: str, node: Node, role: str = "owner", **status: Any) -> Replica:
+    """What the control side writes when a node has reported a replica."""
+    known = ReplicaStatus(
+        group=f"{deployment.pk}.{group}",
+        role=ReplicaRole(role),
+        phase="owning",
+        epoch=Epoch(status.pop("epoch", 1)),
+        seq=Seq(status.pop("seq", 7)),
+        rows_in_total=700,
+        rows_out_total=70,
+        **status,
+    )
+    replica, _ = Replica.objects.update_or_create(
+        deployment=deployment,
+        group=group,
+        node=node,
+        defaults={
+            "status": known.model_dump(mode="json"),
+            "rates": {"rows_in_per_s": 100.0, "rows_out_per_s": 10.0},
+            "role": role,
+            "epoch": known.epoch,
+            "seq": known.seq,
+            "at": timezone.now(),
+        },
+    )
+    return replica

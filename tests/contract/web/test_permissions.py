@@ -1,0 +1,164 @@
+"""Each endpoint's permission, over all roles, and problem documents for all refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.contract.web.conftest import PIPELINE, Caller
+from webapp.accounts.models import Role
+from webapp.monitoring.models import AuditRecord
+from webapp.pipelines.models import Deployment
+
+P = f"/pipelines/{PIPELINE}"
+E = f"{P}/elements/power"
+NOBODYS = "00000000-0000-0000-0000-000000000000"
+
+# (method, path, body, the role it needs)
+ENDPOINTS: list[tuple[str, str, Any, str]] = [
+    ("GET", "/me", None, "viewer"),
+    ("GET", "/overview", None, "viewer"),
+    ("GET", "/events", None, "viewer"),
+    ("GET", "/audit", None, "operator"),
+    ("GET", "/operators", None, "viewer"),
+    ("GET", "/operators/filter", None, "viewer"),
+    ("GET", "/templates", None, "viewer"),
+    ("GET", "/pipelines", None, "viewer"),
+    ("GET", P, None, "viewer"),
+    ("GET", f"{P}/export", None, "viewer"),
+    ("GET", f"{P}/versions", None, "viewer"),
+    ("GET", f"{P}/versions/1", None, "viewer"),
+    ("GET", f"{P}/diff?from=1&to=draft", None, "viewer"),
+    ("POST", f"{P}/validate", {}, "viewer"),
+    ("GET", f"{P}/elements", None, "viewer"),
+    ("GET", E, None, "viewer"),
+    ("GET", f"{E}/history", None, "viewer"),
+    ("GET", "/handovers", None, "viewer"),
+    ("GET", "/operations", None, "viewer"),
+    ("GET", "/nodes", None, "viewer"),
+    ("GET", "/nodes/edge-a", None, "viewer"),
+    ("GET", "/nodes/edge-a/history", None, "viewer"),
+    ("GET", "/files", None, "viewer"),
+    ("GET", "/tokens", None, "viewer"),
+    ("POST", "/tokens", {"name": "script"}, "viewer"),
+    ("POST", f"{E}/pause", None, "operator"),
+    ("POST", f"{E}/resume", None, "operator"),
+    ("POST", f"{E}/migrate", {"target": "edge-a"}, "operator"),
+    ("POST", f"{E}/restore", {"target": "edge-a"}, "operator"),
+    ("POST", f"{E}/checkpoints", None, "operator"),
+    ("POST", f"/handovers/{NOBODYS}/cancel", None, "operator"),
+    ("POST", "/nodes/edge-a/cordon", None, "operator"),
+    ("POST", "/nodes/edge-a/uncordon", None, "operator"),
+    ("POST", "/nodes/edge-a/drain", None, "operator"),
+    ("POST", "/pipelines", {"name": "another"}, "editor"),
+    ("PUT", P, {"document": {}}, "editor"),
+    ("POST", f"{P}/versions", {"note": "x"}, "editor"),
+    ("POST", f"{P}/versions/1/restore", None, "editor"),
+    ("POST", f"{P}/deploy", {}, "editor"),
+    ("POST", f"{P}/undeploy", None, "editor"),
+    ("DELETE", P, None, "editor"),
+    ("POST", "/nodes", {"name": "new"}, "admin"),
+    ("DELETE", "/nodes/edge-a", None, "admin"),
+    ("GET", "/users", None, "admin"),
+    ("POST", "/users", {"username": "x", "password": "y"}, "admin"),
+    ("PATCH", "/users/viewer-user", {"role": "viewer"}, "admin"),
+]
+
+
+def assert_problem(response: Any, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.content
+    assert response.headers["Content-Type"] == "application/problem+json"
+    problem: dict[str, Any] = response.json()
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["type"]
+    assert problem["detail"]
+    assert isinstance(problem["faults"], list)
+    return problem
+
+
+@pytest.mark.parametrize(("method", "path", "body", "needed"), ENDPOINTS, ids=lambda item: str(item))
+def test_an_endpoint_serves_exactly_the_roles_that_cover_it(
+    caller: Callable[[str | None], Caller],
+    deployment: Deployment,
+    method: str,
+    path: str,
+    body: Any,
+    needed: str,
+) -> None:
+    assert_problem(caller(None).call(method, path, body), 401)
+    for role in Role:
+        if not role.covers(Role(needed)):
+            before = AuditRecord.objects.count()
+            assert_problem(caller(role.value).call(method, path, body), 403)
+            assert AuditRecord.objects.count() == before
+    # The least role that is enough: it may be refused for another reason, but not for its role.
+    response = caller(needed).call(method, path, body)
+    assert response.status_code not in (401, 403), response.content
+    assert response.status_code < 500, response.content
+
+
+def test_the_table_has_every_endpoint_that_changes_something() -> None:
+    from webapp.api.api import api
+
+    tested = {(method, path.split("?")[0]) for method, path, _, _ in ENDPOINTS}
+    untested = []
+    for path, methods in api.get_openapi_schema(path_prefix="")["paths"].items():
+        for method in methods:
+            concrete = (
+                path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
+                .replace("{id}", NOBODYS if "/handovers" in path else "power")
+                .replace("{number}", "1")
+                .replace("{username}", "viewer-user")
+            )
+            if method != "get" and (method.upper(), concrete) not in tested:
+                untested.append((method, path))
+    # Enrolment has its own token, uploads their own body, tokens their owner: tested apart.
+    assert sorted(untested) == [("delete", "/tokens/{id}"), ("post", "/files"), ("post", "/nodes/enrol")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/nowhere", None, 404),
+        ("GET", "/pipelines/nowhere", None, 404),
+        ("GET", f"{P}/elements/nowhere", None, 404),
+        ("GET", f"{P}/versions/99", None, 404),
+        ("GET", "/nodes/nowhere", None, 404),
+        ("GET", "/operators/teleport", None, 404),
+        ("GET", f"/handovers/{NOBODYS}", None, 404),
+        ("GET", "/events?limit=0", None, 422),
+        ("GET", f"{P}/diff?from=x", None, 422),
+        ("PATCH", P, None, 405),
+        ("PUT", P, {"document": {}}, 428),
+        ("POST", f"{E}/migrate", {"to": "edge-a"}, 422),
+        ("POST", f"{E}/migrate", {"target": "nowhere"}, 422),
+        ("POST", f"{E}/migrate", {"target": "cloud"}, 409),
+        ("POST", f"{P}/elements/chart/migrate", {"target": "edge-a"}, 409),
+        ("POST", f"{P}/deploy", {}, 409),
+        ("DELETE", P, None, 409),
+        ("DELETE", "/nodes/edge-a", None, 409),
+        ("POST", "/nodes", {"name": "Not A Name"}, 422),
+        ("POST", "/pipelines", {"name": PIPELINE}, 409),
+        ("POST", "/pipelines", {"name": "No Name!"}, 422),
+        ("POST", "/users", {"username": "x", "password": "123"}, 422),
+    ],
+)
+@pytest.mark.usefixtures("deployment")
+def test_a_refusal_is_a_problem_document_and_changes_nothing(
+    caller: Callable[[str | None], Caller], method: str, path: str, body: Any, status: int
+) -> None:
+    before = AuditRecord.objects.count()
+    problem = assert_problem(caller("admin").call(method, path, body), status)
+    if status == 422:
+        assert problem["faults"]
+        assert all(fault["path"] and fault["message"] for fault in problem["faults"])
+    assert AuditRecord.objects.count() == before
+
+
+def test_a_body_that_is_no_json_is_a_problem_document(caller: Callable[[str | None], Caller]) -> None:
+    client = caller("editor").http
+    response = client.post("/api/v1/pipelines", data="{", content_type="application/json")
+    assert_problem(response, 400)

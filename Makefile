@@ -12,7 +12,7 @@ export PYTHONPATH := $(CURDIR)
 .PHONY: help up node install test check static-check static-test format bench clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: ## install what is missing, start nothing
 	@.ci/install python java bundle

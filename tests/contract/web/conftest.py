@@ -22,7 +22,6 @@ from pipeline_runtime.model.desired import ReplicaStatus, Role as ReplicaRole  #
 from pipeline_runtime.model.document import parse_document  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
 from pipeline_runtime.model.plan import plan_groups  # noqa: E402
-from pipeline_runtime.model.templates import load_template  # noqa: E402
 from pipeline_runtime.operators.registry import default_registry  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.config import celery  # noqa: E402
@@ -135,7 +134,28 @@ def nodes(transactional_db: None) -> dict[str, Node]:
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return load_template(PIPELINE).to_data()
+    """readings -> watch (variation, alerts) -> chart; readings -> power -> archive."""
+
+    def element(id: str, type_: str, source: str | None, node: str | None, **params: Any) -> dict[str, Any]:
+        inputs = {"inputs": {"in": source}} if source else {}
+        pin = {"node": node} if node else {}
+        return {"id": id, "type": type_, "params": params, "ui": {"x": 0, "y": 0}, **inputs, **pin}
+
+    average = {"function": "avg", "column": "mf01", "as": "mf01_average"}
+    elements = [
+        element("readings", "csv-replay", None, "edge-a", path="demo:debs2012", rate=100),
+        element("variation", "window-aggregate", "readings", "edge-b", size_s=1, aggregates=[average]),
+        element("alerts", "filter", "variation", "edge-b", condition="mf01_average > 30"),
+        element("power", "window-aggregate", "readings", "cloud", size_s=60, aggregates=[average]),
+        element("archive", "csv-sink", "power", "cloud", file="power.csv"),
+        element("chart", "live-chart", "variation", None, columns=["mf01_average"]),
+    ]
+    return {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": PIPELINE},
+        "spec": {"elements": elements, "groups": [{"id": "watch", "elements": ["variation", "alerts"]}]},
+    }
 
 
 @pytest.fixture

@@ -1,0 +1,156 @@
+"""Signing in, API tokens, accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.contract.web.conftest import PASSWORD, Caller
+from tests.contract.web.test_permissions import assert_problem
+from webapp.accounts.models import ApiToken, User
+from webapp.accounts.tokens import hash_secret
+from webapp.monitoring.models import AuditRecord
+
+LOGIN = "/accounts/login/"
+
+
+def sign_in(client: Client, username: str, password: str, **extra: Any) -> Any:
+    return client.post(LOGIN, {"username": username, "password": password}, **extra)
+
+
+@pytest.fixture
+def token(caller: Callable[[str | None], Caller]) -> str:
+    response = caller("operator").post("/tokens", {"name": "script"})
+    assert response.status_code == 201
+    secret: str = response.json()["token"]
+    return secret
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_a_token_is_shown_once_and_kept_only_as_its_hash(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    row = ApiToken.objects.get()
+    assert row.hash == hash_secret(token)
+    assert token not in str(ApiToken.objects.values().get())
+    assert "token" not in caller("operator").get("/tokens").json()[0]
+    assert token not in str(list(AuditRecord.objects.values()))
+
+
+def test_a_token_has_its_owners_rights_and_needs_no_csrf_token(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    nobody = Caller(Client(enforce_csrf_checks=True))
+    assert nobody.get("/me", **bearer(token)).json()["role"] == "operator"
+    assert nobody.get("/audit", **bearer(token)).status_code == 200
+    assert_problem(nobody.post("/pipelines", {"name": "x"}, **bearer(token)), 403)
+    assert nobody.post("/tokens", {"name": "another"}, **bearer(token)).status_code == 201
+
+
+def test_a_revoked_or_unknown_token_lets_nobody_in_even_beside_a_session(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    owner = caller("operator")
+    assert owner.delete(f"/tokens/{ApiToken.objects.get().pk}").status_code == 204
+    for secret in (token, "fogline_wrong", ""):
+        assert_problem(caller(None).get("/me", **bearer(secret)), 401)
+    assert_problem(owner.get("/me", **bearer(token)), 401)
+
+
+def test_nobody_revokes_anothers_token_but_an_admin(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    id = ApiToken.objects.get().pk
+    assert_problem(caller("editor").delete(f"/tokens/{id}"), 404)
+    assert caller("admin").delete(f"/tokens/{id}").status_code == 204
+
+
+def test_a_token_of_an_account_that_is_switched_off_does_nothing(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    response = caller("admin").call("PATCH", "/users/operator-user", {"active": False})
+    assert response.status_code == 200
+    assert_problem(caller(None).get("/me", **bearer(token)), 401)
+
+
+def test_a_session_needs_its_csrf_token_to_change_something(users: dict[str, User]) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(users["admin"])
+    me = Caller(client).get("/me").json()
+    assert_problem(Caller(client).post("/pipelines", {"name": "mine"}), 403)
+    response = Caller(client).post("/pipelines", {"name": "mine"}, **{"X-CSRFToken": me["csrf"]})
+    assert response.status_code == 201
+
+
+def test_signing_in_and_out(users: dict[str, User]) -> None:
+    client = Client()
+    assert client.get("/").status_code == 302
+    assert sign_in(client, "viewer-user", "wrong").status_code == 200
+    assert client.get("/").status_code == 302
+    response = sign_in(client, "viewer-user", PASSWORD)
+    assert response.status_code == 302
+    assert AuditRecord.objects.filter(action="user.sign_in", username="viewer-user").exists()
+    assert client.get("/").status_code == 200
+    client.post("/accounts/logout/")
+    assert client.get("/").status_code == 302
+
+
+def test_nobody_is_sent_to_another_site_after_signing_in(users: dict[str, User]) -> None:
+    response = Client().post(
+        LOGIN, {"username": "viewer-user", "password": PASSWORD, "next": "https://evil.example/"}
+    )
+    assert response.headers["Location"] == "/"
+
+
+def test_guessing_is_locked_for_that_name_and_address_even_with_the_right_password(
+    users: dict[str, User], settings: Any
+) -> None:
+    client = Client()
+    for _ in range(settings.LOGIN_FAILURES_MAX):
+        assert sign_in(client, "admin-user", "wrong").status_code == 200
+    response = sign_in(client, "admin-user", PASSWORD)
+    assert response.status_code == 429
+    assert b"Too many failed attempts" in response.content
+    assert client.get("/").status_code == 302
+    # Others, and the same one from elsewhere, are not locked out by it.
+    assert sign_in(Client(), "viewer-user", PASSWORD).status_code == 302
+    assert sign_in(Client(), "admin-user", PASSWORD, REMOTE_ADDR="10.1.1.1").status_code == 302
+    settings.LOGIN_LOCK_S = 0
+    assert sign_in(client, "admin-user", PASSWORD).status_code == 302
+
+
+def test_an_admin_makes_and_changes_accounts(caller: Callable[[str | None], Caller]) -> None:
+    admin = caller("admin")
+    body = {"username": "ada", "password": "correct horse battery", "role": "editor"}
+    created = admin.post("/users", body)
+    assert created.status_code == 201
+    assert created.json() == {"username": "ada", "role": "editor", "active": True, "last_login": None}
+    assert sign_in(Client(), "ada", "correct horse battery").status_code == 302
+    assert admin.call("PATCH", "/users/ada", {"role": "viewer"}).json()["role"] == "viewer"
+    assert_problem(admin.post("/users", {**body, "username": "ADA"}), 409)
+    problem = assert_problem(admin.post("/users", {"username": "b ad", "password": "short"}), 422)
+    assert {fault["path"] for fault in problem["faults"]} == {"username", "password"}
+    assert_problem(admin.call("PATCH", "/users/nobody", {"role": "viewer"}), 404)
+    assert_problem(admin.call("PATCH", "/users/ada", {"role": "king"}), 422)
+    actions = set(AuditRecord.objects.filter(target="ada").values_list("action", flat=True))
+    assert {"user.create", "user.change"} <= actions
+
+
+def test_the_last_admin_stays_one(caller: Callable[[str | None], Caller]) -> None:
+    for change in ({"role": "viewer"}, {"active": False}):
+        assert_problem(caller("admin").call("PATCH", "/users/admin-user", change), 409)
+    assert User.objects.get(username="admin-user").role == "admin"
+
+
+def test_a_changed_password_ends_the_accounts_sessions(caller: Callable[[str | None], Caller]) -> None:
+    viewer = caller("viewer")
+    assert viewer.get("/me").status_code == 200
+    change = {"password": "another good passphrase"}
+    assert caller("admin").call("PATCH", "/users/viewer-user", change).status_code == 200
+    assert_problem(viewer.get("/me"), 401)

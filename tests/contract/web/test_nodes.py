@@ -1,0 +1,156 @@
+"""Enrolment, cordon, drain, removal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.utils import timezone
+
+from tests.contract.web.conftest import Caller
+from tests.contract.web.test_permissions import assert_problem
+from webapp.accounts.tokens import hash_secret
+from webapp.monitoring.models import AuditRecord
+from webapp.nodes.models import EnrolmentToken, Node
+from webapp.pipelines.models import Deployment
+
+Call = Callable[[str | None], Caller]
+Commands = Callable[[], list[tuple[str, list[Any]]]]
+
+
+@pytest.fixture
+def invitation(caller: Call) -> dict[str, Any]:
+    response = caller("admin").post("/nodes", {"name": "fog-1"})
+    assert response.status_code == 201
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def join(caller: Call, token: str, **changes: Any) -> Any:
+    machine = {
+        "name": "fog-1",
+        "version": django_settings.FOGLINE_VERSION,
+        "cores": 4,
+        "url": "http://10.0.0.7:18110",
+        **changes,
+    }
+    return caller(None).post("/nodes/enrol", machine, Authorization=f"Bearer {token}")
+
+
+def test_a_machine_joins_with_its_token_exactly_once(caller: Call, invitation: dict[str, Any]) -> None:
+    assert invitation["token"] in invitation["command"]
+    assert "--name fog-1" in invitation["command"]
+    assert invitation["version"] == django_settings.FOGLINE_VERSION
+    response = join(caller, invitation["token"])
+    assert response.status_code == 200
+    answer = response.json()
+    node = Node.objects.get(name="fog-1")
+    assert (node.url, node.cores, node.up) == ("http://10.0.0.7:18110", 4, False)
+    assert node.credential_hash == hash_secret(answer["credential"])
+    assert {"kafka", "redis_url", "cluster_key", "central_url"} <= set(answer)
+    problem = assert_problem(join(caller, invitation["token"]), 401)
+    assert "used already" in problem["detail"]
+    audits = AuditRecord.objects.filter(target="fog-1").values_list("action", flat=True)
+    assert set(audits) == {"node.invite", "node.enrol"}
+
+
+def test_the_token_is_kept_only_as_its_hash(invitation: dict[str, Any]) -> None:
+    assert EnrolmentToken.objects.get().hash == hash_secret(invitation["token"])
+    assert invitation["token"] not in str(EnrolmentToken.objects.values().get())
+    assert invitation["token"] not in str(list(AuditRecord.objects.values()))
+
+
+def test_a_machine_of_another_version_or_name_is_told_so_and_may_try_again(
+    caller: Call, invitation: dict[str, Any]
+) -> None:
+    problem = assert_problem(join(caller, invitation["token"], version="0.0.9"), 409)
+    assert "0.0.9" in problem["detail"]
+    assert problem["version"] == django_settings.FOGLINE_VERSION
+    assert_problem(join(caller, invitation["token"], name="other"), 409)
+    assert not Node.objects.exists()
+    assert join(caller, invitation["token"]).status_code == 200
+
+
+def test_a_token_that_has_expired_or_was_revoked_admits_nobody(
+    caller: Call, invitation: dict[str, Any]
+) -> None:
+    EnrolmentToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert "expired" in assert_problem(join(caller, invitation["token"]), 401)["detail"]
+    second = caller("admin").post("/nodes", {"name": "fog-1"}).json()
+    assert caller("admin").delete("/nodes/fog-1").status_code == 204
+    assert "revoked" in assert_problem(join(caller, second["token"]), 401)["detail"]
+    for wrong in ("x", ""):
+        assert_problem(join(caller, wrong), 401)
+    assert not Node.objects.exists()
+
+
+def test_local_nodes_are_enrolled_by_command_and_keep_their_credential(
+    transactional_db: None, settings: Any, tmp_path: Any
+) -> None:
+    from dataclasses import replace
+
+    settings.FOGLINE = replace(settings.FOGLINE, data=tmp_path)
+    path = tmp_path / "nodes" / "edge-a" / "credential.json"
+    call_command("enrol", "edge-a", verbosity=0)
+    first = json.loads(path.read_text())
+    assert path.stat().st_mode & 0o777 == 0o600
+    call_command("enrol", "edge-a", verbosity=0)
+    assert json.loads(path.read_text()) == first
+    assert Node.objects.get().credential_hash == hash_secret(first["credential"])
+    assert first["central_url"] == settings.FOGLINE.chunk_url
+    path.unlink()
+    call_command("enrol", "edge-a", verbosity=0)
+    assert json.loads(path.read_text())["credential"] != first["credential"]
+    assert Node.objects.count() == 1
+
+
+@pytest.mark.usefixtures("nodes")
+def test_cordon_and_drain(caller: Call, commands: Commands) -> None:
+    operator = caller("operator")
+    assert operator.post("/nodes/edge-a/cordon").json()["cordoned"] is True
+    assert operator.post("/nodes/edge-a/cordon").json()["cordoned"] is True
+    assert AuditRecord.objects.filter(action="node.cordon").count() == 1
+    assert operator.post("/nodes/edge-a/uncordon").json()["cordoned"] is False
+    assert commands() == []
+    assert operator.post("/nodes/edge-a/drain").status_code == 202
+    assert commands() == [("fogline.control.drain", ["edge-a"])]
+    assert Node.objects.get(name="edge-a").cordoned
+    Node.objects.exclude(name="edge-b").update(up=False)
+    assert_problem(operator.post("/nodes/edge-b/drain"), 409)
+
+
+def test_a_node_that_is_to_run_something_is_not_removed(caller: Call, deployment: Deployment) -> None:
+    admin = caller("admin")
+    problem = assert_problem(admin.delete("/nodes/cloud"), 409)
+    assert "machine-power/power" in problem["detail"]
+    deployment.status = "undeployed"
+    deployment.save()
+    assert admin.delete("/nodes/cloud").status_code == 204
+    assert not Node.objects.filter(name="cloud").exists()
+
+
+def test_a_node_shows_its_load_and_what_it_runs(caller: Call, deployment: Deployment) -> None:
+    node = caller("viewer").get("/nodes/edge-b").json()
+    assert node["up"]
+    assert node["load"]["cpu_ratio"] == 0.25
+    assert [(item["element"], item["role"]) for item in node["elements"]] == [
+        ("variation", "owner"),
+        ("alerts", "owner"),
+    ]
+
+
+def test_histories_are_read_from_redis_oldest_first(
+    caller: Call, deployment: Deployment, real_redis: Any
+) -> None:
+    for t in (1000, 3000):
+        real_redis.rpush("fogline:history:node:cloud", json.dumps({"t": t, "cpu_ratio": 0.5}))
+        real_redis.rpush(f"fogline:history:element:{deployment.pk}.power", json.dumps({"t": t, "lag_rows": 3}))
+    viewer = caller("viewer")
+    assert [point["t"] for point in viewer.get("/nodes/cloud/history").json()["points"]] == [1000, 3000]
+    history = viewer.get("/pipelines/machine-power/elements/power/history").json()
+    assert history["points"][0] == {"t": 1000, "lag_rows": 3}

@@ -1,0 +1,261 @@
+"""Drafts, versions, deployment, pause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.contract.web.conftest import PIPELINE, Caller, report
+from tests.contract.web.test_permissions import assert_problem
+from webapp.handovers.models import Operation
+from webapp.monitoring.models import AuditRecord
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
+
+P = f"/pipelines/{PIPELINE}"
+Call = Callable[[str | None], Caller]
+Commands = Callable[[], list[tuple[str, list[Any]]]]
+
+
+def changed(document: dict[str, Any], title: str) -> dict[str, Any]:
+    other = deepcopy(document)
+    other["spec"]["elements"][0]["title"] = title
+    return other
+
+
+def audited(action: str) -> int:
+    return AuditRecord.objects.filter(action=action).count()
+
+
+# --- drafts -------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("pipeline")
+def test_a_draft_is_saved_by_its_revision_and_tells_the_next(caller: Call, document: dict[str, Any]) -> None:
+    editor = caller("editor")
+    tag = editor.get(P).headers["ETag"]
+    response = editor.put(P, {"document": changed(document, "one")}, **{"If-Match": tag})
+    assert response.status_code == 200
+    assert response.headers["ETag"] != tag
+    assert editor.get(P).json()["document"]["spec"]["elements"][0]["title"] == "one"
+    assert editor.get(P).headers["ETag"] == response.headers["ETag"]
+    assert audited("pipeline.save") == 1
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_of_two_who_save_the_second_gets_both_versions_and_nothing_is_lost(
+    caller: Call, document: dict[str, Any]
+) -> None:
+    editor, admin = caller("editor"), caller("admin")
+    tag = editor.get(P).headers["ETag"]
+    mine, theirs = changed(document, "mine"), changed(document, "theirs")
+    assert admin.put(P, {"document": theirs}, **{"If-Match": tag}).status_code == 200
+    problem = assert_problem(editor.put(P, {"document": mine}, **{"If-Match": tag}), 409)
+    assert problem["yours"] == mine
+    assert problem["theirs"] == theirs
+    assert "admin-user" in problem["detail"]
+    again = {"If-Match": f'"{problem["revision"]}"'}
+    assert editor.put(P, {"document": mine}, **again).status_code == 200
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_saving_what_is_saved_changes_no_revision(caller: Call, document: dict[str, Any]) -> None:
+    editor = caller("editor")
+    tag = editor.get(P).headers["ETag"]
+    assert editor.put(P, {"document": document}, **{"If-Match": tag}).headers["ETag"] == tag
+    assert audited("pipeline.save") == 0
+
+
+@pytest.mark.usefixtures("pipeline")
+@pytest.mark.parametrize(
+    "draft",
+    [
+        {},
+        {"metadata": {"name": "another"}, "spec": {"elements": []}},
+        {"metadata": {"name": PIPELINE}, "spec": {"elements": "x"}},
+        {"metadata": {"name": PIPELINE}, "spec": {"elements": [1]}},
+    ],
+)
+def test_what_the_editor_could_not_open_again_is_not_saved(caller: Call, draft: dict[str, Any]) -> None:
+    editor = caller("editor")
+    tag = editor.get(P).headers["ETag"]
+    problem = assert_problem(editor.put(P, {"document": draft}, **{"If-Match": tag}), 422)
+    assert problem["faults"]
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_draft_with_faults_is_saved_and_validation_names_all_of_them(
+    caller: Call, document: dict[str, Any]
+) -> None:
+    editor = caller("editor")
+    broken = deepcopy(document)
+    broken["spec"]["elements"][1]["type"] = "teleport"
+    broken["spec"]["elements"][3]["params"]["size_s"] = "long"
+    broken["spec"]["elements"][4]["node"] = "moon"
+    tag = editor.get(P).headers["ETag"]
+    assert editor.put(P, {"document": broken}, **{"If-Match": tag}).status_code == 200
+    found = editor.post(f"{P}/validate").json()
+    assert {fault["element"] for fault in found["faults"]} >= {"variation", "power", "archive"}
+    assert "readings.out" in found["schemas"]
+    assert editor.post(f"{P}/validate", {"document": document}).json()["faults"] == []
+    problem = assert_problem(editor.post(f"{P}/deploy"), 422)
+    assert {fault["element"] for fault in problem["faults"]} >= {"variation", "power", "archive"}
+    assert not Deployment.objects.exists()
+
+
+def test_a_pipeline_is_created_empty_or_from_a_document(caller: Call, document: dict[str, Any]) -> None:
+    editor = caller("editor")
+    assert editor.post("/pipelines", {"name": "empty"}).json()["document"]["spec"] == {"elements": []}
+    response = editor.post("/pipelines", {"name": "copy", "document": document})
+    assert response.status_code == 201
+    assert response.json()["document"]["metadata"]["name"] == "copy"
+    assert editor.post("/pipelines", {"document": document}).json()["name"] == PIPELINE
+    assert [item["name"] for item in editor.get("/pipelines").json()] == ["copy", "empty", PIPELINE]
+    assert audited("pipeline.create") == 3
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_pipeline_that_is_not_deployed_can_be_deleted(caller: Call) -> None:
+    assert caller("editor").delete(P).status_code == 204
+    assert_problem(caller("editor").get(P), 404)
+    # What was drawn can still be read from the audit log.
+    assert AuditRecord.objects.get(action="pipeline.delete").detail["document"]["spec"]["elements"]
+
+
+# --- versions -----------------------------------------------------------------------------------
+@pytest.mark.usefixtures("pipeline")
+def test_an_old_version_comes_back_and_the_draft_it_replaces_is_kept(
+    caller: Call, document: dict[str, Any]
+) -> None:
+    editor = caller("editor")
+    assert editor.post(f"{P}/versions", {"note": "first"}).json()["number"] == 1
+    assert editor.post(f"{P}/versions", {"note": "the same"}).json()["number"] == 1
+    tag = editor.get(P).headers["ETag"]
+    editor.put(P, {"document": changed(document, "later")}, **{"If-Match": tag})
+    difference = editor.get(f"{P}/diff?from=1&to=draft").json()
+    assert [item["id"] for item in difference["changed"]] == ["readings"]
+    restored = editor.post(f"{P}/versions/1/restore")
+    assert restored.json()["document"] == document
+    assert restored.headers["ETag"] not in (tag, f'"{int(tag.strip(chr(34))) + 1}"')
+    versions = editor.get(f"{P}/versions").json()
+    assert [item["number"] for item in versions] == [2, 1]
+    kept = editor.get(f"{P}/versions/2").json()["document"]
+    assert kept["spec"]["elements"][0]["title"] == "later"
+
+
+# --- deployment ---------------------------------------------------------------------------------
+@pytest.mark.usefixtures("pipeline")
+def test_deploying_writes_an_operation_and_tells_the_control_side_its_id_only(
+    caller: Call, commands: Commands
+) -> None:
+    response = caller("editor").post(f"{P}/deploy", {"placement": {"power": "edge-a"}})
+    assert response.status_code == 202
+    operation = Operation.objects.get()
+    assert response.json()["operation"]["id"] == response.json()["id"] == str(operation.pk)
+    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    deployment = operation.deployment
+    assert (deployment.status, deployment.placement) == ("deploying", {"power": "edge-a"})
+    assert len(deployment.pk) == 10
+    assert deployment.version.number == 1
+    assert audited("pipeline.deploy") == 1
+    assert caller("viewer").get(f"/operations/{operation.pk}").json()["status"] == "pending"
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_pipeline_is_deployed_once_at_a_time(caller: Call, commands: Commands) -> None:
+    editor = caller("editor")
+    assert editor.post(f"{P}/deploy").status_code == 202
+    problem = assert_problem(editor.post(f"{P}/deploy"), 409)
+    assert problem["deployment"] == Deployment.objects.get().pk
+    assert len(commands()) == 1
+
+
+@pytest.mark.usefixtures("pipeline")
+@pytest.mark.parametrize("placement", [{"power": "moon"}, {"nothing": "edge-a"}])
+def test_a_placement_names_what_there_is(caller: Call, placement: dict[str, str]) -> None:
+    problem = assert_problem(caller("editor").post(f"{P}/deploy", {"placement": placement}), 422)
+    assert problem["faults"][0]["path"].startswith("placement.")
+    assert not Deployment.objects.exists()
+
+
+def test_undeploying_twice_is_one_operation(
+    caller: Call, deployment: Deployment, commands: Commands
+) -> None:
+    first, second = (caller("editor").post(f"{P}/undeploy") for _ in range(2))
+    assert first.status_code == second.status_code == 202
+    assert first.json()["id"] == second.json()["id"]
+    assert commands() == [("fogline.control.undeploy", [first.json()["id"]])]
+    deployment.refresh_from_db()
+    assert deployment.status == "undeploying"
+
+
+def test_a_draft_that_differs_from_what_runs_says_so(
+    caller: Call, deployment: Deployment, document: dict[str, Any]
+) -> None:
+    editor = caller("editor")
+    assert editor.get(P).json()["differs"] is False
+    tag = editor.get(P).headers["ETag"]
+    editor.put(P, {"document": changed(document, "new")}, **{"If-Match": tag})
+    item = editor.get(P).json()
+    assert (item["differs"], item["deployed_version"], item["deployment"]) == (True, 1, deployment.pk)
+    # What runs is shown as it was deployed.
+    assert editor.get(f"{P}/elements/readings").json()["title"] != "new"
+
+
+# --- elements -----------------------------------------------------------------------------------
+@pytest.mark.usefixtures("deployment")
+def test_an_element_shows_where_it_runs_how_fast_and_what_may_be_done(caller: Call) -> None:
+    elements = {item["id"]: item for item in caller("viewer").get(f"{P}/elements").json()}
+    power = elements["power"]
+    assert (power["status"], power["node"], power["epoch"], power["seq"]) == ("running", "cloud", 1, 7)
+    assert (power["rows_in_per_s"], power["rows_in_total"]) == (100.0, 700)
+    assert power["actions"]["migrate"]["allowed"]
+    assert power["replicas"] == [{"node": "cloud", "role": "owner", "phase": "owning", "epoch": 1, "seq": 7}]
+    assert elements["variation"]["group"] == elements["alerts"]["group"] == "watch"
+    assert elements["chart"]["status"] == "view"
+    assert not elements["chart"]["actions"]["migrate"]["allowed"]
+
+
+def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert power["status"] == "silent"
+    assert not power["actions"]["migrate"]["allowed"]
+    assert power["actions"]["restore"]["allowed"]
+    assert caller("viewer").get(P).json()["status"] == "attention"
+
+
+def test_an_error_is_shown_where_it_happened(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "Traceback", "at_ms": 1000}
+    report(deployment, "power", nodes["cloud"], error=error)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert power["status"] == "failed"
+    assert power["error"]["message"] == "boom"
+    assert power["error"]["at"] == "1970-01-01T00:00:01+00:00"
+
+
+@pytest.mark.usefixtures("deployment")
+def test_pause_is_kept_and_told_to_the_node_once(caller: Call, commands: Commands) -> None:
+    operator = caller("operator")
+    for _ in range(2):
+        assert operator.post(f"{P}/elements/alerts/pause").json()["paused"] is True
+    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
+    assert GroupPlacement.objects.get(group="watch").paused
+    assert audited("element.pause") == 1
+    assert operator.post(f"{P}/elements/variation/resume").json()["paused"] is False
+    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
+
+
+def test_a_checkpoint_is_asked_for(caller: Call, deployment: Deployment, commands: Commands) -> None:
+    assert caller("operator").post(f"{P}/elements/power/checkpoints").status_code == 202
+    assert commands() == [("fogline.control.checkpoint", [deployment.pk, "power"])]
+    assert audited("element.checkpoint") == 1
+
+
+def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:
+    assert_problem(caller("operator").post(f"{P}/elements/power/pause"), 409)

@@ -189,6 +189,10 @@ class ChunkClient:
                     reason = str(error) or type(error).__name__
                     raise _unavailable(self.url, f"it does not answer ({reason})") from error
                 pause_s = min(2 * pause_s, _BACKOFF_S_MAX)
+            except RuntimeError as error:  # httpx's, for a client that was closed meanwhile
+                if not self._closed.is_set():
+                    raise
+                raise _unavailable(self.url, "the connection was closed on this side") from error
 
 
 class _Streamed:

@@ -83,28 +83,27 @@ def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> 
 
 
 def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
+    spark = replica / "spark"
+    if not spark_state.batches(spark / "commits"):
+        raise NothingCommitted(
+            f"{replica.name} has not committed a batch yet.",
+            "The replica is not affected.",
+            "Take the checkpoint after its first batch.",
+        )
     # 1. the notes at the top (replica.json). Before the batch is chosen, because one that is older
     # than the state only means more of the journal to follow, and a newer one would be of no use.
     links = _Links(replica, target)
     links.add_tree(Path(), lambda path: (replica / path).is_dir())
 
     # 2. the newest committed batch
-    spark = replica / "spark"
     committed = spark_state.batches(spark / "commits")
-    if not committed:
-        raise NothingCommitted(
-            f"{replica.name} has not committed a batch yet.",
-            "The replica is not affected.",
-            "Take the checkpoint after its first batch.",
-        )
     batch = committed[-1]
     try:
         offset = spark_state.source_offset(spark / "offsets" / str(batch))
+        # 3. its files, state first, for that is what Spark purges
+        _link_state(links, spark, batch, committed)
     except ValueError as error:
-        _failed(replica, str(error), "Restore the group from its newest checkpoint.")
-
-    # 3. its files, state first, for that is what Spark purges
-    _link_state(links, spark, batch, committed)
+        _failed(replica, f"its log cannot be read ({error})", "Restore the group from its newest checkpoint.")
     for log in ("offsets", "commits"):
         links.add(Path("spark", log, str(batch)))
         if batch - 1 in committed:

@@ -28,6 +28,16 @@ from typing import Any
 _VERSIONED = re.compile(r"(?P<version>\d+)(?:_(?P<id>[^.]+))?\.(?P<kind>changelog|zip|delta|snapshot)")
 
 
+_UNIQUE = re.compile(
+    r"spark/state/.*[_-][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(changelog|zip|sst)", re.DOTALL
+)
+
+
+def is_unique(path: str) -> bool:
+    """A state file whose name carries a random id: it never gets another content."""
+    return _UNIQUE.fullmatch(path) is not None
+
+
 def is_temporary(name: str) -> bool:
     """Hidden files (checksums, files being written) and *.tmp: never part of a checkpoint."""
     return name.startswith(".") or name.endswith((".tmp", "~"))

@@ -332,6 +332,14 @@ def test_a_client_says_that_it_was_denied_and_does_not_retry(server: Server) -> 
     client.close()
 
 
+def test_a_closed_client_says_so(server: Server) -> None:
+    client = ChunkClient(server.url, token())
+    assert client.health()
+    client.close()
+    with pytest.raises(ServiceUnavailable, match="closed on this side"):
+        client.checkpoints(GROUP)
+
+
 def test_a_taken_port_is_named(server: Server, central: StateDatabase) -> None:
     with pytest.raises(ServiceUnavailable, match=str(server.port)):
         serve(chunk_service(central, KEY), "127.0.0.1", server.port)

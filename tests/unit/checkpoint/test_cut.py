@@ -19,6 +19,20 @@ def test_a_replica_without_a_committed_batch_has_no_cut(replica: FakeReplica, wo
     assert not list(work.glob("*"))
 
 
+def test_a_replica_directory_that_is_not_there_has_no_cut(tmp_path: Path) -> None:
+    with pytest.raises(NothingCommitted):
+        cut(tmp_path / "nowhere", tmp_path / "work")
+
+
+@pytest.mark.parametrize("log", ["offsets", "commits"])
+def test_a_log_that_cannot_be_read_is_reported_as_such(replica: FakeReplica, work: Path, log: str) -> None:
+    replica.commit()
+    replica.put(f"spark/{log}/0", b"v1\n{}}\n{}}")
+    with pytest.raises(CutFailed, match="its log cannot be read"):
+        cut(replica.directory, work)
+    assert not list(work.glob("*"))
+
+
 def test_a_cut_is_of_the_newest_committed_batch_and_leaves_the_running_one_out(
     replica: FakeReplica, work: Path
 ) -> None:

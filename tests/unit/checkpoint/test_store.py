@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import uuid
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,29 @@ def test_a_second_checkpoint_stores_only_what_changed(
     assert 200_000 < second.bytes_new < second.bytes_total * 0.015
 
 
+def test_a_state_file_with_a_unique_name_is_read_once_and_again_when_its_chunks_are_lost(
+    replica: FakeReplica, checkpoint: Checkpoint, database: StateDatabase
+) -> None:
+    content = os.urandom(2 * CHUNK_BYTES)
+    name = f"000007-{uuid.uuid4()}.sst"
+    replica.commit({name: content})
+    first = checkpoint(database)
+    path = replica.directory / "spark/state/0/0/SSTs" / name
+    path.write_bytes(b"?" * len(content))  # so that reading it would show
+    replica.commit()
+    second = checkpoint(database)
+    same = [file for file in second.files if file.path.endswith(name)]
+    assert same == [file for file in first.files if file.path.endswith(name)]
+
+    path.write_bytes(content)
+    database._groups[GROUP].family[b"c" + bytes.fromhex(same[0].chunks[1])] = b"\0rubbish"
+    with pytest.raises(CheckpointDamaged):
+        database.get_chunk(GROUP, same[0].chunks[1])
+    replica.commit()
+    assert checkpoint(database).bytes_new > CHUNK_BYTES
+    assert database.get_chunk(GROUP, same[0].chunks[1]) == content[CHUNK_BYTES:]
+
+
 def test_a_file_that_grew_stores_its_new_end_alone(
     replica: FakeReplica, checkpoint: Checkpoint, database: StateDatabase
 ) -> None:
@@ -129,3 +153,13 @@ def test_a_directory_with_content_is_never_overwritten(
     with pytest.raises(CheckpointError, match="is not empty"):
         materialize(stored, lambda sha: database.get_chunk(GROUP, sha), tmp_path / "there")
     assert tree(tmp_path / "there") == before
+
+
+def test_a_target_that_cannot_be_written_is_named(
+    replica: FakeReplica, checkpoint: Checkpoint, database: StateDatabase, tmp_path: Path
+) -> None:
+    replica.commit()
+    stored = checkpoint(database)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        materialize(stored, lambda sha: database.get_chunk(GROUP, sha), tmp_path / "file" / "there")

@@ -1,0 +1,1 @@
+"""Pipeline documents, schemas, validation, and what a node is told to run. Imports no engine."""

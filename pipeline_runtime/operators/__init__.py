@@ -1,0 +1,1 @@
+"""The operator SDK (sdk.py) and the library, one file per operator."""

@@ -263,6 +263,9 @@ def _parse_cells(text: pa.Array, type_: FieldType) -> tuple[pa.Array, list[int]]
         values = _parse_iso(good)
     else:
         values = pc.cast(pc.replace_substring_regex(good, r"^\+", ""), arrow_type(type_))
+    if type_ is FieldType.NUMBER:
+        # A number too large for a double is read as infinity, which is no JSON number.
+        values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
     wrong = pc.and_(pc.is_valid(text), pc.is_null(values))
     return values, np.flatnonzero(wrong.to_numpy(zero_copy_only=False)).tolist()
 

@@ -45,6 +45,12 @@ def _real(name: str) -> Function:
     return _function(f"{name}(x)", ("numeric",), "number", sql, may_fail=True)
 
 
+def _whole(name: str) -> Function:
+    # Spark raises where the result is no 64 bit integer.
+    sql = f"CASE WHEN abs(cast({{0}} as double)) < 9.2e18D THEN {name}(cast({{0}} as double)) END"
+    return _function(f"{name}(x)", ("numeric",), "integer", sql, may_fail=True)
+
+
 def _part(name: str, sql: str = "") -> Function:
     # Date parts are of UTC: the session's time zone is UTC on every node.
     return _function(f"{name}(time)", ("timestamp",), "integer", f"cast({sql or name}({{0}}) as bigint)")
@@ -65,8 +71,8 @@ FUNCTIONS: dict[str, Function] = {
     "pow": _function(
         "pow(x, y)", ("numeric", "numeric"), "number", "nullif(pow({0}, {1}), double('NaN'))", may_fail=True
     ),
-    "floor": _function("floor(x)", ("numeric",), "integer", "floor(cast({0} as double))"),
-    "ceil": _function("ceil(x)", ("numeric",), "integer", "ceil(cast({0} as double))"),
+    "floor": _whole("floor"),
+    "ceil": _whole("ceil"),
     "round": _function(
         "round(x) or round(x, digits)",
         ("numeric", "digits"),

@@ -1,0 +1,187 @@
+"""One Spark session for all operators' tests, and factories of frames and contexts."""
+
+import os
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline_runtime.model.schema import Field, StreamSchema
+from pipeline_runtime.operators.recording import arrow_type
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
+
+START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def registry():
+    return default_registry()
+
+
+@pytest.fixture(scope="session")
+def spark():
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[1]")
+        .appName("fogline-operators")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+        .getOrCreate()
+    )
+    assert session.conf.get("spark.sql.ansi.enabled") == "true"
+    yield session
+    session.stop()
+
+
+def at(seconds):
+    """Event time so many seconds after the start."""
+    return START + timedelta(seconds=seconds)
+
+
+def schema_of(key=None, **types):
+    return StreamSchema(fields=tuple(Field(name=n, type=t) for n, t in types.items()), key=key)
+
+
+@pytest.fixture
+def frame(spark):
+    """A factory: rows as tuples (seconds, *data columns) of a schema become a batch frame with the meta
+    columns, as the runtime gives it."""
+
+    def make(schema, rows, **more):
+        arrays = [
+            pa.array([row[i + 1] for row in rows], arrow_type(field.type))
+            for i, field in enumerate(schema.fields)
+        ]
+        times = pa.array([at(row[0]) for row in rows], pa.timestamp("us", "UTC"))
+        keys = [None if schema.key is None else str(row[1 + schema.names.index(schema.key)]) for row in rows]
+        meta = {
+            "_key": pa.array(keys, pa.string()),
+            "_time": times,
+            "_batch_time": times,
+            "_partition": pa.array([0] * len(rows), pa.int32()),
+            "_offset": pa.array(range(len(rows)), pa.int64()),
+        } | {name: pa.array(values) for name, values in more.items()}
+        table = pa.table([*arrays, *meta.values()], names=[*schema.names, *meta])
+        return spark.createDataFrame(table)
+
+    return make
+
+
+@pytest.fixture
+def operator(registry):
+    def make(type_, params=None, **options):
+        return registry.create(type_, params or {}, **options)
+
+    return make
+
+
+@pytest.fixture
+def run(frame, tmp_path):
+    """Run a transform operator over rows; gives its output rows as dicts, ordered by time."""
+
+    def of(operator, rows, schema, **more):
+        inputs = {"in": schema} if isinstance(schema, StreamSchema) else schema
+        given = {"in": rows} if isinstance(schema, StreamSchema) else rows
+        output = operator.output_schema(inputs)
+        context = OperatorContext("element", output, inputs, tmp_path, lambda reference: Path(reference))
+        frames = {port: frame(inputs[port], given[port], **more) for port in inputs}
+        result = operator.transform(frames, context)
+        assert set(result.columns) >= {*output.names, "_time"}
+        for field in output.fields:
+            assert result.toArrow().schema.field(field.name).type == arrow_type(field.type), field.name
+        return result.toArrow().sort_by("_time").to_pylist()
+
+    return of
+
+
+@pytest.fixture
+def stream(frame, spark, tmp_path):
+    """Run a transform operator as a streaming query, one batch per list of rows; a batch whose `flush` is
+    true has rows that only move the watermark."""
+
+    def of(operator, schema, batches, flush):
+        work = Path(tempfile.mkdtemp(dir=tmp_path))
+        for number, (rows, flushing) in enumerate(zip(batches, flush, strict=True)):
+            table = frame(schema, rows, _flush=[flushing] * len(rows)).toArrow()
+            pq.write_table(table, work / f"{number}.parquet")
+            os.utime(work / f"{number}.parquet", (number, number))
+        source = spark.readStream.schema(spark.read.parquet(str(work)).schema)
+        source = source.option("maxFilesPerTrigger", 1).parquet(str(work))
+        context = OperatorContext("e", operator.output_schema({"in": schema}), {"in": schema}, tmp_path, Path)
+        found = []
+        query = (
+            operator.transform({"in": source}, context)
+            .writeStream.outputMode(operator.output_mode)
+            .option("checkpointLocation", f"{work}-checkpoint")
+            .trigger(availableNow=True)
+            .foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
+            .start()
+        )
+        assert query.awaitTermination(60)
+        return sorted(found, key=lambda row: row["_time"])
+
+    return of
+
+
+@pytest.fixture
+def context(tmp_path):
+    def make(operator, **inputs):
+        return OperatorContext(
+            "element", operator.output_schema(inputs), inputs, tmp_path, lambda ref: tmp_path / ref
+        )
+
+    return make
+
+
+class RecordedTimers:
+    """Timers as the runtime keeps them for one key."""
+
+    def __init__(self):
+        self.times = set()
+
+    def set(self, time_ms):
+        self.times.add(time_ms)
+
+    def cancel(self, time_ms):
+        self.times.discard(time_ms)
+
+
+@pytest.fixture
+def process():
+    """Run a keyed processor over (seconds, row) pairs of one key: as the runtime does, timers that a row's
+    time has reached fire before the row."""
+
+    def of(operator, rows, key="k"):
+        state, timers, output = {}, RecordedTimers(), []
+        for seconds, row in rows:
+            now_ms = int(at(seconds).timestamp() * 1000)
+            for time_ms in sorted(t for t in timers.times if t <= now_ms):
+                timers.cancel(time_ms)
+                output += operator.on_timer(key, time_ms, state, timers)
+            output += operator.process(key, {**row, "_time": at(seconds)}, state, timers)
+        return output
+
+    return of
+
+
+@pytest.fixture
+def mismatch():
+    """The paths of all that an operator's output_schema complains about."""
+
+    def of(operator, **inputs):
+        with pytest.raises(SchemaMismatch) as caught:
+            operator.output_schema(inputs)
+        return [caught.value.path, *(fault.path for fault in caught.value.more)]
+
+    return of

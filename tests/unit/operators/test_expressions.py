@@ -1,0 +1,129 @@
+"""Laws of expressions: what is accepted computes in Spark, never raises, and says where it failed."""
+
+import pytest
+
+from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, compile_expression, parse
+from tests.unit.operators.conftest import schema_of
+
+SCHEMA = schema_of(
+    i="integer", x="number", s="string", b="boolean", t="timestamp", **{"odd `name": "integer"}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("i + 1", "integer"),
+        ("i / 2", "number"),
+        ("i % 2 = 0", "boolean"),
+        ("i + x", "number"),
+        ("s || 'a'", "string"),
+        ("case when b then i else x end", "number"),
+        ("coalesce(i, 0)", "integer"),
+        ("cast(s as integer)", "integer"),
+        ("t", "timestamp"),
+        ("`odd ``name` * 2", "integer"),
+        ("if(b, 'yes', 'no')", "string"),
+        ("_key = 'a'", "boolean"),
+        ("round(x, 2)", "number"),
+    ],
+)
+def test_an_expression_has_a_type(text, type_):
+    assert compile_expression(text, SCHEMA).type == type_
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("xx > 1", 'did you mean "x"'),
+        ("s > 1", "cast"),
+        ("i and b", "compare it"),
+        ("sqr(x)", 'did you mean "sqrt"'),
+        ("i = null", "is null"),
+        ("sqrt(x, 1)", "sqrt(x)"),
+        ("cast(i as decimal)", "not a type"),
+        ("i +", "the expression ends"),
+        ("i ; drop", "';"),
+        ("(select 1)", '")"'),
+        ("null", "always null"),
+        ("t + 1", "integer or number"),
+        ("round(x, i)", "digits"),
+        ("s like x", "pattern"),
+        ("99999999999999999999", "too large"),
+        ("(" * 50 + "i" + ")" * 50, "nested"),
+        ("i + " * 1000 + "i", "longer"),
+        ("Rand()", "another value"),
+        ("current_timestamp", "another value"),
+        ("unix_timestamp()", "another value"),
+    ],
+)
+def test_a_wrong_expression_says_what_to_do(text, told):
+    with pytest.raises(ExpressionInvalid) as caught:
+        compile_expression(text, SCHEMA)
+    assert told in str(caught.value)
+
+
+def test_the_columns_of_an_expression_are_known():
+    assert columns_of(parse("a + case when b > 1 then c else a end")) == ("a", "b", "c")
+
+
+ROWS = [
+    # i, x, s, b
+    (0, 6, 3.0, "12", True),
+    (1, 0, 0.0, "no", False),
+    (2, None, None, None, None),
+    (3, 2**62, 1e300, "", True),
+]
+ROW_SCHEMA = schema_of(i="integer", x="number", s="string", b="boolean")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "failed"),
+    [
+        ("i * 4", [24, 0, None, None], [3]),
+        ("x / i", [0.5, None, None, 1e300 / 2**62], [1]),
+        ("12 % i", [0, None, None, 12], [1]),
+        ("cast(s as integer)", [12, None, None, None], [1, 3]),
+        ("x * x", [9.0, 0.0, None, None], [3]),
+        ("i = 0 or x / i > 0", [True, True, None, True], []),
+        ("i != 0 and x / i > 0", [True, False, None, True], []),
+        ("case when i = 0 then -1.0 else x / i end", [0.5, -1.0, None, 1e300 / 2**62], []),
+        ("if(i = 0, 0, 12 / i)", [2.0, 0.0, None, 12 / 2**62], []),
+        ("coalesce(i, 12 / 0)", [6.0, 0.0, None, float(2**62)], [2]),
+        ("ln(x)", [1.0986122886681098, None, None, 690.7755278982137], [1]),
+        ("sqrt(i - 7)", [None, None, None, 2147483648.0], [0, 1]),
+        ("-i", [-6, 0, None, -(2**62)], []),
+        ("abs(0 - i)", [6, 0, None, 2**62], []),
+        ("s like '1%'", [True, False, None, False], []),
+        ("s in ('no', 'it''s')", [False, True, None, False], []),
+        ("i between 1 and 10", [True, False, None, False], []),
+        ("not b", [False, True, None, False], []),
+        ("i is null or s is not null", [True, True, True, True], []),
+        ("concat(s, '\\', \"'\")", ["12\\'", "no\\'", None, "\\'"], []),
+        ("substring(s, 1, 1)", ["1", "n", None, ""], []),
+        ("length(s) + i", [8, 2, None, 2**62], []),
+        ("hour(_time) * 60 + minute(_time)", [720] * 4, []),
+        ("round(x / 7, 2)", [0.43, 0.0, None, 1e300 / 7], []),
+        ("floor(x) + ceil(x)", [6, 0, None, None], [3]),
+        ("greatest(x, 1) - least(i, 2)", [1.0, 1.0, -1.0, 1e300], []),
+        ("pow(x, 2)", [9.0, 0.0, None, None], [3]),
+        ("1e3 + .5", [1000.5] * 4, []),
+        ("2 - -3 - -(1)", [6] * 4, []),
+        ("nullif(i, 0)", [6, None, None, 2**62], []),
+    ],
+)
+def test_a_value_or_a_failure_never_an_error(frame, text, values, failed):
+    compiled = compile_expression(text, ROW_SCHEMA)
+    rows = [(second, i, x, s, b) for second, i, x, s, b in ROWS]
+    table = frame(ROW_SCHEMA, rows).selectExpr(
+        f"{compiled.sql} AS value", f"{compiled.failed_sql or 'false'} AS failed", "_offset"
+    )
+    found = table.toArrow().sort_by("_offset").to_pylist()
+    # What a failed row holds is nobody's business: it goes to the dead letters.
+    expected = [None if n in failed else value for n, value in enumerate(values)]
+    assert [None if row["failed"] else row["value"] for row in found] == [
+        None if value is None else pytest.approx(value) if isinstance(value, float) else value
+        for value in expected
+    ]
+    assert [n for n, row in enumerate(found) if row["failed"]] == failed
+    assert all(row["failed"] is not None for row in found)

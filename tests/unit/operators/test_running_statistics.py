@@ -1,0 +1,68 @@
+"""Laws of running statistics."""
+
+import statistics
+
+import pytest
+
+from pipeline_runtime.operators.running_statistics import RunningStatistics
+from tests.unit.operators.conftest import at, schema_of
+
+SCHEMA = schema_of(key="k", k="string", x="number")
+
+
+def rows(*pairs):
+    return [(second, {"k": "a", "x": value}) for second, value in pairs]
+
+
+def test_each_event_gives_the_statistics_so_far(operator, process):
+    values = [4.0, 8.0, 6.0, 1.5]
+    found = process(operator("running-statistics", {"column": "x"}), rows(*enumerate(values)))
+    assert found[0]["stddev"] is None
+    last = found[-1]
+    assert (last["count"], last["minimum"], last["maximum"], last["_time"]) == (4, 1.5, 8.0, at(3))
+    assert last["mean"] == pytest.approx(statistics.mean(values))
+    assert last["stddev"] == pytest.approx(statistics.stdev(values))
+
+
+def test_a_report_comes_with_the_first_event_after_it_was_due(operator, process):
+    found = process(
+        operator("running-statistics", {"column": "x", "every_s": 10}),
+        rows((1, 1.0), (9, 3.0), (12, 5.0), (13, 7.0), (3600, 9.0)),
+    )
+    assert [(row["_time"], row["count"], row["mean"]) for row in found] == [
+        (at(10), 2, 2.0),
+        (at(20), 4, 4.0),
+    ]
+
+
+def test_a_reset_begins_anew(operator, process):
+    found = process(
+        operator("running-statistics", {"column": "x", "every_s": 10, "reset": True}),
+        rows((1, 1.0), (11, 5.0), (21, 7.0)),
+    )
+    assert [(row["count"], row["mean"]) for row in found] == [(1, 1.0), (1, 5.0)]
+
+
+def test_nulls_are_left_out_and_infinity_is_refused(operator, process):
+    statistics_ = operator("running-statistics", {"column": "x"})
+    assert [row["count"] for row in process(statistics_, rows((0, None), (1, 2.0)))] == [0, 1]
+    with pytest.raises(ValueError, match="finite"):
+        process(statistics_, rows((0, float("inf"))))
+
+
+def test_the_streams_key_is_the_default_and_is_handed_on(operator, process):
+    chosen = operator("running-statistics", {"column": "x"})
+    assert chosen.output_schema({"in": SCHEMA}).names == (
+        "k",
+        "count",
+        "mean",
+        "stddev",
+        "minimum",
+        "maximum",
+    )
+    resolved = RunningStatistics(chosen.resolve({"in": SCHEMA}))
+    assert (resolved.key_field(), process(resolved, rows((0, 1.0)))[0]["k"]) == ("k", "a")
+
+
+def test_a_column_that_is_no_number_is_told(operator, mismatch):
+    assert mismatch(operator("running-statistics", {"column": "k"}), **{"in": SCHEMA}) == ["params.column"]

@@ -164,7 +164,7 @@ Action = ReadJournal | Initialise | CommitClaim | Own
 def decide(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
     """One step. An event that a state does not expect changes nothing."""
     match state, event:
-        case (Following() | Refused() | Stopped()), Ordered(order):
+        case ((Following() | Refused() | Stopped()), Ordered(order)):
             return Reading(order), (ReadJournal(),)
         case Reading(order), JournalEnd():
             return _after_reading(order, event)
@@ -181,9 +181,12 @@ def decide(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
             return Claiming(order, epoch), (CommitClaim(epoch),)
         case Claiming(order, epoch), Claimed():
             return Owning(order, epoch), (Own(epoch),)
-        case (Fencing(order) | Preparing(order) | Claiming(order)), Lost(reason):
+        case ((Fencing(order) | Preparing(order) | Claiming(order)), Lost(reason)):
             return Refused(order, f"another replica claimed at the same time ({reason})"), ()
-        case (Reading(order) | Fencing(order) | Preparing(order) | Rereading(order) | Claiming(order)), Unsure():
+        case (
+            (Reading(order) | Fencing(order) | Preparing(order) | Rereading(order) | Claiming(order)),
+            Unsure(),
+        ):
             # The order is still what is wanted: from the top, which trusts nothing but the journal.
             return Reading(order), (ReadJournal(),)
         case Owning(order, epoch), Lost(reason):

@@ -7,7 +7,9 @@ import re
 from pipeline_runtime.model.desired import ReplicaError
 
 SAFE = "Everything up to the last committed batch is kept; the batch that failed left nothing behind."
-_PYTHON_ERROR = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Damaged|Gone|Deterministic)): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^(\w+(?:\.\w+)*(?:Error|Exception|Damaged|Gone|Deterministic)): (.+)$", re.MULTILINE
+)
 
 
 def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:

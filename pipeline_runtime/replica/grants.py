@@ -106,8 +106,10 @@ class Grants:
                     return self._grant(followed)
                 remaining = deadline - monotonic()
                 may_own = state.permit is not None and not state.draining and state.paused_at_ms is None
-                if remaining <= 0:
+                # Spark would run a first batch that is empty, so before it there is only waiting.
+                if state.draining or (remaining <= 0 and start.seq > 0):
                     return start
+                remaining = max(remaining, LONG_POLL_S / 10)
                 if not may_own or start.seq < state.view.last_seq:
                     state.changed.wait(remaining)
                     continue

@@ -35,7 +35,9 @@ class Outgoing:
     dead_letters: int
 
 
-def outgoing(spec: GroupSpec, collected: pa.Table, rejected: Sequence[RejectedRecord], *, ending: bool) -> Outgoing:
+def outgoing(
+    spec: GroupSpec, collected: pa.Table, rejected: Sequence[RejectedRecord], *, ending: bool
+) -> Outgoing:
     """`collected`: as spark.frame describes. `ending`: readers are told that nothing follows."""
     records: list[OutgoingRecord] = []
     for output in spec.outputs:
@@ -69,8 +71,7 @@ def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
     values = rows["_value"].cast(pa.binary()).to_pylist()
     times = rows["_time_ms"].to_pylist()
     return [
-        OutgoingRecord(topic, value, key, time)
-        for key, value, time in zip(keys, values, times, strict=True)
+        OutgoingRecord(topic, value, key, time) for key, value, time in zip(keys, values, times, strict=True)
     ]
 
 

@@ -185,7 +185,10 @@ class Replica:
         if self._tail is not None:
             self._tail.close()
         self._claimant.cancelled.set()
-        self._set(Role.STOPPED, self._phase if self._phase in ("failed", "fenced", "refused", "retired") else "stopped")
+        self._set(
+            Role.STOPPED,
+            self._phase if self._phase in ("failed", "fenced", "refused", "retired") else "stopped",
+        )
 
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt)."""
@@ -204,13 +207,13 @@ class Replica:
     def _open_local_state(self) -> Seq:
         self.directory.mkdir(parents=True, exist_ok=True)
         spark_directory(self.directory).mkdir(exist_ok=True)
-        if last_committed(self.directory) is None:
-            # Nothing was ever finished: what Spark may have begun would only bind the first batch.
+        newest = last_committed(self.directory)
+        if newest is None or newest.seq == 0:
+            # Nothing was ever processed: what Spark may have begun would only bind the first batch.
             shutil.rmtree(spark_directory(self.directory))
         dropped = drop_unfinished(self.directory)
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
-        newest = last_committed(self.directory)
         return newest.seq if newest else Seq(0)
 
     def _follow_journal(self, local: Seq) -> None:
@@ -291,7 +294,7 @@ class Replica:
         return list(references)
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery:
-        session = self._host.session.newSession()
+        session = self._host.session
         tagged = frame.query_frame(session, self._host.gate.address(self.spec.id))
         self._query = (
             tagged.writeStream.outputMode(frame.output_mode)
@@ -375,7 +378,11 @@ class Replica:
             return True
         if self._stopping.is_set():
             return False
-        raise failure if failure is not None else (query.exception() or RuntimeError("the query ended by itself"))
+        raise (
+            failure
+            if failure is not None
+            else (query.exception() or RuntimeError("the query ended by itself"))
+        )
 
     def _retire(self, query: StreamingQuery) -> bool:
         with self._state.changed:

@@ -82,9 +82,11 @@ class BatchSink:
             plan = self._state.plan
         if plan is None:
             raise NotOwner(f"{self._spec.id}: a batch without a plan")
-        boundary = plan[1]
+        start, boundary = plan
         # 1
         collected = frame.toArrow()
+        if boundary.seq == start.seq:
+            return  # Spark's very first batch runs even when there is nothing to read: it has no seq
         if self._frame.has_late_elements:
             collected = self._frame.after(frame.sparkSession, collected)
         # 2

@@ -16,7 +16,6 @@ it run on the collected rows (`after`), since a second branch of the query would
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
@@ -35,21 +34,13 @@ from pipeline_runtime.operators.sdk import (
 )
 from pipeline_runtime.spark.columns import column, spark_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, decode
+from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
 from pipeline_runtime.spark.keyed import apply_keyed
 from pipeline_runtime.spark.source import FORMAT
 
 DEAD = "dead"
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
-_TO_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-
-
-@dataclass(frozen=True)
-class Branch:
-    """An output of one element: its rows, and whether some of them may be rejects."""
-
-    element: str
-    frame: DataFrame
 
 
 class GroupFrame:
@@ -131,7 +122,9 @@ class GroupFrame:
         """One stream's rows, typed, for a sink: data columns and `_time`."""
         rows = collected.filter(pc.equal(collected["_out"], source))
         table = decode(rows["_value"].cast(pa.binary()).to_pylist(), self.spec.schemas[source]).columns
-        return table.append_column("_time", rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP))
+        return table.append_column(
+            "_time", rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+        )
 
     # --- building
 
@@ -160,6 +153,10 @@ class GroupFrame:
             operator = self._operators[id]
             if isinstance(operator, SourceOperator | SinkOperator) or f"{id}.out" in streams:
                 continue
+            if isinstance(operator, KeyedProcessor):
+                # It is the stateful one, so all that reads it is behind it and runs on its rows.
+                branches.append(self._keyed(id, operator, streams))
+                continue
             frame = self._apply(id, operator, streams)
             has_rejects = "_reject" in frame.columns
             leaves = f"{id}.out" in needed or (id == self._stateful and self._late)
@@ -176,14 +173,15 @@ class GroupFrame:
         """The streams that leave the query: into a topic or into a sink of the group."""
         return {output.source for output in self.spec.outputs} | set(self.sinks.values())
 
+    def _keyed(self, id: str, operator: KeyedProcessor, streams: dict[str, DataFrame]) -> DataFrame:
+        [source] = self._ports[id].values()
+        schemas = self.spec.schemas
+        return apply_keyed(operator, _data_only(streams[source]), id, schemas[source], schemas[f"{id}.out"])
+
     def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
         frames = {port: streams[source] for port, source in self._ports[id].items()}
         if not operator.flushes:
             frames = {port: _data_only(frame) for port, frame in frames.items()}
-        if isinstance(operator, KeyedProcessor):
-            [(port, frame)] = frames.items()
-            schema = self.spec.schemas[self._ports[id][port]]
-            return apply_keyed(operator, frame, schema, self.spec.schemas[f"{id}.out"])
         assert isinstance(operator, TransformOperator), operator
         return operator.transform(frames, self._context(id))
 
@@ -192,7 +190,7 @@ class GroupFrame:
 
     def _encode(self, element: str, source: str, frame: DataFrame) -> DataFrame:
         schema = self.spec.schemas[source]
-        value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), _TO_JSON)
+        value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), JSON_OPTIONS)
         key = _key_column(schema, frame)
         out = F.lit(source)
         if "_reject" in frame.columns:

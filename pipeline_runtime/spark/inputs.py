@@ -79,7 +79,9 @@ def operator_context(
     return OperatorContext(
         element=element,
         output_schema=spec.schemas.get(f"{element}.out", StreamSchema(fields=())),
-        input_schemas={port: spec.schemas[source] for port, source in item.inputs.items() if source in spec.schemas},
+        input_schemas={
+            port: spec.schemas[source] for port, source in item.inputs.items() if source in spec.schemas
+        },
         directory=directory / "elements" / element,
         resolve_file=resolve,
     )

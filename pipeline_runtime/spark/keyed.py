@@ -1,48 +1,54 @@
-"""Runs a KeyedProcessor on Spark's transformWithState: rows in offset order, one state per key."""
+"""Runs a KeyedProcessor on Spark's transformWithState: rows in offset order, one state per key.
+
+Rows cross to Python and back as JSON text. PySpark hands rows over one tuple at a time and converts
+each cell by way of pandas, which makes integers with nulls floats: one text per row is faster than its
+cells, keeps every type, and is what the sink needs anyway.
+"""
 
 from __future__ import annotations
 
 import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor
-from pipeline_runtime.spark.columns import spark_types
+from pipeline_runtime.spark.encode import JSON_OPTIONS
 
-_GROUP = "_group"
+_OUTPUT = "_out string, _key string, _time_ms long, _value string"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def apply_keyed(
-    processor: KeyedProcessor, frame: DataFrame, input_schema: StreamSchema, output_schema: StreamSchema
+    processor: KeyedProcessor,
+    frame: DataFrame,
+    element: str,
+    input_schema: StreamSchema,
+    output_schema: StreamSchema,
 ) -> DataFrame:
-    """`frame`: data columns and meta columns. Gives data columns, `_time`, `_reject`, `_raw`."""
+    """`frame`: data columns and meta columns. Gives the tagged columns of spark.frame."""
     field = processor.key_field()
     key = F.col(field).cast("string") if field is not None else F.col("_key")
-    # The key of rows without one is the empty text: a null would be a group of its own per batch.
-    grouped = frame.withColumn(_GROUP, F.coalesce(key, F.lit(""))).groupBy(_GROUP)
-    return grouped.transformWithStateInPandas(
-        statefulProcessor=_PerKey(processor, input_schema, output_schema),
-        outputStructType=_output_type(output_schema),
+    rows = frame.select(
+        # The key of rows without one is the empty text: a null would be lost between batches.
+        F.coalesce(key, F.lit("")).alias("key"),
+        F.col("_partition").alias("partition"),
+        F.col("_offset").alias("offset"),
+        F.unix_micros("_time").alias("time_us"),
+        F.to_json(F.struct(*input_schema.names), JSON_OPTIONS).alias("data"),
+    )
+    return rows.groupBy("key").transformWithStateInPandas(
+        statefulProcessor=_PerKey(processor, element, input_schema, output_schema),
+        outputStructType=_OUTPUT,
         outputMode="Append",
         timeMode="None",
     )
-
-
-def _output_type(schema: StreamSchema) -> StructType:
-    fields = list(spark_types(schema))
-    fields += [
-        StructField("_time", TimestampType()),
-        StructField("_reject", StringType()),
-        StructField("_raw", StringType()),
-    ]
-    return StructType(fields)
 
 
 class KeyTimers:
@@ -82,82 +88,96 @@ class KeyState:
 
 
 def process_row(
-    processor: KeyedProcessor, key: str, row: dict[str, Any], time_ms: int, state: dict[str, Any], timers: KeyTimers
+    processor: KeyedProcessor,
+    key: str,
+    row: dict[str, Any],
+    state: dict[str, Any],
+    timers: KeyTimers,
 ) -> list[dict[str, Any]]:
     """The timers that the row's time has reached, then the row itself."""
     out: list[dict[str, Any]] = []
-    while (due := timers.due(time_ms)) is not None:
-        when = pd.Timestamp(due, unit="ms", tz="UTC")
+    now = row["_time"]
+    now_ms = int((now - _EPOCH) / timedelta(milliseconds=1))
+    while (due := timers.due(now_ms)) is not None:
+        when = _EPOCH + timedelta(milliseconds=due)
         out += [{"_time": when, **item} for item in processor.on_timer(key, due, state, timers)]
-    out += [{"_time": row["_time"], **item} for item in processor.process(key, row, state, timers)]
+    out += [{"_time": now, **item} for item in processor.process(key, row, state, timers)]
     return out
 
 
 class _PerKey(StatefulProcessor):
-    def __init__(self, processor: KeyedProcessor, inputs: StreamSchema, outputs: StreamSchema) -> None:
+    def __init__(
+        self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
+    ) -> None:
         self._processor = processor
-        self._inputs = inputs
-        self._columns = [*outputs.names, "_time", "_reject", "_raw"]
+        self._element = element
+        self._instants = [field.name for field in inputs.fields if field.type is FieldType.TIMESTAMP]
+        self._outputs = outputs
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("key", "text string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        name = key[0]
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
         stored = KeyState(self._state.get()[0] if self._state.exists() else None)
-        frames = list(rows)
-        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-        output: list[dict[str, Any]] = []
+        output: list[tuple[str, str | None, int, str]] = []
         state, timers = stored.load()
-        # A snapshot is parsed back only after a row has failed: serialising each row's state would
-        # cost more than the processing itself.
-        pending: list[tuple[dict[str, Any], int]] = []
-        for row, time_ms in _ordered_rows(frame, self._inputs):
+        # What failed rows have done to the state is undone by running the good ones again: to copy
+        # the state before each row would cost more than the processing itself.
+        good: list[dict[str, Any]] = []
+        for text, time_us in _in_offset_order(rows):
+            row = self._row(text, time_us)
             try:
-                output += process_row(self._processor, name, row, time_ms, state, timers)
-                pending.append((row, time_ms))
+                made = process_row(self._processor, key[0], row, state, timers)
+                output += [self._encoded(item, key[0]) for item in made]
+                good.append(row)
             except Exception as error:  # noqa: BLE001 - whatever a user's code raises rejects its row
                 state, timers = stored.load()
-                for done, done_ms in pending:
-                    process_row(self._processor, name, done, done_ms, state, timers)
-                output.append(_rejection(row, error))
+                for earlier in good:
+                    process_row(self._processor, key[0], earlier, state, timers)
+                output.append(self._rejected(text, time_us, error))
         stored.save(state, timers)
         self._state.update((stored.text,))
         if output:
-            columns = {column: [item.get(column) for item in output] for column in self._columns}
-            yield pd.DataFrame(columns, dtype=object)
+            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
+
+    def _row(self, text: str, time_us: int) -> dict[str, Any]:
+        row: dict[str, Any] = json.loads(text)
+        for name in self._instants:
+            if row[name] is not None:
+                row[name] = datetime.fromisoformat(row[name])
+        row["_time"] = _EPOCH + timedelta(microseconds=time_us)
+        return row
+
+    def _encoded(self, item: dict[str, Any], key: str) -> tuple[str, str | None, int, str]:
+        data = {name: item.get(name) for name in self._outputs.names}
+        field = self._outputs.key
+        record_key = key if field is None else _text(data[field])
+        time_ms = int((item["_time"] - _EPOCH) / timedelta(milliseconds=1))
+        value = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_instant, allow_nan=False)
+        return (f"{self._element}.out", record_key, time_ms, value)
+
+    def _rejected(self, text: str, time_us: int, error: Exception) -> tuple[str, str | None, int, str]:
+        letter = {"reason": f"{type(error).__name__}: {error}", "raw": text}
+        return (f"{self._element}.dead", None, time_us // 1000, json.dumps(letter, ensure_ascii=False))
 
     def close(self) -> None:
         """Nothing is held open."""
 
 
-def _rejection(row: dict[str, Any], error: Exception) -> dict[str, Any]:
-    data = {name: value for name, value in row.items() if not name.startswith("_")}
-    return {
-        "_time": row["_time"],
-        "_reject": f"{type(error).__name__}: {error}",
-        "_raw": json.dumps(data, default=str),
-    }
+def _in_offset_order(frames: Iterator[pd.DataFrame]) -> list[tuple[str, int]]:
+    """(data, event time in us) of one key's rows of one batch."""
+    rows = [row for frame in frames for row in frame.itertuples(index=False, name=None)]
+    rows.sort(key=lambda row: (row[-4], row[-3]))
+    return [(row[-1], row[-2]) for row in rows]
 
 
-def _ordered_rows(frame: pd.DataFrame, schema: StreamSchema) -> Iterator[tuple[dict[str, Any], int]]:
-    """(row, its event time in ms), in the order of the partitions' offsets."""
-    offsets = frame["_offset"]
-    if not offsets.is_monotonic_increasing or frame["_partition"].nunique() > 1:
-        frame = frame.sort_values(["_partition", "_offset"], kind="stable")
-    names = [*schema.names, "_time"]
-    columns = [_values(frame[field.name], field.type) for field in schema.fields]
-    times = frame["_time"].dt.tz_localize("UTC")
-    times_ms = (frame["_time"].astype("datetime64[ms]").astype("int64")).tolist()
-    for values, time_ms in zip(zip(*columns, times.tolist(), strict=True), times_ms, strict=True):
-        yield dict(zip(names, values, strict=True)), time_ms
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
-def _values(column: pd.Series, kind: FieldType) -> list[Any]:
-    """Plain Python values; pandas' stand-ins for null (NaN, NaT) become None."""
-    values = column.tolist()
-    if column.hasnans:
-        values = [None if value is None or value != value else value for value in values]
-    if kind is FieldType.INTEGER and column.dtype.kind == "f":
-        values = [None if value is None else int(value) for value in values]
-    return values
+def _instant(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -15,6 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 _CONF = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
@@ -61,7 +62,10 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
     session = (
         builder.config("spark.driver.memory", f"{memory_mib}m")
         .config("spark.driver.extraClassPath", str(bare_local_fs_jar()))
-        .config("spark.driver.extraJavaOptions", os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS))
+        .config(
+            "spark.driver.extraJavaOptions",
+            os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS),
+        )
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .getOrCreate()

@@ -116,7 +116,9 @@ class GroupReader:
                 table = table.filter(pa.compute.is_null(table["_reject"]))
             if table.num_rows:
                 key_field = item.schema.key
-                key = table[key_field].cast(pa.string()) if key_field else pa.nulls(table.num_rows, pa.string())
+                key = (
+                    table[key_field].cast(pa.string()) if key_field else pa.nulls(table.num_rows, pa.string())
+                )
                 yield from self._rows(
                     item, part, table, key=key, time=table["_time"].cast(TIMESTAMP), offset=table["_offset"]
                 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,8 +17,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import pyspark
 
 KAFKA = ("org.apache.kafka:kafka_2.13:4.1.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
 BARE_LOCAL_FS = ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",)
@@ -81,7 +80,7 @@ def _download(coordinates: tuple[str, ...], target: Path, *, transitive: bool) -
         (work / "ivysettings.xml").write_text(_SETTINGS)
         (work / "ivy.xml").write_text(_ivy_file(coordinates, transitive=transitive))
         settings = os.environ.get("FOGLINE_IVY_SETTINGS") or str(work / "ivysettings.xml")
-        ivy = next(Path(pyspark.__path__[0], "jars").glob("ivy-*.jar"))
+        ivy = _pyspark_ivy()
         command = [java_executable(), "-jar", str(ivy), "-warn"]
         command += ["-settings", settings, "-cache", str(work / "cache"), "-ivy", str(work / "ivy.xml")]
         command += [
@@ -107,6 +106,15 @@ def _download(coordinates: tuple[str, ...], target: Path, *, transitive: bool) -
         ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _pyspark_ivy() -> Path:
+    # Found, not imported: the supervisor needs no PySpark in its memory.
+    spec = importlib.util.find_spec("pyspark")
+    for directory in (spec.submodule_search_locations or ()) if spec else ():
+        for jar in Path(directory, "jars").glob("ivy-*.jar"):
+            return jar
+    raise JarsUnavailable("PySpark is not installed here. Install the lock file's packages (make up does).")
 
 
 def _ivy_file(coordinates: Iterable[str], *, transitive: bool) -> str:

@@ -200,16 +200,9 @@ def _after_reading(order: ClaimOrder, end: JournalEnd) -> tuple[State, tuple[Act
     if end.retired:
         return Refused(order, "the group was undeployed: its journal is retired"), ()
     if end.order_granted is not None and end.order_granted != end.granted:
-        return (
-            Refused(
-                order,
-                f"it owned as epoch {end.order_granted}, and epoch {end.granted} was granted to another since",
-            ),
-            (),
-        )
+        reason = f"it owned as epoch {end.order_granted}, epoch {end.granted} was granted to another since"
+        return Refused(order, reason), ()
     if end.order_granted is None and end.granted != order.over:
-        return (
-            Refused(order, f"the order takes over epoch {order.over}, but the journal grants {end.granted}"),
-            (),
-        )
+        reason = f"the order takes over epoch {order.over}, but the journal grants {end.granted}"
+        return Refused(order, reason), ()
     return Fencing(order, end.granted), (Initialise(end.granted),)

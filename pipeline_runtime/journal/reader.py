@@ -66,7 +66,7 @@ class JournalTail:
                 self._follow()
             except KafkaError:
                 sleep(0.2)  # the broker is away: it is retried for ever
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            except BaseException as error:
                 with self._progress:
                     self.failure = error
                     self._progress.notify_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka import KafkaProducer
@@ -100,7 +101,5 @@ class Transactions:
 
     def close(self) -> None:
         """Close the connections; an open transaction is left to the broker to abort."""
-        try:
+        with suppress(Exception):  # the producer is spent, and a close has nothing to lose
             self._producer.close(timeout=0)
-        except Exception:  # noqa: BLE001, S110 - the producer is spent, and a close has nothing to lose
-            pass

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,10 +88,8 @@ def size_bytes(directory: Path) -> int:
     total = 0
     for root, _, names in os.walk(spark_directory(directory) / "state"):
         for name in names:
-            try:
+            with suppress(FileNotFoundError):  # Spark cleans up while we look
                 total += os.stat(os.path.join(root, name)).st_size
-            except FileNotFoundError:
-                pass  # Spark cleans up while we look
     return total
 
 

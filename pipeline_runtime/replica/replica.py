@@ -27,7 +27,6 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.sdk import SourceOperator
 from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
@@ -46,12 +45,13 @@ from pipeline_runtime.replica.positions import Positions
 from pipeline_runtime.replica.sink import BatchSink
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.inputs import open_source, operator_of
+from pipeline_runtime.spark.inputs import open_source
 
 log = logging.getLogger(__name__)
 
 JOURNAL_TIMEOUT_S = 10.0
 RETIRE_TIMEOUT_S = 30.0
+FINAL_PHASES = ("failed", "fenced", "refused", "retired")
 _MARK_EVERY_S = 2.0
 _SIZE_EVERY_S = 5.0
 
@@ -176,7 +176,7 @@ class Replica:
             except Doubtful as error:
                 log.warning("%s: %s; it is tried again", self.spec.id, error)
                 self._stopping.wait(1.0)
-            except BaseException as error:  # noqa: BLE001 - reported, and the agent decides on a restart
+            except BaseException as error:
                 self._fail(error)
                 break
             finally:
@@ -185,10 +185,7 @@ class Replica:
         if self._tail is not None:
             self._tail.close()
         self._claimant.cancelled.set()
-        self._set(
-            Role.STOPPED,
-            self._phase if self._phase in ("failed", "fenced", "refused", "retired") else "stopped",
-        )
+        self._set(Role.STOPPED, self._phase if self._phase in FINAL_PHASES else "stopped")
 
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt)."""
@@ -256,7 +253,7 @@ class Replica:
 
     def _build(self, local: Seq) -> tuple[GroupFrame, Grants, BatchSink]:
         spec, host = self.spec, self._host
-        files = {reference: str(host.resolve_file(reference)) for reference in self._references()}
+        files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
         sources = {
             item.element: open_source(spec, item, files, self.directory)
@@ -284,14 +281,6 @@ class Replica:
         sink.restore(self._marks)
         host.gate.open(spec.id, grants)
         return frame, grants, sink
-
-    def _references(self) -> list[str]:
-        references = dict.fromkeys(self.spec.files)
-        for element in self.spec.elements:
-            operator = operator_of(self.spec, element.id)
-            if isinstance(operator, SourceOperator):
-                references |= dict.fromkeys(operator.files())
-        return list(references)
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery:
         session = self._host.session
@@ -360,7 +349,7 @@ class Replica:
             assert isinstance(self._claimant.state, Stopped)
             self._error = ReplicaError(
                 message=self._claimant.state.reason,
-                safe="Nothing was written twice: what was not committed at that moment was processed by the new owner.",
+                safe="Nothing was written twice: what it had not committed is processed by the new owner.",
                 next="Nothing. It starts again only when it is asked to.",
                 at_ms=_now_ms(),
             )
@@ -452,7 +441,7 @@ class Replica:
         if query is not None:
             try:
                 query.stop()
-            except Exception as error:  # noqa: BLE001 - it has failed already, or the JVM is going down
+            except Exception as error:
                 log.debug("%s: stopping its query: %s", self.spec.id, error)
 
     def _drop_permit(self) -> None:

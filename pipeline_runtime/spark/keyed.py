@@ -120,7 +120,8 @@ class _PerKey(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        stored = KeyState(self._state.get()[0] if self._state.exists() else None)
+        value = self._state.get()
+        stored = KeyState(value[0] if value is not None else None)
         output: list[tuple[str, str | None, int, str]] = []
         state, timers = stored.load()
         # What failed rows have done to the state is undone by running the good ones again: to copy
@@ -132,7 +133,7 @@ class _PerKey(StatefulProcessor):
                 made = process_row(self._processor, key[0], row, state, timers)
                 output += [self._encoded(item, key[0]) for item in made]
                 good.append(row)
-            except Exception as error:  # noqa: BLE001 - whatever a user's code raises rejects its row
+            except Exception as error:
                 state, timers = stored.load()
                 for earlier in good:
                     process_row(self._processor, key[0], earlier, state, timers)

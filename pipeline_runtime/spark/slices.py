@@ -13,10 +13,9 @@ import pyarrow as pa
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.slices import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
-from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SourceReader
-from pipeline_runtime.spark.columns import ENVELOPE, column, source_schema
+from pipeline_runtime.spark.columns import column, source_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, Decoded, decode
 from pipeline_runtime.spark.gate_client import GateClient
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, open_source

@@ -23,7 +23,7 @@ FORMAT = "fogline"
 
 
 @dataclass(frozen=True)
-class SlicePartition(InputPartition):  # type: ignore[misc]
+class SlicePartition(InputPartition):
     """What one task reads."""
 
     slice: Slice | None

@@ -24,6 +24,10 @@ interface Props {
   height?: number;
   /** "ratio": 0 to 1, shown as percent */
   scale?: "ratio" | "bytes" | "plain";
+  /** false: the axis need not start at 0 */
+  zero?: boolean;
+  /** true: join points over missing values, as of several keys in one stream */
+  gaps?: boolean;
 }
 
 /** The colour that a custom property has now: `light-dark()` is resolved by the browser alone. */
@@ -44,7 +48,7 @@ function draw(place: HTMLElement, plotly: Plotly, props: Props): void {
     name: line.name,
     x: xs,
     y: line.values.map((value) => value ?? null),
-    connectgaps: false,
+    connectgaps: props.gaps ?? false,
     line: {
       color: colour(place, `--series-${line.series ?? index + 1}`),
       width: 1.8,
@@ -93,7 +97,7 @@ function layout(place: HTMLElement, props: Props): Layout {
     xaxis: { ...axis, type: "date", showgrid: false, nticks: 5 },
     yaxis: {
       ...axis,
-      rangemode: "tozero",
+      rangemode: props.zero === false ? "normal" : "tozero",
       nticks: 4,
       ...(props.scale === "ratio" ? { range: [0, 1], tickformat: ".0%" } : { tickformat: ".2~s" }),
     },

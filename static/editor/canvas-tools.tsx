@@ -1,0 +1,92 @@
+import { Panel, useReactFlow } from "@xyflow/react";
+import { Layers, Maximize, Network, Redo2, Undo2, Ungroup, ZoomIn, ZoomOut } from "lucide-react";
+import type { ReactNode } from "react";
+import { Tip } from "../shared/ui/parts";
+import { FIT } from "./canvas";
+import { groupElements, groupOf, ungroup } from "./document";
+import { autoLayout } from "./keyboard";
+import { commit, current, redo, undo, useEditor } from "./store";
+
+function Tool({
+  label,
+  keys,
+  icon,
+  run,
+  disabled,
+}: {
+  label: string;
+  keys?: string;
+  icon: ReactNode;
+  run: () => void;
+  disabled?: boolean;
+}) {
+  return (
+    <Tip
+      text={
+        <>
+          {label}
+          {keys && <span className="tip__keys"> {keys}</span>}
+        </>
+      }
+      side="top"
+    >
+      <button
+        type="button"
+        className="button button--quiet button--icon"
+        aria-label={label}
+        aria-disabled={disabled}
+        onClick={() => !disabled && run()}
+      >
+        {icon}
+      </button>
+    </Tip>
+  );
+}
+
+export function CanvasTools({ editable }: { editable: boolean }) {
+  const flow = useReactFlow();
+  const canUndo = useEditor((state) => state.history.past.length > 0);
+  const canRedo = useEditor((state) => state.history.future.length > 0);
+  return (
+    <Panel position="bottom-center">
+      <div className="canvas-tools" role="toolbar" aria-label="Canvas">
+        {editable && (
+          <>
+            <Tool label="Undo" keys="Ctrl Z" icon={<Undo2 />} run={undo} disabled={!canUndo} />
+            <Tool label="Redo" keys="Ctrl Y" icon={<Redo2 />} run={redo} disabled={!canRedo} />
+            <span className="canvas-tools__line" />
+            <GroupTool />
+            <Tool label="Arrange" keys="L" icon={<Network />} run={() => autoLayout(flow)} />
+            <span className="canvas-tools__line" />
+          </>
+        )}
+        <Tool label="Zoom out" keys="-" icon={<ZoomOut />} run={() => void flow.zoomOut({ duration: 120 })} />
+        <Tool label="Zoom in" keys="+" icon={<ZoomIn />} run={() => void flow.zoomIn({ duration: 120 })} />
+        <Tool label="Zoom to fit" keys="F" icon={<Maximize />} run={() => void flow.fitView(FIT)} />
+      </div>
+    </Panel>
+  );
+}
+
+function GroupTool() {
+  const selected = useEditor((state) => state.selected);
+  const grouped = useEditor((state) => [...state.selected].some((id) => groupOf(state.history.present, id)));
+  if (grouped)
+    return (
+      <Tool
+        label="Run apart again"
+        keys="Ctrl G"
+        icon={<Ungroup />}
+        run={() => commit(ungroup(current(), selected))}
+      />
+    );
+  return (
+    <Tool
+      label={selected.size > 1 ? "Run as one" : "Run as one: select two or more elements first"}
+      keys="Ctrl G"
+      icon={<Layers />}
+      run={() => commit(groupElements(current(), [...selected]))}
+      disabled={selected.size < 2}
+    />
+  );
+}

@@ -1,0 +1,197 @@
+import { useEffect } from "react";
+import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
+import { create } from "zustand";
+import { get, post, problemText } from "../shared/api";
+import { ApiError } from "../shared/api";
+import { plural } from "../shared/format";
+import { useLive } from "../shared/live";
+import type { Operation } from "../shared/types";
+import { confirm } from "../shared/ui/confirm";
+import { toast, toastError } from "../shared/ui/toast";
+import { autosave } from "./autosave";
+import { elementsOf } from "./document";
+import { current, setMode, useEditor } from "./store";
+import { validateNow } from "./validation";
+
+interface Following {
+  kind: "deploy" | "undeploy" | null;
+  id: string | null;
+  operation: Operation | null;
+  /** before the server has an operation: saving, validating */
+  preparing: string | null;
+}
+
+const IDLE: Following = { kind: null, id: null, operation: null, preparing: null };
+export const useDeploy = create<Following>(() => IDLE);
+
+const path = () => `/pipelines/${encodeURIComponent(useEditor.getState().name)}`;
+
+export const deployBusy = (following: Following): boolean =>
+  following.preparing !== null ||
+  following.operation?.status === "pending" ||
+  following.operation?.status === "running" ||
+  (following.id !== null && following.operation === null);
+
+function showFaults(title: string, n: number): void {
+  useEditor.setState({ problemsOpen: true });
+  toast({
+    tone: "error",
+    title,
+    text: `${plural(n, "problem")} to mend first; each is listed below the canvas. Nothing was changed on the nodes.`,
+  });
+}
+
+/** Save, validate, then deploy; stops with the reason at the first that fails. */
+export async function deploy(): Promise<void> {
+  if (deployBusy(useDeploy.getState())) return;
+  useDeploy.setState({ ...IDLE, kind: "deploy", preparing: "Saving the draft" });
+  try {
+    if (!(await autosave.flush())) {
+      toast({
+        tone: "error",
+        title: "Not deployed",
+        text: "The draft could not be saved; nothing was changed on the nodes.",
+      });
+      return;
+    }
+    useDeploy.setState({ preparing: "Validating" });
+    const result = await validateNow();
+    if (result && result.faults.length > 0) return showFaults("Not deployed", result.faults.length);
+    if (elementsOf(current()).length === 0) {
+      toast({
+        tone: "error",
+        title: "Not deployed",
+        text: "The pipeline has no elements yet. Drag one from the left.",
+      });
+      return;
+    }
+    useDeploy.setState({ preparing: "Starting" });
+    follow("deploy", await post<unknown>(`${path()}/deploy`));
+  } catch (error) {
+    if (error instanceof ApiError && error.problem.faults?.length) {
+      useEditor.setState({ faults: error.problem.faults, checked: current() });
+      showFaults("Not deployed", error.problem.faults.length);
+    } else toastError("Not deployed", error);
+  } finally {
+    useDeploy.setState({ preparing: null });
+  }
+}
+
+export async function undeploy(): Promise<void> {
+  const { name } = useEditor.getState();
+  const agreed = await confirm({
+    title: `Undeploy ${name}?`,
+    text: `All elements of ${name} stop after their running batch. Its checkpoints and files are kept for a while, the draft stays as it is. A later deployment starts anew.`,
+    action: "Undeploy",
+    danger: true,
+  });
+  if (!agreed) return;
+  try {
+    follow("undeploy", await post<unknown>(`${path()}/undeploy`));
+  } catch (error) {
+    toastError("Not undeployed", error);
+  }
+}
+
+function follow(kind: "deploy" | "undeploy", answer: unknown): void {
+  const given = (answer ?? {}) as { id?: string; operation?: string | { id: string } };
+  const id =
+    given.id ?? (typeof given.operation === "string" ? given.operation : given.operation?.id) ?? null;
+  useDeploy.setState({
+    kind,
+    id,
+    operation: "steps" in given ? (answer as Operation) : null,
+    preparing: null,
+  });
+  if (kind === "deploy") setMode("live");
+}
+
+/** Takes the operation from live events, and asks while these do not come. */
+function useFollow(): void {
+  const { id, operation } = useDeploy();
+  const pushed = useLive((state) => (id ? state.operations[id] : undefined));
+  useEffect(() => {
+    if (pushed) useDeploy.setState({ operation: pushed });
+  }, [pushed]);
+  const ended = operation?.status === "done" || operation?.status === "failed";
+  useEffect(() => {
+    if (!id || ended) return;
+    const ask = () =>
+      get<Operation>(`/operations/${encodeURIComponent(id)}`)
+        .then((next) => useDeploy.getState().id === id && useDeploy.setState({ operation: next }))
+        .catch(() => undefined);
+    void ask();
+    const timer = window.setInterval(() => void ask(), 1000);
+    return () => window.clearInterval(timer);
+  }, [id, ended]);
+  useEffect(() => {
+    if (!ended || !operation) return;
+    if (operation.status === "failed" && operation.faults?.length)
+      useEditor.setState({ faults: operation.faults, checked: current(), problemsOpen: true });
+    if (operation.status === "done") {
+      const timer = window.setTimeout(
+        () => useDeploy.getState().id === operation.id && useDeploy.setState(IDLE),
+        3500,
+      );
+      return () => window.clearTimeout(timer);
+    }
+  }, [ended, operation]);
+}
+
+const TITLES = {
+  deploy: { active: "Deploying", done: "Deployed", failed: "Deployment failed" },
+  undeploy: { active: "Undeploying", done: "Undeployed", failed: "Undeployment failed" },
+};
+
+export function DeployPanel() {
+  useFollow();
+  const { kind, id, operation, preparing } = useDeploy();
+  const name = useEditor((state) => state.name);
+  if (!kind || (!preparing && !id)) return null;
+  const titles = TITLES[kind];
+  const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";
+  return (
+    <section className={`deploy deploy--${state}`} aria-label="Progress" role="status">
+      <header className="deploy__head">
+        <StepIcon state={state === "active" ? "running" : state} />
+        <b>
+          {titles[state]} {name}
+        </b>
+        <span className="spring" />
+        <button
+          className="button button--quiet button--icon button--small"
+          aria-label="Close"
+          onClick={() => useDeploy.setState({ kind: null })}
+        >
+          <X aria-hidden="true" />
+        </button>
+      </header>
+      {preparing && <p className="muted">{preparing}…</p>}
+      {operation && operation.steps.length > 0 && (
+        <ol className="deploy__steps">
+          {operation.steps.map((step) => (
+            <li key={step.name} data-state={step.state}>
+              <StepIcon state={step.state} />
+              {step.name}
+              <span className="visually-hidden">{step.state}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+      {operation?.message && (
+        <p className={state === "failed" ? "handover__wrong" : "muted"}>{operation.message}</p>
+      )}
+      {state === "failed" && operation && operation.faults.length === 0 && !operation.message && (
+        <p>{problemText(new Error("The server gave no reason; see Events."))}</p>
+      )}
+    </section>
+  );
+}
+
+function StepIcon({ state }: { state: string }) {
+  if (state === "done") return <CircleCheck className="step step--done" aria-hidden="true" />;
+  if (state === "failed") return <CircleAlert className="step step--failed" aria-hidden="true" />;
+  if (state === "running" || state === "active")
+    return <LoaderCircle className="step step--running spin" aria-hidden="true" />;
+  return <Circle className="step" aria-hidden="true" />;
+}

@@ -1,0 +1,91 @@
+import { useRef, useState } from "react";
+import { Upload } from "lucide-react";
+import { get, listOf, problemText, request } from "../../shared/api";
+import { bytes } from "../../shared/format";
+import type { UploadedFile } from "../../shared/types";
+import { useLoaded } from "../../shared/ui/parts";
+
+interface Props {
+  id: string;
+  value: string;
+  readOnly: boolean;
+  invalid: boolean;
+  describedBy: string | undefined;
+  onChange: (reference: string) => void;
+}
+
+/** A reference to a data file: chosen from what is there, or uploaded now. */
+export function FileField({ id, value, readOnly, invalid, describedBy, onChange }: Props) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const [busy, setBusy] = useState("");
+  const [error, setError] = useState("");
+  const { data, reload } = useLoaded("files", (signal) => get<unknown>("/files", signal));
+  const files = listOf<UploadedFile>(data);
+  const known = files.find((file) => file.reference === value);
+  const upload = async (file: File) => {
+    setBusy(`Uploading ${file.name}, ${bytes(file.size)}…`);
+    setError("");
+    const form = new FormData();
+    form.append("file", file);
+    try {
+      const uploaded = await request<UploadedFile>("POST", "/files", { form });
+      onChange(uploaded.reference);
+      reload();
+    } catch (problem) {
+      setError(`${file.name} was not uploaded: ${problemText(problem)}`);
+    } finally {
+      setBusy("");
+    }
+  };
+  return (
+    <>
+      <div className="row">
+        <input
+          className="input mono"
+          id={id}
+          list={`${id}-files`}
+          value={value}
+          readOnly={readOnly}
+          aria-invalid={invalid}
+          aria-describedby={describedBy}
+          placeholder="Choose or upload a file"
+          spellCheck={false}
+          autoComplete="off"
+          onChange={(event) => onChange(event.target.value)}
+        />
+        <button
+          type="button"
+          className="button"
+          disabled={readOnly || busy !== ""}
+          onClick={() => chooser.current?.click()}
+        >
+          <Upload aria-hidden="true" />
+          Upload
+        </button>
+      </div>
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        aria-label="Data file"
+        accept=".csv,.tsv,.txt,.gz,.json,.jsonl"
+        onChange={(event) => {
+          const file = event.target.files?.[0];
+          if (file) void upload(file);
+          event.target.value = "";
+        }}
+      />
+      <datalist id={`${id}-files`}>
+        {files.map((file) => (
+          <option key={file.reference} value={file.reference}>
+            {file.name}
+          </option>
+        ))}
+      </datalist>
+      <p className="field__help" role="status">
+        {busy || (known ? `${known.name}, ${bytes(known.size)}` : "")}
+      </p>
+      {error && <p className="field__error">{error}</p>}
+    </>
+  );
+}

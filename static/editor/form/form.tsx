@@ -1,0 +1,648 @@
+import { createContext, useContext, useEffect, useId, useState } from "react";
+import { ArrowDown, ArrowUp, Plus, Trash2 } from "lucide-react";
+import type { JsonSchema } from "../../shared/types";
+import type { LocatedFault } from "../store";
+import { FileField } from "./file-field";
+import {
+  blank,
+  fieldOf,
+  fieldsOf,
+  messagesAt,
+  resolve,
+  variantOf,
+  variantTitle,
+  wantsColumn,
+  words,
+  type Field,
+} from "./schema";
+import "./form.css";
+
+export interface FormContext {
+  root: JsonSchema;
+  faults: readonly LocatedFault[];
+  columns: readonly string[];
+  readOnly: boolean;
+}
+
+const Context = createContext<FormContext>({ root: {}, faults: [], columns: [], readOnly: false });
+
+interface FormProps extends FormContext {
+  value: Record<string, unknown>;
+  example: Record<string, unknown>;
+  onChange: (value: Record<string, unknown>, path: string) => void;
+}
+
+/** A form made from an operator's JSON Schema. `onChange` names the path that changed. */
+export function SchemaForm({ value, example, onChange, ...context }: FormProps) {
+  const fields = fieldsOf(context.root, context.root, "params", example);
+  if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
+  return (
+    <Context.Provider value={context}>
+      <div className="form">
+        {fields.map((field) => (
+          <FieldRow
+            key={field.name}
+            field={field}
+            value={value[field.name]}
+            onChange={(next, path) => onChange(changed(value, field.name, next), path)}
+          />
+        ))}
+      </div>
+    </Context.Provider>
+  );
+}
+
+/** An object with one member set; undefined takes it out, so that the operator's default holds. */
+function changed(object: Record<string, unknown>, name: string, value: unknown): Record<string, unknown> {
+  const { [name]: _, ...rest } = object;
+  if (value === undefined) return rest;
+  return name in object ? { ...object, [name]: value } : { ...rest, [name]: value };
+}
+
+interface ControlProps {
+  field: Field;
+  value: unknown;
+  onChange: (value: unknown, path: string) => void;
+}
+
+interface LeafProps extends ControlProps {
+  id: string;
+  invalid: boolean;
+  describedBy: string | undefined;
+}
+
+function FieldRow({ field, value, onChange }: ControlProps) {
+  const id = useId();
+  const { faults } = useContext(Context);
+  const messages = messagesAt(field.path, field.kind, faults);
+  const nested = ["object", "list", "map", "union"].includes(field.kind);
+  const describedBy =
+    [field.description && `${id}-help`, messages.length && `${id}-error`].filter(Boolean).join(" ") ||
+    undefined;
+  const leaf = { field, value, onChange, id, invalid: messages.length > 0, describedBy };
+  const label = (
+    <>
+      {field.title}
+      {!field.required && field.nullable && <span className="muted"> (optional)</span>}
+    </>
+  );
+  return (
+    <div
+      className="field"
+      data-path={field.path}
+      role={nested ? "group" : undefined}
+      aria-label={nested ? field.title : undefined}
+    >
+      {field.kind === "boolean" ? null : nested ? (
+        <span className="field__label">{label}</span>
+      ) : (
+        <label className="field__label" htmlFor={id}>
+          {label}
+        </label>
+      )}
+      <Control {...leaf} />
+      {messages.length > 0 && (
+        <p className="field__error" id={`${id}-error`}>
+          {messages.join(" ")}
+        </p>
+      )}
+      {field.description && (
+        <p className="field__help" id={`${id}-help`}>
+          {field.description}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Control(props: LeafProps) {
+  switch (props.field.kind) {
+    case "boolean":
+      return <BooleanControl {...props} />;
+    case "enum":
+      return <EnumControl {...props} />;
+    case "integer":
+    case "number":
+      return <NumberControl {...props} />;
+    case "file":
+      return <FileControl {...props} />;
+    case "list":
+      return <ListControl {...props} />;
+    case "object":
+      return <ObjectControl {...props} />;
+    case "map":
+      return <MapControl {...props} />;
+    case "union":
+      return <UnionControl {...props} />;
+    case "json":
+      return <JsonControl {...props} />;
+    default:
+      return <TextControl {...props} />;
+  }
+}
+
+function BooleanControl({ field, value, onChange, id, describedBy }: LeafProps) {
+  const { readOnly } = useContext(Context);
+  return (
+    <label className="check">
+      <input
+        id={id}
+        type="checkbox"
+        checked={Boolean(value ?? field.default)}
+        disabled={readOnly}
+        aria-describedby={describedBy}
+        onChange={(event) => onChange(event.target.checked, field.path)}
+      />
+      {field.title}
+    </label>
+  );
+}
+
+function EnumControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
+  const { readOnly } = useContext(Context);
+  const options = (field.schema.enum as unknown[] | undefined) ?? [field.schema.const];
+  const shown = value ?? field.default;
+  return (
+    <select
+      className="select"
+      id={id}
+      value={shown == null ? "" : String(shown)}
+      disabled={readOnly || (field.schema.const !== undefined && shown === field.schema.const)}
+      aria-invalid={invalid}
+      aria-describedby={describedBy}
+      onChange={(event) =>
+        onChange(
+          options.find((option) => String(option) === event.target.value) ??
+            (field.nullable ? null : undefined),
+          field.path,
+        )
+      }
+    >
+      {(shown == null || field.nullable) && <option value="">{field.nullable ? "None" : "Choose…"}</option>}
+      {options.map((option) => (
+        <option key={String(option)} value={String(option)}>
+          {String(option)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const asText = (value: unknown): string =>
+  value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+
+function NumberControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
+  const { readOnly } = useContext(Context);
+  const [text, setText] = useState(asText(value));
+  useEffect(() => {
+    // an undo from outside wins over what was typed; "1." on its way to 1.5 does not
+    setText((old) => (old.trim() !== "" && Number(old) === value ? old : asText(value)));
+  }, [value]);
+  const take = (next: string) => {
+    setText(next);
+    const trimmed = next.trim();
+    if (trimmed === "") onChange(field.nullable ? null : undefined, field.path);
+    // what is no number goes to the server as it is: it names the fault, and nothing typed is lost
+    else onChange(Number.isFinite(Number(trimmed)) ? Number(trimmed) : next, field.path);
+  };
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = field.schema as Record<
+    string,
+    number | undefined
+  >;
+  const bounds = [
+    minimum !== undefined
+      ? `at least ${minimum}`
+      : exclusiveMinimum !== undefined
+        ? `more than ${exclusiveMinimum}`
+        : "",
+    maximum !== undefined
+      ? `at most ${maximum}`
+      : exclusiveMaximum !== undefined
+        ? `less than ${exclusiveMaximum}`
+        : "",
+  ].filter(Boolean);
+  return (
+    <input
+      className="input num"
+      id={id}
+      inputMode={field.kind === "integer" ? "numeric" : "decimal"}
+      value={text}
+      readOnly={readOnly}
+      aria-invalid={invalid}
+      aria-describedby={describedBy}
+      title={bounds.join(", ") || undefined}
+      placeholder={
+        field.default != null
+          ? String(field.default)
+          : field.example != null
+            ? `for example ${asText(field.example)}`
+            : undefined
+      }
+      onChange={(event) => take(event.target.value)}
+    />
+  );
+}
+
+function TextControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
+  const { readOnly, columns } = useContext(Context);
+  const offered = wantsColumn(field) && columns.length > 0;
+  const long =
+    field.schema.format === "expression" ||
+    /expression|condition|sql|query|template/.test(field.name) ||
+    (field.schema.maxLength ?? 0) > 200;
+  const shared = {
+    id,
+    readOnly,
+    value: asText(value),
+    "aria-invalid": invalid,
+    "aria-describedby": describedBy,
+    spellCheck: false,
+    placeholder:
+      field.default != null && field.default !== ""
+        ? String(field.default)
+        : field.example != null
+          ? `for example ${asText(field.example)}`
+          : undefined,
+    onChange: (event: { target: { value: string } }) => {
+      const text = event.target.value;
+      onChange(text === "" ? (field.nullable ? null : field.required ? "" : undefined) : text, field.path);
+    },
+  };
+  if (long) {
+    return (
+      <>
+        <textarea className="textarea mono" rows={2} {...shared} />
+        {columns.length > 0 && <p className="field__help">Columns: {columns.join(", ")}</p>}
+      </>
+    );
+  }
+  return (
+    <>
+      <input className="input" list={offered ? `${id}-columns` : undefined} autoComplete="off" {...shared} />
+      {offered && (
+        <datalist id={`${id}-columns`}>
+          {columns.map((column) => (
+            <option key={column} value={column} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}
+
+function FileControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
+  const { readOnly } = useContext(Context);
+  return (
+    <FileField
+      id={id}
+      value={asText(value)}
+      readOnly={readOnly}
+      invalid={invalid}
+      describedBy={describedBy}
+      onChange={(reference) => onChange(reference, field.path)}
+    />
+  );
+}
+
+function ListControl({ field, value, onChange }: LeafProps) {
+  const { root, readOnly } = useContext(Context);
+  const items = Array.isArray(value) ? value : [];
+  const itemSchema = resolve((field.schema.items ?? {}) as JsonSchema, root);
+  const examples = Array.isArray(field.example) ? (field.example as unknown[]) : [];
+  const set = (next: unknown[]) => onChange(next, field.path);
+  const singular = field.title.toLowerCase().replace(/ies$/, "y").replace(/s$/, "");
+  const swap = (a: number, b: number) =>
+    set(items.map((item, index) => (index === a ? items[b] : index === b ? items[a] : item)));
+  return (
+    <div className="form-list">
+      {items.map((item, index) => {
+        const inner = fieldOf(
+          `${field.name}[${index}]`,
+          `${field.path}[${index}]`,
+          itemSchema,
+          root,
+          true,
+          examples[index] ?? examples[0],
+        );
+        const row = { ...inner, title: `${words(singular)} ${index + 1}`, description: "" };
+        const composite = row.kind === "object" || row.kind === "union";
+        const asColumn =
+          wantsColumn(field) && row.kind === "string"
+            ? { ...row, schema: { ...row.schema, format: "column" } }
+            : row;
+        return (
+          <div
+            key={index}
+            className={`form-item${composite ? " form-item--card" : ""}`}
+            role="group"
+            aria-label={row.title}
+          >
+            <div className="form-item__body">
+              {composite ? (
+                <FieldRow
+                  field={row}
+                  value={item}
+                  onChange={(next, path) =>
+                    onChange(
+                      items.map((each, at) => (at === index ? next : each)),
+                      path,
+                    )
+                  }
+                />
+              ) : (
+                <BareField
+                  field={asColumn}
+                  value={item}
+                  onChange={(next, path) =>
+                    onChange(
+                      items.map((each, at) => (at === index ? (next ?? "") : each)),
+                      path,
+                    )
+                  }
+                />
+              )}
+            </div>
+            {!readOnly && (
+              <span className="form-item__tools">
+                {index > 0 && (
+                  <Tool
+                    label={`Move ${row.title} up`}
+                    icon={<ArrowUp />}
+                    run={() => swap(index, index - 1)}
+                  />
+                )}
+                {index < items.length - 1 && (
+                  <Tool
+                    label={`Move ${row.title} down`}
+                    icon={<ArrowDown />}
+                    run={() => swap(index, index + 1)}
+                  />
+                )}
+                <Tool
+                  label={`Remove ${row.title}`}
+                  icon={<Trash2 />}
+                  run={() => set(items.filter((_, at) => at !== index))}
+                />
+              </span>
+            )}
+          </div>
+        );
+      })}
+      {!readOnly && (
+        <button
+          type="button"
+          className="button button--small form-list__add"
+          onClick={() => set([...items, blank(itemSchema, root) ?? null])}
+        >
+          <Plus aria-hidden="true" />
+          Add {singular}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Tool({ label, icon, run }: { label: string; icon: React.ReactNode; run: () => void }) {
+  return (
+    <button
+      type="button"
+      className="button button--quiet button--icon button--small"
+      aria-label={label}
+      title={label}
+      onClick={run}
+    >
+      {icon}
+    </button>
+  );
+}
+
+/** A control without a visible label, named for those who do not see its place. */
+function BareField({ field, value, onChange }: ControlProps) {
+  const id = useId();
+  const { faults } = useContext(Context);
+  const messages = messagesAt(field.path, field.kind, faults);
+  return (
+    <div className="field" data-path={field.path}>
+      <label className="visually-hidden" htmlFor={id}>
+        {field.title}
+      </label>
+      <Control
+        field={field}
+        value={value}
+        onChange={onChange}
+        id={id}
+        invalid={messages.length > 0}
+        describedBy={messages.length ? `${id}-error` : undefined}
+      />
+      {messages.length > 0 && (
+        <p className="field__error" id={`${id}-error`}>
+          {messages.join(" ")}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function ObjectControl({ field, value, onChange }: LeafProps) {
+  const { root } = useContext(Context);
+  const object = value && typeof value === "object" ? (value as Record<string, unknown>) : {};
+  return (
+    <div className="form-object">
+      {fieldsOf(field.schema, root, field.path, field.example).map((inner) => (
+        <FieldRow
+          key={inner.name}
+          field={inner}
+          value={object[inner.name]}
+          onChange={(next, path) => onChange(changed(object, inner.name, next), path)}
+        />
+      ))}
+    </div>
+  );
+}
+
+function MapControl({ field, value, onChange }: LeafProps) {
+  const { root, readOnly, columns } = useContext(Context);
+  const listId = useId();
+  const given = value && typeof value === "object" ? (value as Record<string, unknown>) : {};
+  const [rows, setRows] = useState<[string, unknown][]>(() => Object.entries(given));
+  const text = JSON.stringify(given);
+  useEffect(() => {
+    // rows keep their order and half-typed names while they mean the same object
+    setRows((old) =>
+      JSON.stringify(Object.fromEntries(old.filter(([name]) => name))) === text
+        ? old
+        : Object.entries(JSON.parse(text) as object),
+    );
+  }, [text]);
+  const itemSchema =
+    typeof field.schema.additionalProperties === "object"
+      ? (field.schema.additionalProperties as JsonSchema)
+      : {};
+  const set = (next: [string, unknown][]) => {
+    setRows(next);
+    onChange(Object.fromEntries(next.filter(([name]) => name)), field.path);
+  };
+  return (
+    <div className="form-list">
+      <datalist id={listId}>
+        {columns.map((column) => (
+          <option key={column} value={column} />
+        ))}
+      </datalist>
+      {rows.map(([name, item], index) => (
+        <div key={index} className="form-item">
+          <div className="form-item__body form-pair">
+            <input
+              className="input"
+              aria-label={`Name ${index + 1}`}
+              list={listId}
+              value={name}
+              readOnly={readOnly}
+              onChange={(event) =>
+                set(rows.map((row, at) => (at === index ? [event.target.value, row[1]] : row)))
+              }
+            />
+            <BareField
+              field={{
+                ...fieldOf(name, `${field.path}.${name}`, itemSchema, root, true),
+                title: `Value ${index + 1}`,
+              }}
+              value={item}
+              onChange={(next) => set(rows.map((row, at) => (at === index ? [row[0], next] : row)))}
+            />
+          </div>
+          {!readOnly && (
+            <Tool
+              label={`Remove ${name || "entry"}`}
+              icon={<Trash2 />}
+              run={() => set(rows.filter((_, at) => at !== index))}
+            />
+          )}
+        </div>
+      ))}
+      {!readOnly && (
+        <button
+          type="button"
+          className="button button--small form-list__add"
+          onClick={() => setRows([...rows, ["", blank(itemSchema, root) ?? ""]])}
+        >
+          <Plus aria-hidden="true" />
+          Add entry
+        </button>
+      )}
+    </div>
+  );
+}
+
+function UnionControl({ field, value, onChange, id }: LeafProps) {
+  const { root, readOnly } = useContext(Context);
+  const variants = ((field.schema.oneOf ?? field.schema.anyOf) as JsonSchema[]).map((variant) =>
+    resolve(variant, root),
+  );
+  // "a text or a number" needs no choice: one line takes both
+  const simple = variants.every(
+    (variant) =>
+      ["string", "number", "integer", "boolean"].includes(variant.type as string) &&
+      !variant.enum &&
+      variant.const === undefined,
+  );
+  if (simple)
+    return (
+      <ScalarControl
+        field={field}
+        value={value}
+        onChange={onChange}
+        id={id}
+        types={variants.map((variant) => variant.type as string)}
+      />
+    );
+  const chosen = variantOf(value ?? field.default, variants);
+  const inner = fieldOf(field.name, field.path, variants[chosen] ?? {}, root, true, field.example);
+  return (
+    <div className="form-object">
+      <select
+        className="select"
+        id={id}
+        aria-label={`Kind of ${field.title.toLowerCase()}`}
+        value={chosen}
+        disabled={readOnly}
+        onChange={(event) => onChange(blank(variants[Number(event.target.value)] ?? {}, root), field.path)}
+      >
+        {variants.map((variant, index) => (
+          <option key={index} value={index}>
+            {words(variantTitle(variant, index))}
+          </option>
+        ))}
+      </select>
+      {inner.schema.const === undefined && (
+        <BareField
+          field={{ ...inner, title: field.title }}
+          value={value ?? field.default}
+          onChange={onChange}
+        />
+      )}
+    </div>
+  );
+}
+
+function ScalarControl({
+  field,
+  value,
+  onChange,
+  id,
+  types,
+}: ControlProps & { id: string; types: string[] }) {
+  const { readOnly } = useContext(Context);
+  const take = (text: string): unknown => {
+    if (text === "") return field.nullable ? null : undefined;
+    if (
+      (types.includes("number") || types.includes("integer")) &&
+      text.trim() !== "" &&
+      Number.isFinite(Number(text)) &&
+      String(Number(text)) === text.trim()
+    )
+      return Number(text);
+    if (types.includes("boolean") && (text === "true" || text === "false")) return text === "true";
+    return text;
+  };
+  return (
+    <input
+      className="input"
+      id={id}
+      value={asText(value)}
+      readOnly={readOnly}
+      placeholder={asText(field.default ?? field.example) || undefined}
+      onChange={(event) => onChange(take(event.target.value), field.path)}
+    />
+  );
+}
+
+function JsonControl({ field, value, onChange, id, describedBy }: LeafProps) {
+  const { readOnly } = useContext(Context);
+  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
+  const [wrong, setWrong] = useState(false);
+  const take = (next: string) => {
+    setText(next);
+    try {
+      onChange(next.trim() === "" ? undefined : JSON.parse(next), field.path);
+      setWrong(false);
+    } catch {
+      setWrong(true);
+    }
+  };
+  return (
+    <>
+      <textarea
+        className="textarea mono"
+        id={id}
+        value={text}
+        readOnly={readOnly}
+        aria-invalid={wrong}
+        aria-describedby={describedBy}
+        spellCheck={false}
+        onChange={(event) => take(event.target.value)}
+      />
+      {wrong && <p className="field__error">This is not JSON yet; the last good value is kept.</p>}
+    </>
+  );
+}

@@ -1,0 +1,219 @@
+/** Reading an operator's JSON Schema: what kind of control each value needs. Pure. */
+import type { JsonSchema } from "../../shared/types";
+
+export type Kind =
+  | "boolean"
+  | "enum"
+  | "integer"
+  | "number"
+  | "string"
+  | "file"
+  | "list"
+  | "object"
+  | "map"
+  | "union"
+  | "json";
+
+export interface Field {
+  name: string;
+  path: string;
+  title: string;
+  description: string;
+  schema: JsonSchema;
+  kind: Kind;
+  required: boolean;
+  nullable: boolean;
+  default: unknown;
+  /** a value that works, shown as placeholder */
+  example: unknown;
+}
+
+/** The schema that `$ref`s and one-part `allOf`s lead to, with what is said beside them. */
+export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  if (typeof schema.$ref === "string") {
+    const { $ref, ...beside } = schema;
+    const target = ($ref as string)
+      .replace(/^#\//, "")
+      .split("/")
+      .reduce<JsonSchema | undefined>((at, part) => at?.[part] as JsonSchema | undefined, root);
+    return { ...resolve(target ?? {}, root), ...beside };
+  }
+  if (Array.isArray(schema.allOf) && schema.allOf.length === 1) {
+    const { allOf, ...beside } = schema;
+    return { ...resolve((allOf as JsonSchema[])[0] ?? {}, root), ...beside };
+  }
+  return schema;
+}
+
+/** Without "or null": the schema of the value itself, and whether null is allowed. */
+export function unwrap(schema: JsonSchema, root: JsonSchema): { schema: JsonSchema; nullable: boolean } {
+  const resolved = resolve(schema, root);
+  if (!Array.isArray(resolved.anyOf)) return { schema: resolved, nullable: false };
+  const { anyOf, ...beside } = resolved;
+  const parts = (anyOf as JsonSchema[]).map((part) => resolve(part, root));
+  const others = parts.filter((part) => part.type !== "null");
+  const nullable = others.length < parts.length;
+  if (others.length === 1) return { schema: { ...others[0], ...beside }, nullable };
+  return { schema: { ...beside, anyOf: others }, nullable };
+}
+
+export function kindOf(schema: JsonSchema): Kind {
+  if (schema.const !== undefined) return "enum";
+  if (Array.isArray(schema.enum)) return "enum";
+  if (Array.isArray(schema.oneOf) || Array.isArray(schema.anyOf)) return "union";
+  switch (schema.type) {
+    case "boolean":
+      return "boolean";
+    case "integer":
+      return "integer";
+    case "number":
+      return "number";
+    case "string":
+      return schema.format === "file" ? "file" : "string";
+    case "array":
+      return "list";
+    case "object":
+      return schema.properties ? "object" : "map";
+    default:
+      return "json";
+  }
+}
+
+export const words = (name: string): string => {
+  const text = name
+    .replace(/[_-]+/g, " ")
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .trim()
+    .toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+export function fieldOf(
+  name: string,
+  path: string,
+  property: JsonSchema,
+  root: JsonSchema,
+  required: boolean,
+  example?: unknown,
+): Field {
+  const { schema, nullable } = unwrap(property, root);
+  const title = property.title ?? schema.title;
+  return {
+    name,
+    path,
+    // pydantic's own titles are the name in title case: sentence case reads better
+    title:
+      typeof title === "string" &&
+      title.toLowerCase() !== words(name).toLowerCase() &&
+      schema.type !== "object"
+        ? title
+        : words(name),
+    description: (property.description as string | undefined) ?? "",
+    schema,
+    kind: kindOf(schema),
+    required,
+    nullable,
+    default: property.default,
+    example: example ?? (Array.isArray(property.examples) ? property.examples[0] : undefined),
+  };
+}
+
+export function fieldsOf(
+  schema: JsonSchema,
+  root: JsonSchema,
+  path: string,
+  example: unknown = undefined,
+): Field[] {
+  const required = new Set((schema.required as string[] | undefined) ?? []);
+  const examples = example && typeof example === "object" ? (example as Record<string, unknown>) : {};
+  return Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) =>
+    fieldOf(name, `${path}.${name}`, property, root, required.has(name), examples[name]),
+  );
+}
+
+/** A value for a new list item or a newly chosen variant. */
+export function blank(schema: JsonSchema, root: JsonSchema): unknown {
+  const { schema: inner, nullable } = unwrap(schema, root);
+  if (inner.default !== undefined) return structuredClone(inner.default);
+  if (inner.const !== undefined) return inner.const;
+  switch (kindOf(inner)) {
+    case "object": {
+      const required = new Set((inner.required as string[] | undefined) ?? []);
+      const entries = Object.entries(inner.properties as Record<string, JsonSchema>)
+        .filter(
+          ([name, property]) =>
+            required.has(name) ||
+            (property.default !== undefined && property.default !== null) ||
+            property.const !== undefined,
+        )
+        .map(([name, property]) => [name, property.default ?? blank(property, root)]);
+      return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+    }
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "union":
+      return blank(((inner.oneOf ?? inner.anyOf) as JsonSchema[])[0] ?? {}, root);
+    case "boolean":
+      return false;
+    case "string":
+      return nullable ? null : "";
+    case "enum":
+      return (inner.enum as unknown[] | undefined)?.[0];
+    default:
+      return undefined;
+  }
+}
+
+const COLUMN_NAME =
+  /^(column|columns|field|fields|key|keys|key_column|on|by|group_by|value|values|timestamp_column|time_column|x|y|left_key|right_key)$/;
+
+/** Whether a text is likely the name of an input's column: these are then offered. */
+export function wantsColumn(field: Field): boolean {
+  if (field.schema.format) return field.schema.format === "column";
+  return (field.kind === "string" || field.kind === "list") && COLUMN_NAME.test(field.name);
+}
+
+/** The variant of a union that a value has: by its discriminating constants, else by its type. */
+export function variantOf(value: unknown, variants: JsonSchema[]): number {
+  const byConstant = variants.findIndex((variant) => {
+    const constants = Object.entries((variant.properties ?? {}) as Record<string, JsonSchema>).filter(
+      ([, property]) => property.const !== undefined,
+    );
+    return (
+      constants.length > 0 &&
+      constants.every(
+        ([name, property]) => (value as Record<string, unknown> | null)?.[name] === property.const,
+      )
+    );
+  });
+  if (byConstant >= 0) return byConstant;
+  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  const byType = variants.findIndex(
+    (variant) => variant.type === type || (type === "number" && variant.type === "integer"),
+  );
+  return Math.max(0, byType);
+}
+
+export function variantTitle(variant: JsonSchema, index: number): string {
+  const constant = Object.values((variant.properties ?? {}) as Record<string, JsonSchema>).find(
+    (property) => property.const !== undefined,
+  )?.const;
+  return String(constant ?? variant.title ?? variant.type ?? `Variant ${index + 1}`);
+}
+
+/** Messages that belong at a field: its own, and for a single value those below it. */
+export function messagesAt(
+  path: string,
+  kind: Kind,
+  faults: readonly { local: string; message: string }[],
+): string[] {
+  const deep = !["object", "list", "map", "union"].includes(kind);
+  return faults
+    .filter(
+      ({ local }) =>
+        local === path || (deep && (local.startsWith(`${path}.`) || local.startsWith(`${path}[`))),
+    )
+    .map(({ message }) => message);
+}

@@ -1,0 +1,283 @@
+import { useMemo } from "react";
+import {
+  ChevronDown,
+  CircleAlert,
+  CircleCheck,
+  CloudOff,
+  Download,
+  FileUp,
+  LoaderCircle,
+  Pencil,
+  Rocket,
+  Square,
+  Trash2,
+} from "lucide-react";
+import { del, post, problemText } from "../shared/api";
+import { useNow } from "../shared/clock";
+import type { Command } from "../shared/commands";
+import { ago, exact } from "../shared/format";
+import { useLive } from "../shared/live";
+import { mayAct, roleReason } from "../shared/page";
+import type { Pipeline } from "../shared/types";
+import { confirm } from "../shared/ui/confirm";
+import { Menu } from "../shared/ui/menu";
+import { StatusMark, Tip } from "../shared/ui/parts";
+import { toast, toastError } from "../shared/ui/toast";
+import { autosave, dropLocalCopy } from "./autosave";
+import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
+import { NAME_MAX, NAME_PATTERN } from "./document";
+import { chooseFile, exportDocument, parseText } from "./files";
+import { adopt, current, setMode, useEditor } from "./store";
+import { askName } from "./name-dialog";
+
+/** The pipeline's state: pushed when the live connection has it, else as it was loaded. */
+function usePipelineState() {
+  const name = useEditor((state) => state.name);
+  const loaded = useEditor((state) => state.pipeline);
+  const pushed = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name));
+  const newer = pushed && (!loaded || pushed.revision >= loaded.revision) ? pushed : loaded;
+  return {
+    status: pushed?.status ?? loaded?.status ?? "draft",
+    differs: newer?.differs ?? false,
+    deployed: (pushed ?? loaded)?.deployed_version ?? null,
+  };
+}
+
+export function Header() {
+  const { status, differs, deployed } = usePipelineState();
+  const mode = useEditor((state) => state.mode);
+  const name = useEditor((state) => state.name);
+  const following = useDeploy();
+  const isDeployed = deployed !== null && status !== "draft";
+  return (
+    <header className="page__head">
+      <nav className="crumbs" aria-label="Breadcrumb">
+        <a href="/pipelines/">Pipelines</a>
+        <span aria-hidden="true">/</span>
+        <PipelineMenu isDeployed={isDeployed} />
+      </nav>
+      <StatusMark status={status} pill />
+      {isDeployed && differs && (
+        <Tip
+          text={`The draft differs from what runs (version ${deployed}). Deploy to bring it to the nodes.`}
+        >
+          <span className="badge badge--warning" tabIndex={0}>
+            differs from deployed
+          </span>
+        </Tip>
+      )}
+      <SaveMark />
+      <div className="actions">
+        <div className="segmented" role="group" aria-label="Mode">
+          <button type="button" aria-pressed={mode === "edit"} onClick={() => setMode("edit")}>
+            Edit
+          </button>
+          <button type="button" aria-pressed={mode === "live"} onClick={() => setMode("live")}>
+            Live
+          </button>
+        </div>
+        {isDeployed && (
+          <button
+            className="button"
+            disabled={deployBusy(following) || !mayAct("operator")}
+            title={roleReason("operator") ?? `Stop all elements of ${name}`}
+            onClick={() => void undeploy()}
+          >
+            <Square aria-hidden="true" />
+            <span className="wide-only">Undeploy</span>
+            <span className="visually-hidden narrow-only">Undeploy</span>
+          </button>
+        )}
+        <button
+          className="button button--primary"
+          disabled={deployBusy(following) || !mayAct("operator")}
+          title={roleReason("operator") ?? "Validate the draft and bring it to the nodes"}
+          onClick={() => void deploy()}
+        >
+          <Rocket aria-hidden="true" />
+          {isDeployed && differs ? "Deploy changes" : "Deploy"}
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function SaveMark() {
+  const save = useEditor((state) => state.save);
+  const now = useNow();
+  if (!mayAct("editor")) return <span className="save muted">read only</span>;
+  switch (save.state) {
+    case "saved":
+      return (
+        <span className="save muted num" title={exact(save.at)} role="status" aria-label="Draft saved">
+          <CircleCheck aria-hidden="true" />
+          <span className="wide-only">
+            {save.at === null ? "draft saved" : `draft saved ${ago(save.at, now)}`}
+          </span>
+        </span>
+      );
+    case "failed":
+      return (
+        <span className="save save--failed" role="alert" title={save.why}>
+          <CloudOff aria-hidden="true" />
+          not saved, kept in this browser
+          <button className="button button--small" onClick={() => void autosave.flush()}>
+            Save now
+          </button>
+        </span>
+      );
+    case "conflict":
+      return (
+        <span className="save save--failed">
+          <CircleAlert aria-hidden="true" />
+          changed by someone else
+        </span>
+      );
+    default:
+      return (
+        <span className="save muted" aria-label="Saving the draft">
+          <LoaderCircle className="spin" aria-hidden="true" />
+          <span className="wide-only">{save.state === "saving" ? "saving" : "unsaved"}</span>
+        </span>
+      );
+  }
+}
+
+async function importFile(): Promise<void> {
+  const file = await chooseFile(".yaml,.yml,.json");
+  if (!file) return;
+  try {
+    const document = await parseText(await file.text());
+    adopt({ ...document, metadata: { ...document.metadata, name: current().metadata.name } });
+    toast({
+      tone: "done",
+      title: `Imported ${file.name}`,
+      text: "It replaced the draft; Ctrl Z brings the old one back.",
+    });
+  } catch (error) {
+    toast({ tone: "error", title: `${file.name} was not imported`, text: problemText(error) });
+  }
+}
+
+async function rename(isDeployed: boolean): Promise<void> {
+  const name = useEditor.getState().name;
+  const next = await askName({
+    title: "Rename the pipeline",
+    action: "Rename",
+    value: name,
+    check: (value) =>
+      NAME_PATTERN.test(value) && value.length <= NAME_MAX
+        ? null
+        : "Lower-case letters, digits and hyphens, at most 40.",
+  });
+  if (!next || next === name) return;
+  if (isDeployed) {
+    toast({
+      tone: "error",
+      title: "Not renamed",
+      text: "Its name is in use by what runs. Undeploy it first, or duplicate it under the new name.",
+    });
+    return;
+  }
+  try {
+    if (!(await autosave.flush())) return;
+    // made under the new name first, so that no moment is without it
+    await post<Pipeline>("/pipelines", {
+      name: next,
+      document: { ...current(), metadata: { ...current().metadata, name: next } },
+    });
+    await del(`/pipelines/${encodeURIComponent(name)}`);
+    dropLocalCopy(name);
+    window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
+  } catch (error) {
+    toastError("Not renamed", error);
+  }
+}
+
+async function duplicate(): Promise<void> {
+  const next = await askName({
+    title: "Duplicate the pipeline",
+    action: "Duplicate",
+    value: `${useEditor.getState().name}-copy`.slice(0, NAME_MAX),
+    check: (value) =>
+      NAME_PATTERN.test(value) && value.length <= NAME_MAX
+        ? null
+        : "Lower-case letters, digits and hyphens, at most 40.",
+  });
+  if (!next) return;
+  try {
+    await post<Pipeline>("/pipelines", {
+      name: next,
+      document: { ...current(), metadata: { ...current().metadata, name: next } },
+    });
+    window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
+  } catch (error) {
+    toastError("Not duplicated", error);
+  }
+}
+
+async function remove(): Promise<void> {
+  const { name } = useEditor.getState();
+  const agreed = await confirm({
+    title: `Delete ${name}?`,
+    text: `The draft and all versions of ${name} are removed. This cannot be undone; export it first if you may want it back.`,
+    action: "Delete",
+    danger: true,
+  });
+  if (!agreed) return;
+  try {
+    await del(`/pipelines/${encodeURIComponent(name)}`);
+    autosave.base = null;
+    dropLocalCopy(name);
+    window.location.assign("/pipelines/");
+  } catch (error) {
+    toastError("Not deleted", error);
+  }
+}
+
+function PipelineMenu({ isDeployed }: { isDeployed: boolean }) {
+  const name = useEditor((state) => state.name);
+  const locked = roleReason("editor");
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button className="crumb-menu" aria-label={`${name}, pipeline menu`}>
+          <h1 aria-current="page">{name}</h1>
+          <ChevronDown aria-hidden="true" />
+        </button>
+      }
+      entries={[
+        { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename(isDeployed) },
+        { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
+        "line",
+        { title: "Export as YAML", icon: <Download />, run: () => void exportDocument(current(), "yaml") },
+        { title: "Export as JSON", icon: <Download />, run: () => void exportDocument(current(), "json") },
+        { title: "Import a file", icon: <FileUp />, disabled: locked, run: () => void importFile() },
+        "line",
+        {
+          title: "Delete",
+          icon: <Trash2 />,
+          danger: true,
+          disabled: locked ?? (isDeployed ? "Undeploy it first." : null),
+          run: () => void remove(),
+        },
+      ]}
+    />
+  );
+}
+
+/** The header's actions, for the command palette. */
+export function useHeaderCommands(): Command[] {
+  return useMemo(
+    () => [
+      { id: "deploy", title: "Deploy", disabled: roleReason("operator"), run: () => void deploy() },
+      { id: "undeploy", title: "Undeploy", disabled: roleReason("operator"), run: () => void undeploy() },
+      { id: "edit-mode", title: "Edit the draft", run: () => setMode("edit") },
+      { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
+      { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },
+      { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },
+    ],
+    [],
+  );
+}

@@ -1,0 +1,363 @@
+import { useState } from "react";
+import { ArrowRightLeft, ChevronDown, Download, Pause, Play, RotateCcw, Save } from "lucide-react";
+import * as actions from "../../shared/actions";
+import { elementPath } from "../../shared/api";
+import { bytes, count, millis, rate } from "../../shared/format";
+import { useElement, useLive } from "../../shared/live";
+import type { LiveElement, Operator } from "../../shared/types";
+import { HandoverCard } from "../../shared/ui/handover";
+import { OperatorIcon } from "../../shared/ui/icons";
+import { Menu, type MenuEntry } from "../../shared/ui/menu";
+import { Ago, Figure, StatusMark, Tip } from "../../shared/ui/parts";
+import { Tabs, type Tab } from "../../shared/ui/tabs";
+import { findElement, parseReference } from "../document";
+import { useEditor } from "../store";
+import { Checkpoints, Copies, PastHandovers } from "./checkpoints";
+import { ElementCharts } from "./charts";
+import { DeadLetters, Records } from "./records";
+import { LiveSummary } from "./summary";
+import { View } from "./view";
+import "./live.css";
+
+export function LivePanel() {
+  const selected = useEditor((state) => state.selected);
+  const [id] = selected;
+  const pipeline = useEditor((state) => state.name);
+  const element = useElement(pipeline, selected.size === 1 ? (id ?? null) : null);
+  return (
+    <aside className="panel panel--inspector" aria-label="Live state">
+      {element ? (
+        <Drawer key={element.id} pipeline={pipeline} element={element} />
+      ) : (
+        <LiveSummary pipeline={pipeline} />
+      )}
+    </aside>
+  );
+}
+
+function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const operator = useEditor((state) => state.operators.get(element.type));
+  return (
+    <div className="inspector">
+      <header className="inspector__head">
+        <span className="op-icon" data-category={operator?.category}>
+          <OperatorIcon icon={operator?.icon} category={operator?.category} />
+        </span>
+        <div className="inspector__names">
+          <h2 className="inspector__heading ellipsis">{element.title || element.id}</h2>
+          <span className="muted small ellipsis">
+            {operator?.title ?? element.type}
+            {element.node ? (
+              <>
+                {" on "}
+                <a href={`/nodes/${encodeURIComponent(element.node)}`}>{element.node}</a>
+              </>
+            ) : null}
+          </span>
+        </div>
+        <StatusMark status={element.status} pill />
+      </header>
+      <div className="drawer">
+        <ElementErrorNote element={element} />
+        <ActiveHandover pipeline={pipeline} element={element} />
+        {element.status !== "view" && <Actions pipeline={pipeline} element={element} operator={operator} />}
+        {element.status !== "view" && <Figures element={element} />}
+        <Details pipeline={pipeline} element={element} operator={operator} />
+      </div>
+    </div>
+  );
+}
+
+function ElementErrorNote({ element }: { element: LiveElement }) {
+  if (!element.error) return null;
+  const { message, safe, next, traceback, at } = element.error;
+  return (
+    <div className="notice notice--error" role="alert">
+      <div className="stack stack--tight drawer__error">
+        <b>{message}</b>
+        {safe && <span>{safe}</span>}
+        {next && <span>{next}</span>}
+        <span className="muted small">
+          <Ago at={at} />
+        </span>
+        {traceback && (
+          <details>
+            <summary>Traceback</summary>
+            <pre className="code">{traceback}</pre>
+          </details>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function ActiveHandover({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const group = element.group ?? element.id;
+  const newest = useLive((state) =>
+    state.handovers.find(
+      (handover) =>
+        handover.pipeline === pipeline &&
+        (handover.id === element.handover || handover.group === group || handover.element === element.id),
+    ),
+  );
+  // the last outcome stays in sight for a while: the gap is measured after it is done
+  const recent =
+    newest &&
+    (newest.outcome === null || Date.now() - Date.parse(newest.ended_at ?? newest.created_at) < 60_000);
+  return recent ? <HandoverCard handover={newest} /> : null;
+}
+
+function Actions({
+  pipeline,
+  element,
+  operator,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  operator: Operator | undefined;
+}) {
+  const pause = actions.refusal(element.actions?.pause);
+  return (
+    <div className="drawer__actions" role="group" aria-label="Actions">
+      <TargetMenu pipeline={pipeline} element={element} />
+      <RestoreMenu pipeline={pipeline} element={element} />
+      {element.paused ? (
+        <ActionButton
+          title="Resume"
+          icon={<Play aria-hidden="true" />}
+          disabled={pause}
+          run={() => void actions.setPaused(pipeline, element, false)}
+        />
+      ) : (
+        <ActionButton
+          title="Pause"
+          icon={<Pause aria-hidden="true" />}
+          disabled={pause}
+          run={() => void actions.setPaused(pipeline, element, true)}
+        />
+      )}
+      <ActionButton
+        title="Checkpoint now"
+        icon={<Save aria-hidden="true" />}
+        disabled={actions.refusal(undefined)}
+        run={() => void actions.checkpointNow(pipeline, element)}
+      />
+      {operator?.category === "sinks" && element.type.includes("csv") && (
+        <a
+          className="button button--small"
+          href={`/api/v1${elementPath(pipeline, element.id)}/output`}
+          download
+        >
+          <Download aria-hidden="true" />
+          Download output
+        </a>
+      )}
+    </div>
+  );
+}
+
+function ActionButton({
+  title,
+  icon,
+  disabled,
+  run,
+}: {
+  title: string;
+  icon: React.ReactNode;
+  disabled: string | null;
+  run: () => void;
+}) {
+  return (
+    <Tip text={disabled}>
+      <button
+        type="button"
+        className="button button--small"
+        aria-disabled={!!disabled}
+        onClick={() => !disabled && run()}
+      >
+        {icon}
+        {title}
+      </button>
+    </Tip>
+  );
+}
+
+function TargetMenu({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const nodes = useLive((state) => state.nodes);
+  const why = actions.refusal(element.actions?.migrate);
+  if (why)
+    return (
+      <ActionButton
+        title="Migrate"
+        icon={<ArrowRightLeft aria-hidden="true" />}
+        disabled={why}
+        run={() => undefined}
+      />
+    );
+  const entries: MenuEntry[] = nodes.map((node) => ({
+    title: `Migrate to ${node.name}`,
+    disabled: actions.nodeRefusal(node, element.node),
+    note: load(node.load?.cpu_ratio),
+    run: () => void actions.migrate(pipeline, element, node.name),
+  }));
+  return (
+    <Menu
+      align="start"
+      label="Migrate to"
+      trigger={
+        <button type="button" className="button button--small">
+          <ArrowRightLeft aria-hidden="true" />
+          Migrate
+          <ChevronDown aria-hidden="true" />
+        </button>
+      }
+      entries={entries.length ? entries : [{ label: "No other node is registered" }]}
+    />
+  );
+}
+
+const load = (ratio: number | undefined) =>
+  ratio === undefined ? undefined : `CPU at ${Math.round(ratio * 100)} %`;
+
+function RestoreMenu({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const nodes = useLive((state) => state.nodes);
+  const why = actions.refusal(element.actions?.restore);
+  if (why)
+    return (
+      <ActionButton
+        title="Restore"
+        icon={<RotateCcw aria-hidden="true" />}
+        disabled={why}
+        run={() => undefined}
+      />
+    );
+  const entries: MenuEntry[] = nodes.map((node) => ({
+    title: `Restore on ${node.name}`,
+    disabled:
+      node.name === element.node && !node.up
+        ? "The node is silent."
+        : node.name === element.node
+          ? null
+          : actions.nodeRefusal(node, null),
+    run: () => void actions.restore(pipeline, element, node.name),
+  }));
+  return (
+    <Menu
+      align="start"
+      label="Restore on"
+      trigger={
+        <button type="button" className="button button--small">
+          <RotateCcw aria-hidden="true" />
+          Restore
+          <ChevronDown aria-hidden="true" />
+        </button>
+      }
+      entries={[{ label: "From the newest checkpoint" }, ...entries]}
+    />
+  );
+}
+
+function Figures({ element }: { element: LiveElement }) {
+  const dead = element.dead_letters_total ?? 0;
+  return (
+    <div className="figures">
+      <Figure
+        label="In"
+        value={rate(element.rows_in_per_s)}
+        unit="rows/s"
+        title={`${count(element.rows_in_total)} rows since it started here`}
+      />
+      <Figure
+        label="Out"
+        value={rate(element.rows_out_per_s)}
+        unit="rows/s"
+        title={`${count(element.rows_out_total)} rows since it started here`}
+      />
+      <Figure
+        label="Lag"
+        value={count(element.lag_rows)}
+        unit="rows"
+        tone={element.status === "lagging" ? "lagging" : undefined}
+      />
+      <Figure
+        label="Latency p50"
+        value={millis(element.latency_ms_p50)}
+        title={`p99 ${millis(element.latency_ms_p99)}`}
+      />
+      <Figure
+        label="Batch p50"
+        value={millis(element.batch_ms_p50)}
+        title={`p99 ${millis(element.batch_ms_p99)}`}
+      />
+      <Figure label="State" value={bytes(element.state_bytes)} />
+      <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
+      <Figure label="Epoch" value={element.epoch ?? "–"} title={`seq ${element.seq ?? "–"}`} />
+    </div>
+  );
+}
+
+function Details({
+  pipeline,
+  element,
+  operator,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  operator: Operator | undefined;
+}) {
+  const isView = element.status === "view";
+  const [tab, setTab] = useState(isView ? "view" : "charts");
+  const node = useEditor((state) => findElement(state.history.present, element.id));
+  const input = Object.values(node?.inputs ?? {})[0];
+  const source = input ? parseReference(input).element : null;
+  const tabs: Tab[] = [];
+  if (isView)
+    tabs.push({
+      id: "view",
+      title: "View",
+      content: (
+        <View
+          pipeline={pipeline}
+          element={element.id}
+          source={source}
+          type={element.type}
+          params={node?.params ?? {}}
+        />
+      ),
+    });
+  else
+    tabs.push({
+      id: "charts",
+      title: "Charts",
+      content: <ElementCharts pipeline={pipeline} element={element} />,
+    });
+  const reads = (operator?.outputs.length ?? 0) === 0 ? source : element.id;
+  if (reads)
+    tabs.push({ id: "records", title: "Records", content: <Records pipeline={pipeline} element={reads} /> });
+  if (!isView) {
+    const dead = element.dead_letters_total ?? 0;
+    tabs.push(
+      {
+        id: "dead",
+        title: dead > 0 ? `Dead letters (${count(dead)})` : "Dead letters",
+        content: <DeadLetters pipeline={pipeline} element={element.id} />,
+      },
+      {
+        id: "checkpoints",
+        title: "Checkpoints",
+        content: <Checkpoints pipeline={pipeline} element={element} />,
+      },
+      {
+        id: "copies",
+        title: "Copies",
+        content: (
+          <>
+            <Copies element={element} />
+            <PastHandovers pipeline={pipeline} element={element} />
+          </>
+        ),
+      },
+    );
+  }
+  return <Tabs label="Details" value={tab} onChange={setTab} tabs={tabs} />;
+}

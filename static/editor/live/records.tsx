@@ -1,0 +1,158 @@
+import { useState } from "react";
+import { Inbox } from "lucide-react";
+import { get, listOf } from "../../shared/api";
+import { exact, instant } from "../../shared/format";
+import type { PeekRecord } from "../../shared/types";
+import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+
+export const streamPath = (pipeline: string, element: string, what: "peek" | "dead-letters", limit: number) =>
+  `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/${what}?limit=${limit}`;
+
+function usePeek(
+  pipeline: string,
+  element: string,
+  what: "peek" | "dead-letters",
+  everyMs: number | undefined,
+) {
+  const { data, error, reload } = useLoaded(
+    `${what} ${pipeline} ${element}`,
+    (signal) => get<unknown>(streamPath(pipeline, element, what, 50), signal),
+    everyMs,
+  );
+  return { records: data === undefined ? undefined : listOf<PeekRecord>(data), error, reload };
+}
+
+const time = (at: PeekRecord["at"]): string => {
+  const then = instant(at);
+  return then === null
+    ? ""
+    : `${new Date(then).toLocaleTimeString()}.${String(then % 1000).padStart(3, "0")}`;
+};
+
+export const cell = (value: unknown): string =>
+  value == null
+    ? ""
+    : typeof value === "number"
+      ? Number.isInteger(value)
+        ? String(value)
+        : value.toPrecision(6).replace(/\.?0+$/, "")
+      : typeof value === "object"
+        ? JSON.stringify(value)
+        : String(value);
+
+/** The newest records of an element's output, newest first. */
+export function Records({ pipeline, element }: { pipeline: string; element: string }) {
+  const [held, setHeld] = useState(false);
+  const { records, error, reload } = usePeek(pipeline, element, "peek", held ? undefined : 2000);
+  if (error && !records) return <Problem error={error} onRetry={reload} />;
+  if (!records) return <Skeleton lines={6} />;
+  return (
+    <div className="stack stack--tight">
+      <div className="row row--between">
+        <span className="muted small">
+          Newest of <b>{element}</b>
+        </span>
+        <button
+          type="button"
+          className="button button--small"
+          aria-pressed={held}
+          onClick={() => setHeld(!held)}
+        >
+          {held ? "Follow again" : "Hold"}
+        </button>
+      </div>
+      {records.length === 0 ? (
+        <Nothing text="No record yet. They show here as soon as the element writes one." />
+      ) : (
+        <RecordTable records={records} />
+      )}
+    </div>
+  );
+}
+
+export function RecordTable({ records }: { records: PeekRecord[] }) {
+  const sorted = [...records].sort(
+    (a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0) || b.offset - a.offset,
+  );
+  const columns = [
+    ...new Set(
+      sorted.flatMap((record) =>
+        record.value && typeof record.value === "object" ? Object.keys(record.value) : [],
+      ),
+    ),
+  ];
+  return (
+    <div className="table-wrap table-wrap--tall" tabIndex={0} role="region" aria-label="Records">
+      <table className="table table--tight num">
+        <thead>
+          <tr>
+            <th>Time</th>
+            {columns.length ? columns.map((column) => <th key={column}>{column}</th>) : <th>Value</th>}
+            <th>Key</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((record) => (
+            <tr
+              key={`${record.partition}/${record.offset}`}
+              title={`${exact(record.at)}, partition ${record.partition}, offset ${record.offset}`}
+            >
+              <td className="muted">{time(record.at)}</td>
+              {columns.length ? (
+                columns.map((column) => (
+                  <td key={column}>{cell((record.value as Record<string, unknown> | null)?.[column])}</td>
+                ))
+              ) : (
+                <td>{cell(record.value)}</td>
+              )}
+              <td className="muted">{record.key}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface Dead {
+  reason?: string;
+  raw?: unknown;
+  input?: string;
+}
+
+export function DeadLetters({ pipeline, element }: { pipeline: string; element: string }) {
+  const { records, error, reload } = usePeek(pipeline, element, "dead-letters", 3000);
+  if (error && !records) return <Problem error={error} onRetry={reload} />;
+  if (!records) return <Skeleton lines={4} />;
+  if (records.length === 0)
+    return (
+      <Nothing text="None. A row that cannot be parsed or processed lands here with its reason, and never stops the pipeline." />
+    );
+  const newest = [...records].reverse();
+  return (
+    <ul className="dead">
+      {newest.map((record) => {
+        const dead = (record.value ?? {}) as Dead;
+        return (
+          <li key={`${record.partition}/${record.offset}`}>
+            <div className="row row--between">
+              <b>{dead.reason ?? "No reason given"}</b>
+              <span className="muted small num">{time(record.at)}</span>
+            </div>
+            <code className="code">{cell(dead.raw ?? record.value)}</code>
+            {dead.input && <span className="muted small">from {dead.input}</span>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+export function Nothing({ text }: { text: string }) {
+  return (
+    <div className="empty empty--small">
+      <Inbox aria-hidden="true" />
+      <p>{text}</p>
+    </div>
+  );
+}

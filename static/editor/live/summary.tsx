@@ -1,0 +1,101 @@
+import { useShallow } from "zustand/react/shallow";
+import { count, millis, plural, rate } from "../../shared/format";
+import { useElements, useLive } from "../../shared/live";
+import { nameOf } from "../../shared/status";
+import type { LiveElement } from "../../shared/types";
+import { HandoverCard } from "../../shared/ui/handover";
+import { Figure, StatusMark } from "../../shared/ui/parts";
+import { select, useEditor } from "../store";
+import { Nothing } from "./records";
+
+const worst = (values: (number | null)[]): number | null =>
+  values.reduce<number | null>(
+    (most, value) => (value != null && (most == null || value > most) ? value : most),
+    null,
+  );
+
+/** The whole pipeline, when no element is selected: its figures, and who runs where. */
+export function LiveSummary({ pipeline }: { pipeline: string }) {
+  const elements = useElements(pipeline);
+  const handovers = useLive(
+    useShallow((state) => state.handovers.filter((handover) => handover.pipeline === pipeline).slice(0, 3)),
+  );
+  const sources = useEditor(
+    useShallow((state) =>
+      elements
+        .filter((element) => state.operators.get(element.type)?.category === "sources")
+        .map((element) => element.id),
+    ),
+  );
+  const nodes = [...new Set(elements.map((element) => element.node ?? ""))].sort();
+  if (elements.length === 0) {
+    return (
+      <div className="inspector">
+        <Nothing text="Nothing of this pipeline runs. Deploy it to see its elements live." />
+      </div>
+    );
+  }
+  const flowIn = elements
+    .filter((element) => sources.includes(element.id))
+    .reduce((sum, element) => sum + (element.rows_out_per_s ?? 0), 0);
+  return (
+    <div className="inspector">
+      <header className="inspector__head">
+        <div className="inspector__names">
+          <h2 className="inspector__heading">{pipeline}</h2>
+          <span className="muted small">Select an element for its charts and actions.</span>
+        </div>
+      </header>
+      <div className="drawer">
+        <div className="figures">
+          <Figure label="From sources" value={rate(flowIn)} unit="rows/s" />
+          <Figure
+            label="Most lag"
+            value={count(worst(elements.map((element) => element.lag_rows)))}
+            unit="rows"
+          />
+          <Figure
+            label="Slowest p99"
+            value={millis(worst(elements.map((element) => element.latency_ms_p99)))}
+          />
+        </div>
+        {nodes.map((node) => (
+          <NodeLane
+            key={node}
+            node={node}
+            elements={elements.filter((element) => (element.node ?? "") === node)}
+          />
+        ))}
+        {handovers.length > 0 && (
+          <section className="stack stack--tight">
+            <h3 className="section-title">Newest handovers</h3>
+            {handovers.map((handover) => (
+              <HandoverCard key={handover.id} handover={handover} />
+            ))}
+          </section>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function NodeLane({ node, elements }: { node: string; elements: LiveElement[] }) {
+  return (
+    <section className="lane" aria-label={node || "Without a node"}>
+      <h3 className="lane__head">
+        {node ? <a href={`/nodes/${encodeURIComponent(node)}`}>{node}</a> : "In the dashboard"}
+        <span className="muted small">{plural(elements.length, "element")}</span>
+      </h3>
+      <ul className="outline">
+        {elements.map((element) => (
+          <li key={element.id}>
+            <button type="button" className="outline__item" onClick={() => select([element.id])}>
+              <span className="ellipsis">{nameOf(element)}</span>
+              <StatusMark status={element.status} />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

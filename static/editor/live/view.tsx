@@ -1,0 +1,126 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import { get, listOf } from "../../shared/api";
+import { instant } from "../../shared/format";
+import type { PeekRecord } from "../../shared/types";
+import { Chart } from "../../shared/ui/chart";
+import { Problem, Skeleton } from "../../shared/ui/parts";
+import { Nothing, RecordTable, streamPath } from "./records";
+
+const POINTS_MAX = 2000;
+const EVERY_MS = 1000;
+const SERIES_MAX = 7;
+
+interface Props {
+  pipeline: string;
+  element: string;
+  /** the element whose output this one shows */
+  source: string | null;
+  type: string;
+  params: Record<string, unknown>;
+}
+
+/** Records of a stream, gathered while they are watched. */
+function useStream(pipeline: string, source: string | null) {
+  const [records, setRecords] = useState<PeekRecord[] | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const seen = useRef(new Map<string, PeekRecord>());
+  useEffect(() => {
+    if (!source) return;
+    let over = false;
+    let timer = 0;
+    const ask = async () => {
+      try {
+        const answer = listOf<PeekRecord>(await get<unknown>(streamPath(pipeline, source, "peek", 200)));
+        for (const record of answer) seen.current.set(`${record.partition}/${record.offset}`, record);
+        while (seen.current.size > POINTS_MAX)
+          seen.current.delete(seen.current.keys().next().value as string);
+        if (!over) {
+          setRecords([...seen.current.values()].sort((a, b) => (instant(a.at) ?? 0) - (instant(b.at) ?? 0)));
+          setError(null);
+        }
+      } catch (problem) {
+        if (!over) setError(problem);
+      }
+      // the next question only after the answer: a slow server is not asked twice
+      if (!over)
+        timer = window.setTimeout(() => void ask(), document.visibilityState === "visible" ? EVERY_MS : 5000);
+    };
+    void ask();
+    return () => {
+      over = true;
+      window.clearTimeout(timer);
+    };
+  }, [pipeline, source]);
+  return { records, error };
+}
+
+/** What a live-chart or live-table element shows. */
+export function View({ pipeline, source, type, params }: Props) {
+  const { records, error } = useStream(pipeline, source);
+  if (!source) return <Nothing text="Nothing is connected to it." />;
+  if (error && !records) return <Problem error={error} />;
+  if (!records) return <Skeleton lines={3} height={60} />;
+  if (records.length === 0) return <Nothing text={`No record of ${source} yet.`} />;
+  return type.includes("table") ? (
+    <RecordTable records={records.slice(-50)} />
+  ) : (
+    <StreamChart records={records} params={params} />
+  );
+}
+
+const asList = (value: unknown): string[] =>
+  Array.isArray(value) ? value.map(String) : typeof value === "string" && value ? [value] : [];
+
+/** The columns to draw: those that the parameters name, else all numbers. */
+export function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
+  const first = records.find((record) => record.value && typeof record.value === "object")?.value as
+    Record<string, unknown> | undefined;
+  const named = ["columns", "column", "fields", "values", "value", "y", "lines"].flatMap((name) =>
+    asList(params[name]),
+  );
+  const known = named.filter((name) => first && name in first);
+  if (known.length > 0) return known;
+  return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
+}
+
+function StreamChart({ records, params }: { records: PeekRecord[]; params: Record<string, unknown> }) {
+  const chart = useMemo(() => {
+    const columns = chartColumns(records, params).slice(0, SERIES_MAX);
+    const by = asList(params.by ?? params.series ?? params.group_by ?? params.key)[0];
+    const at = (record: PeekRecord, column: string) =>
+      Number((record.value as Record<string, unknown> | null)?.[column] ?? NaN);
+    const keys = by
+      ? [
+          ...new Set(
+            records.map((record) =>
+              String((record.value as Record<string, unknown> | null)?.[by] ?? record.key ?? ""),
+            ),
+          ),
+        ].slice(0, SERIES_MAX)
+      : [null];
+    const lines = keys.flatMap((key) =>
+      columns.map((column) => ({
+        name: key === null ? column : columns.length > 1 ? `${key} ${column}` : key,
+        values: records
+          .map((record) =>
+            key === null ||
+            String((record.value as Record<string, unknown> | null)?.[by ?? ""] ?? record.key ?? "") === key
+              ? at(record, column)
+              : null,
+          )
+          .map((value) => (value === null || Number.isNaN(value) ? null : value)),
+      })),
+    );
+    const title = typeof params.title === "string" && params.title ? params.title : columns.join(", ");
+    return {
+      title,
+      unit: typeof params.unit === "string" ? params.unit : "",
+      times: records.map((record) => record.at ?? 0),
+      lines: lines.slice(0, SERIES_MAX),
+      height: 300,
+      zero: false,
+      gaps: true,
+    };
+  }, [records, params]);
+  return <Chart {...chart} />;
+}

@@ -1,0 +1,127 @@
+import { useMemo, useState, type KeyboardEvent } from "react";
+import { Search } from "lucide-react";
+import { roleReason } from "../shared/page";
+import type { Operator } from "../shared/types";
+import { OperatorIcon } from "../shared/ui/icons";
+import { useEditor } from "./store";
+
+export const CATEGORIES: readonly [string, string][] = [
+  ["sources", "Sources"],
+  ["transform", "Transform"],
+  ["state", "State"],
+  ["join", "Join"],
+  ["alert", "Alert"],
+  ["sinks", "Sinks"],
+];
+
+export const DRAG_TYPE = "application/fogline-operator";
+
+export function matches(operator: Operator, words: string): boolean {
+  const text = `${operator.title} ${operator.type} ${operator.summary} ${operator.category}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** Operators by category in drawing order; those of unknown categories come last. */
+export function byCategory(operators: Operator[]): [string, Operator[]][] {
+  const known = CATEGORIES.map(
+    ([id, title]) =>
+      [title, operators.filter((operator) => operator.category === id)] as [string, Operator[]],
+  );
+  const others = operators.filter((operator) => !CATEGORIES.some(([id]) => id === operator.category));
+  return [...known, ["Other", others] as [string, Operator[]]].filter(([, list]) => list.length > 0);
+}
+
+/** Search first; arrows walk the list, Enter adds, dragging places. */
+export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
+  const operators = useEditor((state) => state.operators);
+  const [words, setWords] = useState("");
+  const groups = useMemo(
+    () => byCategory([...operators.values()].filter((operator) => matches(operator, words))),
+    [operators, words],
+  );
+  const first = groups[0]?.[1][0];
+  const walk = (event: KeyboardEvent<HTMLElement>) => {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const items = [...event.currentTarget.querySelectorAll<HTMLElement>("input, .palette-item")];
+    const next =
+      items[items.indexOf(document.activeElement as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1)];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  };
+  const locked = roleReason("editor");
+  return (
+    <aside className="panel panel--palette" aria-label="Elements" onKeyDown={walk}>
+      <div className="palette-search">
+        <Search aria-hidden="true" />
+        <input
+          className="input"
+          type="search"
+          id="palette-search"
+          placeholder="Search elements"
+          aria-label="Search elements"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          onKeyDown={(event) => event.key === "Enter" && first && !locked && onAdd(first.type)}
+        />
+        <kbd className="kbd">/</kbd>
+      </div>
+      <div className="palette-list">
+        {groups.map(([title, list]) => (
+          <section key={title} aria-label={title}>
+            <h3 className="palette-group">{title}</h3>
+            {list.map((operator) => (
+              <Item key={operator.type} operator={operator} locked={locked} onAdd={onAdd} />
+            ))}
+          </section>
+        ))}
+        {groups.length === 0 && (
+          <p className="muted small palette-none">
+            {operators.size ? `No element fits “${words}”.` : "The element library is empty."}
+          </p>
+        )}
+      </div>
+      <p className="palette-foot muted small">Drag onto the canvas, or press Enter to add.</p>
+    </aside>
+  );
+}
+
+function Item({
+  operator,
+  locked,
+  onAdd,
+}: {
+  operator: Operator;
+  locked: string | null;
+  onAdd: (type: string) => void;
+}) {
+  return (
+    <button
+      type="button"
+      className="palette-item"
+      draggable={!locked}
+      aria-label={operator.title}
+      aria-description={operator.summary}
+      title={locked ?? operator.summary}
+      disabled={!!locked}
+      data-category={operator.category}
+      onClick={() => onAdd(operator.type)}
+      onDragStart={(event) => {
+        event.dataTransfer.setData(DRAG_TYPE, operator.type);
+        event.dataTransfer.effectAllowed = "copy";
+      }}
+    >
+      <span className="op-icon" data-category={operator.category}>
+        <OperatorIcon icon={operator.icon} category={operator.category} />
+      </span>
+      <span className="palette-item__text">
+        <span className="palette-item__title">{operator.title}</span>
+        <span className="palette-item__summary">{operator.summary}</span>
+      </span>
+    </button>
+  );
+}

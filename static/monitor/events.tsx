@@ -1,0 +1,144 @@
+import { useMemo, useState } from "react";
+import { get, listOf } from "../shared/api";
+import { useLive } from "../shared/live";
+import { mount } from "../shared/mount";
+import type { AuditEntry, LogEvent } from "../shared/types";
+import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import { Tabs } from "../shared/ui/tabs";
+import { Feed } from "./feed";
+import { Frame } from "./frame";
+
+function useParam(name: string): [string, (value: string) => void] {
+  const [value, setValue] = useState(new URL(window.location.href).searchParams.get(name) ?? "");
+  return [
+    value,
+    (next) => {
+      setValue(next);
+      const url = new URL(window.location.href);
+      if (next) url.searchParams.set(name, next);
+      else url.searchParams.delete(name);
+      window.history.replaceState(null, "", url);
+    },
+  ];
+}
+
+function EventsPage() {
+  const [tab, setTab] = useParam("tab");
+  return (
+    <Frame title="Events and audit">
+      <div className="card">
+        <Tabs
+          label="Events and audit"
+          value={tab || "events"}
+          onChange={(next) => setTab(next === "events" ? "" : next)}
+          tabs={[
+            { id: "events", title: "Events", content: <Events /> },
+            { id: "audit", title: "Audit", content: <Audit /> },
+          ]}
+        />
+      </div>
+    </Frame>
+  );
+}
+
+const keyOf = (event: LogEvent) =>
+  event.id !== undefined ? String(event.id) : `${event.at} ${event.message}`;
+
+function Events() {
+  const { data, error, reload } = useLoaded("events", (signal) => get<unknown>("/events?limit=300", signal));
+  const pushed = useLive((state) => state.events);
+  const [severity, setSeverity] = useParam("severity");
+  const [words, setWords] = useParam("q");
+  const events = useMemo(() => {
+    const all = new Map([...pushed, ...listOf<LogEvent>(data)].map((event) => [keyOf(event), event]));
+    return [...all.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  }, [pushed, data]);
+  const shown = events.filter(
+    (event) =>
+      (!severity || event.severity === severity) &&
+      `${event.message} ${event.pipeline} ${event.element} ${event.node}`
+        .toLowerCase()
+        .includes(words.toLowerCase()),
+  );
+  if (error && events.length === 0) return <Problem error={error} onRetry={reload} />;
+  if (data === undefined && events.length === 0) return <Skeleton lines={6} />;
+  return (
+    <div className="stack">
+      <div className="filters">
+        <input
+          className="input"
+          type="search"
+          aria-label="Filter events"
+          placeholder="Filter"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+        />
+        <select
+          className="select"
+          aria-label="Severity"
+          value={severity}
+          onChange={(event) => setSeverity(event.target.value)}
+        >
+          <option value="">All severities</option>
+          <option value="error">Errors</option>
+          <option value="warning">Warnings</option>
+          <option value="info">Information</option>
+        </select>
+      </div>
+      {shown.length ? (
+        <Feed events={shown} />
+      ) : (
+        <p className="muted">{events.length ? "No event fits the filter." : "Nothing has happened yet."}</p>
+      )}
+    </div>
+  );
+}
+
+function Audit() {
+  const { data, error, reload } = useLoaded(
+    "audit",
+    (signal) => get<unknown>("/audit?limit=300", signal),
+    10_000,
+  );
+  if (error && data === undefined) return <Problem error={error} onRetry={reload} />;
+  if (data === undefined) return <Skeleton lines={6} />;
+  const entries = listOf<AuditEntry>(data);
+  if (entries.length === 0) return <p className="muted">Nobody has changed anything yet.</p>;
+  return (
+    <div className="table-wrap">
+      <table className="table">
+        <thead>
+          <tr>
+            <th>When</th>
+            <th>Who</th>
+            <th>What</th>
+            <th>On</th>
+            <th>Detail</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry, index) => (
+            <tr key={entry.id ?? index}>
+              <td className="muted">
+                <Ago at={entry.at} />
+              </td>
+              <td>{entry.user ?? "system"}</td>
+              <td>{entry.action}</td>
+              <td>{entry.target}</td>
+              <td className="mono muted">{detail(entry.detail)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function detail(value: unknown): string {
+  if (!value || typeof value !== "object") return value ? String(value) : "";
+  return Object.entries(value)
+    .map(([name, each]) => `${name}: ${typeof each === "object" ? JSON.stringify(each) : String(each)}`)
+    .join(", ");
+}
+
+mount(<EventsPage />);

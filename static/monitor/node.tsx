@@ -1,0 +1,280 @@
+import { useEffect, useMemo, useState } from "react";
+import { Ban, CircleCheck, LogOut } from "lucide-react";
+import { drain, setCordoned } from "../shared/actions";
+import { get, listOf } from "../shared/api";
+import { bytes, instant, percent } from "../shared/format";
+import { useLive, useNode } from "../shared/live";
+import { mount } from "../shared/mount";
+import { page, roleReason } from "../shared/page";
+import type { ClusterNode, NodePoint } from "../shared/types";
+import { Chart } from "../shared/ui/chart";
+import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
+import { Feed } from "./feed";
+import { Frame, Section } from "./frame";
+import { NodeMark } from "./node-tile";
+
+const RANGES: readonly [number, string][] = [
+  [5, "5 min"],
+  [15, "15 min"],
+  [60, "1 h"],
+];
+
+function NodePage() {
+  const name =
+    page.node ?? decodeURIComponent(window.location.pathname.split("/").filter(Boolean).at(-1) ?? "");
+  const { data, error, reload } = useLoaded(`node ${name}`, (signal) =>
+    get<ClusterNode>(`/nodes/${encodeURIComponent(name)}`, signal),
+  );
+  const pushed = useNode(name);
+  const node = pushed ?? data;
+  const crumbs: [string, string][] = [["Nodes", "/nodes/"]];
+  if (!node) {
+    return (
+      <Frame crumbs={crumbs} title={name}>
+        {error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={60} />}
+      </Frame>
+    );
+  }
+  return (
+    <Frame
+      crumbs={crumbs}
+      title={name}
+      state={<NodeMark node={node} pill />}
+      actions={<Actions node={node} />}
+    >
+      {!node.up && (
+        <Warning>
+          Nothing was heard of {name} since <Ago at={node.last_seen_at} />. If it still runs, its elements go
+          on without the dashboard. If it does not, restore them elsewhere: open each below.
+        </Warning>
+      )}
+      <Figures node={node} />
+      <Charts name={name} node={node} />
+      <Elements node={node} />
+      <NodeEvents name={name} />
+    </Frame>
+  );
+}
+
+function Actions({ node }: { node: ClusterNode }) {
+  const locked = roleReason("operator");
+  const owned = node.elements.filter((element) => element.role === "owner").length;
+  return (
+    <>
+      <button
+        className="button"
+        disabled={!!locked}
+        title={locked ?? undefined}
+        onClick={() => void setCordoned(node, !node.cordoned)}
+      >
+        {node.cordoned ? <CircleCheck aria-hidden="true" /> : <Ban aria-hidden="true" />}
+        {node.cordoned ? "Uncordon" : "Cordon"}
+      </button>
+      <button
+        className="button"
+        disabled={!!locked || owned === 0 || !node.up}
+        title={
+          locked ??
+          (owned === 0
+            ? "Nothing runs here"
+            : !node.up
+              ? "The node is silent: restore its elements instead"
+              : "Move all elements to other nodes")
+        }
+        onClick={() => void drain(node)}
+      >
+        <LogOut aria-hidden="true" />
+        Drain
+      </button>
+    </>
+  );
+}
+
+function Figures({ node }: { node: ClusterNode }) {
+  const load = node.load ?? {};
+  const labels = Object.entries(node.labels ?? {});
+  return (
+    <div className="stack stack--tight">
+      <div className="card summary">
+        <Figure label="CPU" value={percent(load.cpu_ratio)} unit={`of ${node.cores} cores`} />
+        <Figure
+          label="Memory"
+          value={percent(load.memory_ratio)}
+          unit={bytes(load.memory_bytes)}
+          title="By the node's own processes"
+        />
+        <Figure label="Disk free" value={bytes(load.disk_free_bytes)} />
+        {load.battery_ratio != null && (
+          <Figure
+            label="Battery"
+            value={percent(load.battery_ratio)}
+            unit={load.on_battery ? "discharging" : "on mains"}
+          />
+        )}
+        <Figure label="Last heard" value={<Ago at={node.last_seen_at} />} />
+      </div>
+      <p className="muted small row row--wrap">
+        <span>version {node.version}</span>
+        <span className="mono">{node.url}</span>
+        {labels.map(([key, value]) => (
+          <span key={key} className="badge">
+            {key}: {value}
+          </span>
+        ))}
+      </p>
+    </div>
+  );
+}
+
+function useNodePoints(name: string, node: ClusterNode) {
+  const { data } = useLoaded(
+    `history ${name}`,
+    (signal) => get<unknown>(`/nodes/${encodeURIComponent(name)}/history`, signal),
+    60_000,
+  );
+  const [fresh, setFresh] = useState<NodePoint[]>([]);
+  useEffect(() => {
+    if (!node.up || !node.load) return;
+    setFresh((old) => {
+      const last = instant(old.at(-1)?.t ?? 0) ?? 0;
+      return Date.now() - last < 900 ? old : [...old.slice(-1800), { t: Date.now(), ...node.load }];
+    });
+  }, [node]);
+  return useMemo(() => {
+    const history = listOf<NodePoint>(data);
+    const until = instant(history.at(-1)?.t ?? 0) ?? 0;
+    return [...history, ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500)];
+  }, [data, fresh]);
+}
+
+function Charts({ name, node }: { name: string; node: ClusterNode }) {
+  const points = useNodePoints(name, node);
+  const [minutes, setMinutes] = useState(15);
+  const charts = useMemo(() => {
+    const shown = points.filter((point) => (instant(point.t) ?? 0) > Date.now() - minutes * 60_000);
+    const times = shown.map((point) => point.t);
+    const battery = shown.some((point) => point.battery_ratio != null);
+    return [
+      {
+        title: "CPU",
+        unit: "of all cores",
+        times,
+        scale: "ratio" as const,
+        lines: [{ name: "CPU", values: shown.map((p) => p.cpu_ratio) }],
+      },
+      {
+        title: "Memory",
+        unit: "of the machine's",
+        times,
+        scale: "ratio" as const,
+        lines: [{ name: "memory", values: shown.map((p) => p.memory_ratio), series: 3 }],
+      },
+      {
+        title: "Disk",
+        unit: "used",
+        times,
+        scale: "ratio" as const,
+        lines: [{ name: "disk", values: shown.map((p) => p.disk_ratio), series: 7 }],
+      },
+      ...(battery
+        ? [
+            {
+              title: "Battery",
+              unit: "charge",
+              times,
+              scale: "ratio" as const,
+              lines: [{ name: "battery", values: shown.map((p) => p.battery_ratio), series: 2 }],
+            },
+          ]
+        : []),
+    ];
+  }, [points, minutes]);
+  return (
+    <Section
+      title="Load"
+      aside={
+        <div className="segmented" role="group" aria-label="Time range">
+          {RANGES.map(([value, title]) => (
+            <button
+              key={value}
+              type="button"
+              aria-pressed={value === minutes}
+              onClick={() => setMinutes(value)}
+            >
+              {title}
+            </button>
+          ))}
+        </div>
+      }
+    >
+      <div className="charts">
+        {charts.map((chart) => (
+          <div key={chart.title} className="card card__body">
+            <Chart {...chart} />
+          </div>
+        ))}
+      </div>
+    </Section>
+  );
+}
+
+function Elements({ node }: { node: ClusterNode }) {
+  const elements = useLive((state) => state.elements);
+  return (
+    <Section title="Elements here">
+      {node.elements.length === 0 ? (
+        <p className="muted">
+          Nothing runs here. Pin an element to this node in the editor, or migrate one to it.
+        </p>
+      ) : (
+        <div className="card table-wrap">
+          <table className="table table--rows">
+            <thead>
+              <tr>
+                <th>Element</th>
+                <th>Pipeline</th>
+                <th>Role</th>
+                <th>Status</th>
+              </tr>
+            </thead>
+            <tbody>
+              {node.elements.map(({ pipeline, element, role }) => {
+                const state = elements[pipeline]?.find((each) => each.id === element);
+                return (
+                  <tr key={`${pipeline}/${element}`}>
+                    <td>
+                      <a
+                        className="tile__name"
+                        href={`/pipelines/${encodeURIComponent(pipeline)}?mode=live&element=${encodeURIComponent(element)}`}
+                      >
+                        {state?.title || element}
+                      </a>
+                    </td>
+                    <td>{pipeline}</td>
+                    <td className="muted">{role}</td>
+                    <td>{state ? <StatusMark status={state.status} /> : "–"}</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Section>
+  );
+}
+
+function NodeEvents({ name }: { name: string }) {
+  const events = useLive((state) => state.events);
+  const own = events.filter((event) => event.node === name).slice(0, 8);
+  if (own.length === 0) return null;
+  return (
+    <Section title="Events">
+      <div className="card">
+        <Feed events={own} />
+      </div>
+    </Section>
+  );
+}
+
+mount(<NodePage />);

@@ -1,0 +1,126 @@
+import { useState } from "react";
+import { Workflow } from "lucide-react";
+import { get, listOf } from "../shared/api";
+import { count, rate } from "../shared/format";
+import { useLive } from "../shared/live";
+import { mount } from "../shared/mount";
+import type { PipelineItem } from "../shared/types";
+import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
+import { Frame } from "./frame";
+import { NewPipeline } from "./new-pipeline";
+
+function PipelinesPage() {
+  const { data, error, reload } = useLoaded("pipelines", (signal) => get<unknown>("/pipelines", signal));
+  const live = useLive();
+  const pipelines = live.loaded
+    ? live.pipelines
+    : data === undefined
+      ? undefined
+      : listOf<PipelineItem>(data);
+  const [words, setWords] = useState(new URL(window.location.href).searchParams.get("q") ?? "");
+  const filter = (next: string) => {
+    setWords(next);
+    const url = new URL(window.location.href);
+    if (next) url.searchParams.set("q", next);
+    else url.searchParams.delete("q");
+    window.history.replaceState(null, "", url);
+  };
+  return (
+    <Frame title="Pipelines" actions={<NewPipeline />}>
+      {!pipelines &&
+        (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={5} height={40} />)}
+      {pipelines?.length === 0 && (
+        <div className="card empty">
+          <Workflow aria-hidden="true" />
+          <h2>Draw the first pipeline</h2>
+          <p>Start from a template that runs at once, and change it as you like, or from an empty canvas.</p>
+          <NewPipeline />
+        </div>
+      )}
+      {pipelines && pipelines.length > 0 && (
+        <>
+          <div className="filters">
+            <input
+              className="input"
+              type="search"
+              placeholder="Filter by name"
+              aria-label="Filter by name"
+              value={words}
+              onChange={(event) => filter(event.target.value)}
+            />
+          </div>
+          <Table
+            pipelines={pipelines.filter((pipeline) => pipeline.name.includes(words.trim().toLowerCase()))}
+          />
+        </>
+      )}
+    </Frame>
+  );
+}
+
+function Table({ pipelines }: { pipelines: PipelineItem[] }) {
+  return (
+    <div className="card table-wrap">
+      <table className="table table--rows">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Status</th>
+            <th className="num">Elements</th>
+            <th className="num">Out, rows/s</th>
+            <th className="num">Lag, rows</th>
+            <th>Deployed</th>
+            <th>Draft changed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {pipelines.map((pipeline) => (
+            <Row key={pipeline.name} pipeline={pipeline} />
+          ))}
+          {pipelines.length === 0 && (
+            <tr>
+              <td colSpan={7} className="muted">
+                No name fits the filter.
+              </td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ pipeline }: { pipeline: PipelineItem }) {
+  const elements = useLive((state) => state.elements[pipeline.name]);
+  const deployed = pipeline.deployed_version !== null;
+  const sum = (figure: "rows_out_per_s" | "lag_rows") =>
+    (elements ?? []).reduce((total, element) => total + (element[figure] ?? 0), 0);
+  return (
+    <tr>
+      <td>
+        <a
+          className="tile__name"
+          href={`/pipelines/${encodeURIComponent(pipeline.name)}${deployed ? "?mode=live" : ""}`}
+        >
+          {pipeline.name}
+        </a>
+      </td>
+      <td>
+        <StatusMark status={pipeline.status} />
+      </td>
+      <td className="num">{pipeline.elements ?? elements?.length ?? "–"}</td>
+      <td className="num">{deployed && elements ? rate(sum("rows_out_per_s")) : "–"}</td>
+      <td className="num">{deployed && elements ? count(sum("lag_rows")) : "–"}</td>
+      <td>
+        {deployed ? `version ${pipeline.deployed_version}` : <span className="muted">no</span>}{" "}
+        {deployed && pipeline.differs && <span className="badge badge--warning">draft differs</span>}
+      </td>
+      <td className="muted">
+        <Ago at={pipeline.updated_at} />
+        {pipeline.updated_by ? ` by ${pipeline.updated_by}` : ""}
+      </td>
+    </tr>
+  );
+}
+
+mount(<PipelinesPage />);

@@ -117,8 +117,8 @@ def spark_column(aggregate: Aggregate) -> Column:
         Function.MAX: f"max({column})",
         Function.SUM: f"try_sum({column})",
         Function.COUNT: f"count({column})",
-        Function.FIRST: f"min_by({column}, {order})",
-        Function.LAST: f"max_by({column}, {order})",
+        Function.FIRST: f"min_by({column}, {order}) FILTER (WHERE {column} IS NOT NULL)",
+        Function.LAST: f"max_by({column}, {order}) FILTER (WHERE {column} IS NOT NULL)",
         Function.STDDEV: f"stddev_samp(cast({column} as double))",
         Function.RELATIVE_VARIATION: (
             f"try_divide(cast(max({column}) as double) - cast(min({column}) as double),"

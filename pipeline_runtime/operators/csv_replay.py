@@ -79,7 +79,8 @@ class CsvReplay(SourceOperator):
     `time_column` (times `speed`). With `loops: 0` the file is played for ever; each round goes on in time
     where the one before ended, so event time always rises. Event time is the recorded time, moved so that
     the recording begins at the start of the replay (`restamp: false` keeps it as recorded); without a time
-    column it follows from the rate.
+    column it follows from the rate. With a rate that is not the recorded one, event time runs faster or
+    slower than the clock, because the recorded intervals are kept.
 
     Column names and types come from the first rows of the file unless `columns` lists them. A row with a
     wrong number of cells, or a cell that is not of its column's type, goes to the dead letters with the

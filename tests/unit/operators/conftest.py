@@ -71,7 +71,7 @@ def frame(spark):
             "_batch_time": times,
             "_partition": pa.array([0] * len(rows), pa.int32()),
             "_offset": pa.array(range(len(rows)), pa.int64()),
-        } | {name: pa.array(values) for name, values in more.items()}
+        } | {name: pa.array(values) if isinstance(values, list) else values for name, values in more.items()}
         table = pa.table([*arrays, *meta.values()], names=[*schema.names, *meta])
         return spark.createDataFrame(table)
 
@@ -107,23 +107,28 @@ def run(frame, tmp_path):
 
 @pytest.fixture
 def stream(frame, spark, tmp_path):
-    """Run a transform operator as a streaming query, one batch per list of rows; a batch whose `flush` is
-    true has rows that only move the watermark."""
+    """Run a transform operator as a streaming query, one batch per list of rows (of each port, when the
+    schemas are given by port); a batch whose `flush` is true has rows that only move the watermark."""
 
-    def of(operator, schema, batches, flush):
-        work = Path(tempfile.mkdtemp(dir=tmp_path))
-        for number, (rows, flushing) in enumerate(zip(batches, flush, strict=True)):
-            table = frame(schema, rows, _flush=[flushing] * len(rows)).toArrow()
-            pq.write_table(table, work / f"{number}.parquet")
-            os.utime(work / f"{number}.parquet", (number, number))
-        source = spark.readStream.schema(spark.read.parquet(str(work)).schema)
-        source = source.option("maxFilesPerTrigger", 1).parquet(str(work))
-        context = OperatorContext("e", operator.output_schema({"in": schema}), {"in": schema}, tmp_path, Path)
+    def of(operator, schemas, batches, flush=None):
+        inputs = {"in": schemas} if isinstance(schemas, StreamSchema) else schemas
+        sources = {}
+        for port, schema in inputs.items():
+            work = Path(tempfile.mkdtemp(dir=tmp_path))
+            for number, batch in enumerate(batches):
+                rows = batch if isinstance(schemas, StreamSchema) else batch[port]
+                flushing = flush is not None and flush[number]
+                table = frame(schema, rows, _flush=pa.array([flushing] * len(rows), pa.bool_())).toArrow()
+                pq.write_table(table, work / f"{number}.parquet")
+                os.utime(work / f"{number}.parquet", (number, number))
+            source = spark.readStream.schema(spark.read.parquet(str(work)).schema)
+            sources[port] = source.option("maxFilesPerTrigger", 1).parquet(str(work))
+        context = OperatorContext("e", operator.output_schema(inputs), inputs, tmp_path, Path)
         found = []
         query = (
-            operator.transform({"in": source}, context)
+            operator.transform(sources, context)
             .writeStream.outputMode(operator.output_mode)
-            .option("checkpointLocation", f"{work}-checkpoint")
+            .option("checkpointLocation", tempfile.mkdtemp(dir=tmp_path))
             .trigger(availableNow=True)
             .foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
             .start()

@@ -34,3 +34,15 @@ def test_keys_of_different_types_and_missing_ones_are_told(operator, mismatch):
 
     assert paths(left_key="x") == ["params.right_key"]
     assert paths(left_key="y", right_key="z") == ["params.left_key", "params.right_key"]
+
+
+def test_a_stream_pairs_rows_of_different_batches_and_forgets_the_old(operator, stream):
+    batches = [
+        {"left": [(0, "a", 1)], "right": []},
+        {"left": [], "right": [(1, "a", 0.5, "next batch")]},
+        {"left": [(60, "z", 0)], "right": [(60, "y", 0.0, "")]},
+        {"left": [], "right": [(61, "z", 0.1, "")]},
+        {"left": [(0.5, "a", 2)], "right": []},  # far behind the watermark: its partners are forgotten
+    ]
+    found = stream(operator("join", PARAMS), {"left": LEFT, "right": RIGHT}, batches)
+    assert [(row["x"], row["note"]) for row in found] == [(1, "next batch"), (0, "")]

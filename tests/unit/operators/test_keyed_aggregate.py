@@ -29,3 +29,13 @@ def test_it_updates_rows_and_keeps_the_key(operator):
 def test_missing_keys_are_told(operator, mismatch):
     keyed = operator("keyed-aggregate", {"keys": ["kk"], "aggregates": AGGREGATES})
     assert mismatch(keyed, **{"in": SCHEMA}) == ["params.keys[0]"]
+
+
+def test_a_stream_emits_the_keys_that_changed(operator, stream):
+    batches = [[(0, "a", 1, 1.0), (1, "b", 2, 2.0)], [(2, "a", 3, 3.0), (3, "a", 4, None)]]
+    found = stream(operator("keyed-aggregate", {"keys": ["k"], "aggregates": AGGREGATES}), SCHEMA, batches)
+    assert sorted((row["k"], row["total"], row["newest"], row["rows"]) for row in found) == [
+        ("a", 1, 1.0, 1),
+        ("a", 8, 3.0, 3),
+        ("b", 2, 2.0, 1),
+    ]

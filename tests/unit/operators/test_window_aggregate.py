@@ -80,7 +80,7 @@ def test_a_row_that_only_moves_the_watermark_is_in_no_window(operator, run):
 def test_a_row_that_only_moves_the_watermark_closes_the_windows_of_a_stream(operator, stream):
     window = operator("window-aggregate", {"size_s": 1, "aggregates": [{"function": "count", "as": "n"}]})
     batches = [[(0, "a", 1, 1.0), (0.5, "a", 1, 1.0), (1.5, "a", 1, 1.0)], [(1e6, None, None, None)]]
-    assert [row["n"] for row in stream(window, SCHEMA, batches, flush=[False, False])] == [2, 1]
+    assert [row["n"] for row in stream(window, SCHEMA, batches)] == [2, 1]
     # The optimizer must not push the filter below the watermark, or the second batch would be lost on it.
     assert [row["n"] for row in stream(window, SCHEMA, batches, flush=[False, True])] == [2, 1]
 
@@ -89,7 +89,7 @@ def test_a_row_that_comes_too_late_is_left_out(operator, stream):
     params = {"size_s": 1, "delay_s": 2, "aggregates": [{"function": "count", "as": "n"}]}
     times = [[0], [2.5], [0.1, 9], [9.1], [0.2], [99]]
     batches = [[(second, "a", 1, 1.0) for second in batch] for batch in times]
-    found = stream(operator("window-aggregate", params), SCHEMA, batches, flush=[False] * len(batches))
+    found = stream(operator("window-aggregate", params), SCHEMA, batches)
     assert [(row["window_start"], row["n"]) for row in found] == [(at(0), 2), (at(2), 1), (at(9), 2)]
 
 

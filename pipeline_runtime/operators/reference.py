@@ -1,0 +1,139 @@
+"""docs/operators.md, made from the operators themselves: `python -m pipeline_runtime.operators.reference`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline_runtime.operators import expressions
+from pipeline_runtime.operators.expressions.functions import FUNCTIONS
+from pipeline_runtime.operators.registry import BUILT_IN, default_registry
+from pipeline_runtime.operators.sdk import Operator
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+_CATEGORIES = {
+    "sources": "Sources",
+    "transform": "Transform",
+    "state": "State",
+    "join": "Join",
+    "alert": "Alert",
+    "sinks": "Sinks and views",
+}
+_FOLLOW = {
+    "coalesced": "a standby may catch up in large steps",
+    "exact": "a standby follows batch by batch",
+    "none": "not repeatable: moved by stop-and-copy only, restoration is not exactly once",
+}
+
+
+def page() -> str:
+    """The whole page, of the built-in library (an installed package's operators are not ours to list)."""
+    operators = [default_registry().get(type_) for type_ in BUILT_IN]
+    lines = [
+        "# Operators",
+        "",
+        "Made by `python -m pipeline_runtime.operators.reference`; edit the docstrings, not this page.",
+        "",
+    ]
+    for category, title in _CATEGORIES.items():
+        names = [f"[{o.type}](#{o.type})" for o in operators if o.category == category]
+        lines.append(f"- {title}: {', '.join(names)}")
+    lines.append("- [Expressions](#expressions)")
+    for operator in operators:
+        lines += ["", *_section(operator)]
+    return "\n".join([*lines, "", *_expressions()]) + "\n"
+
+
+def _section(operator: type[Operator]) -> Iterator[str]:
+    yield f"## {operator.type}"
+    yield ""
+    yield f"**{operator.title}.** {operator.summary}."
+    yield ""
+    yield inspect.getdoc(operator) or ""
+    yield ""
+    ports = ", ".join(f"`{port.name}`" for port in operator.inputs) or "none"
+    yield f"Inputs: {ports}. {_state(operator)}"
+    yield ""
+    yield "| parameter | type | default | |"
+    yield "|---|---|---|---|"
+    yield from _rows(operator.Params.model_json_schema(by_alias=True))
+    yield ""
+    yield "```yaml"
+    yield yaml.safe_dump({"type": operator.type, "params": operator.example}, sort_keys=False).rstrip()
+    yield "```"
+
+
+def _state(operator: type[Operator]) -> str:
+    if not operator.stateful:
+        return "Keeps no state."
+    return f"Keeps state; {_FOLLOW[operator.follow]}."
+
+
+def _rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    definitions = schema.get("$defs", {})
+    yield from _properties(schema, definitions, prefix)
+
+
+def _properties(schema: dict[str, Any], definitions: dict[str, Any], prefix: str) -> Iterator[str]:
+    required = schema.get("required", [])
+    for name, field in schema.get("properties", {}).items():
+        default = "required" if name in required else _default(field.get("default"))
+        description = field.get("description", "").replace("|", "\\|")
+        yield f"| `{prefix}{name}` | {_type(field, definitions)} | {default} | {description} |"
+        item = _resolve(field.get("items", {}), definitions)
+        if not item:
+            options = [option for option in field.get("anyOf", []) if "items" in option]
+            item = _resolve(options[0]["items"], definitions) if options else {}
+        if "properties" in item:
+            yield from _properties(item, definitions, f"{prefix}{name}[].")
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list | dict):
+        return "see example" if value else "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    reference = field.get("$ref")
+    return definitions[reference.rpartition("/")[2]] if reference else field
+
+
+def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
+    field = _resolve(field, definitions)
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "anyOf" in field:
+        options = [_type(option, definitions) for option in field["anyOf"]]
+        return " or ".join(option for option in options if option != "null")
+    if field.get("type") == "array":
+        item = _resolve(field.get("items", {}), definitions)
+        return "list" if "properties" in item else f"list of {_type(item, definitions)}"
+    if field.get("format") in ("column", "expression", "file"):
+        return str(field["format"])
+    return str(field.get("type", "any"))
+
+
+def _expressions() -> Iterator[str]:
+    yield "## Expressions"
+    yield ""
+    yield inspect.getdoc(expressions) or ""
+    yield ""
+    yield (
+        "A null input makes a null. Where an expression should have a value and has none (a division by zero,"
+        " an overflow, a text that is no number), the row goes to the dead letters with the reason. Besides"
+        " the columns, `_time` (event time), `_batch_time` and `_key` can be used."
+    )
+    yield ""
+    yield "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE}")

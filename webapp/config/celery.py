@@ -31,7 +31,15 @@ def sender(redis_url: str) -> Celery:
         accept_content=["json"],
         task_ignore_result=True,
         task_default_queue=CONTROL_QUEUE,
-        broker_transport_options={"socket_connect_timeout": 2, "socket_timeout": 5},
+        # Fails at once while Redis is away: a request waits for this.
+        broker_transport_options={
+            "socket_connect_timeout": 2,
+            "socket_timeout": 5,
+            "max_retries": 0,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
+        },
     )
     return app
 

@@ -16,9 +16,12 @@ import os
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from pipeline_runtime import __version__ as VERSION
 from pipeline_runtime.settings import Settings
@@ -107,13 +110,25 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
     # A file, not memory: so that tests meet the locking that Fogline meets.
     DATABASES["default"]["TEST"] = {"NAME": FOGLINE.data / "test.sqlite3"}
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
-        # A websocket that reads nothing loses announcements beyond this, and then gets a snapshot.
-        "CONFIG": {"hosts": [FOGLINE.redis_url], "capacity": 1000, "expiry": 30},
+
+
+def channel_layers(redis_url: str) -> dict[str, dict[str, Any]]:
+    # The layer blocks in Redis for 5 s at a time, which is also redis-py's default time-out: with
+    # that, every websocket on which nothing happens for 5 s would be dropped.
+    host = {
+        "address": redis_url,
+        "socket_timeout": 20,
+        "socket_connect_timeout": 3,
+        "socket_keepalive": True,
+        # Its default waits for seconds while Redis is away, and each action with it.
+        "retry": Retry(NoBackoff(), 1),
     }
-}
+    # A websocket that does not keep up loses announcements beyond `capacity`; it also looks by itself.
+    config = {"hosts": [host], "capacity": 1000, "expiry": 30}
+    return {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": config}}
+
+
+CHANNEL_LAYERS = channel_layers(FOGLINE.redis_url)
 
 # --- accounts -----------------------------------------------------------------------------------
 LOGIN_URL = "/accounts/login/"

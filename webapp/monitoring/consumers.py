@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,10 @@ SLOW_S = 5.0  # a client that takes longer to receive gets a snapshot next
 SESSION_CHECK_S = 60.0
 MESSAGE_CHARACTERS_MAX = 4096
 CLOSE_UNAUTHENTICATED = 4401
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 _readings: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReading] = WeakKeyDictionary()
 
@@ -50,13 +55,18 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.changed = asyncio.Event()
         self.sender: asyncio.Task[None] | None = None
 
-    async def connect(self) -> None:
-        user = self.scope.get("user")
-        if not isinstance(user, User) or not user.is_active:
-            # Accepted first: a browser cannot tell a refused handshake from a server that is away.
-            await self.accept()
-            await self.close(CLOSE_UNAUTHENTICATED)
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        user = scope.get("user")
+        if isinstance(user, User) and user.is_active:
+            await super().__call__(scope, receive, send)
             return
+        # Accepted first: a browser cannot tell a refused handshake from a server that is away.
+        # And before the channel layer is used: nobody gets a place there without a session.
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.close", "code": CLOSE_UNAUTHENTICATED})
+
+    async def connect(self) -> None:
         await self.accept()
         self.changed.set()
         self.sender = asyncio.create_task(self._send_changes())

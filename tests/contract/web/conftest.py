@@ -25,6 +25,7 @@ from pipeline_runtime.model.plan import plan_groups  # noqa: E402
 from pipeline_runtime.operators.registry import default_registry  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.config import celery  # noqa: E402
+from webapp.config.settings import channel_layers  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import (  # noqa: E402
     Deployment,
@@ -43,9 +44,7 @@ PREFIX = "/api/v1"
 def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
     """Redis for the channel layer and for commands, emptied before each test."""
     settings.FOGLINE = replace(django_settings.FOGLINE, redis_url=redis_url)
-    settings.CHANNEL_LAYERS = {
-        "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [redis_url]}}
-    }
+    settings.CHANNEL_LAYERS = channel_layers(redis_url)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()

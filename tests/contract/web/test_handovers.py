@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_permissions import assert_problem
+from webapp.config.settings import channel_layers
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
@@ -26,7 +28,12 @@ def test_a_migration_is_ordered_once(caller: Call, deployment: Deployment, comma
     shown = response.json()["handover"]
     row = Handover.objects.get()
     assert shown["id"] == str(row.pk)
-    assert (row.kind, row.strategy, row.origin, row.target) == ("migration", "stop-and-copy", "cloud", "edge-b")
+    assert (row.kind, row.strategy, row.origin, row.target) == (
+        "migration",
+        "stop-and-copy",
+        "cloud",
+        "edge-b",
+    )
     assert (row.deployment_id, row.group, row.element) == (deployment.pk, "power", "power")
     assert commands() == [("fogline.control.handover", [str(row.pk)])]
     assert AuditRecord.objects.filter(action="element.migrate").count() == 1
@@ -99,14 +106,8 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
 @pytest.mark.usefixtures("deployment")
 def test_an_order_stands_when_redis_is_away(caller: Call, settings: Any) -> None:
     """The control side finds the row by itself: a lost command is no loss."""
-    from dataclasses import replace
-
-    settings.FOGLINE = replace(settings.FOGLINE, redis_url="redis://127.0.0.1:1/0")
-    settings.CHANNEL_LAYERS = {
-        "default": {
-            "BACKEND": "channels_redis.core.RedisChannelLayer",
-            "CONFIG": {"hosts": ["redis://127.0.0.1:1/0"]},
-        }
-    }
+    away = "redis://127.0.0.1:1/0"
+    settings.FOGLINE = replace(settings.FOGLINE, redis_url=away)
+    settings.CHANNEL_LAYERS = channel_layers(away)
     assert caller("operator").post(f"{E}/migrate", {"target": "edge-b"}).status_code == 202
     assert Handover.objects.count() == 1

@@ -149,7 +149,9 @@ def test_histories_are_read_from_redis_oldest_first(
 ) -> None:
     for t in (1000, 3000):
         real_redis.rpush("fogline:history:node:cloud", json.dumps({"t": t, "cpu_ratio": 0.5}))
-        real_redis.rpush(f"fogline:history:element:{deployment.pk}.power", json.dumps({"t": t, "lag_rows": 3}))
+        real_redis.rpush(
+            f"fogline:history:element:{deployment.pk}.power", json.dumps({"t": t, "lag_rows": 3})
+        )
     viewer = caller("viewer")
     assert [point["t"] for point in viewer.get("/nodes/cloud/history").json()["points"]] == [1000, 3000]
     history = viewer.get("/pipelines/machine-power/elements/power/history").json()

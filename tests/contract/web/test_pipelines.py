@@ -179,9 +179,7 @@ def test_a_placement_names_what_there_is(caller: Call, placement: dict[str, str]
     assert not Deployment.objects.exists()
 
 
-def test_undeploying_twice_is_one_operation(
-    caller: Call, deployment: Deployment, commands: Commands
-) -> None:
+def test_undeploying_twice_is_one_operation(caller: Call, deployment: Deployment, commands: Commands) -> None:
     first, second = (caller("editor").post(f"{P}/undeploy") for _ in range(2))
     assert first.status_code == second.status_code == 202
     assert first.json()["id"] == second.json()["id"]

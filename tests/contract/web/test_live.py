@@ -1,0 +1,270 @@
+"""/ws/live over the real Redis layer. The law: old snapshot + events == refetched snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
+from django.conf import settings as django_settings
+
+from tests.contract.web.conftest import PIPELINE, Caller, report
+from webapp.accounts.models import User
+from webapp.config.asgi import application
+from webapp.handovers.actions import migrate
+from webapp.handovers.models import Handover
+from webapp.monitoring import consumers
+from webapp.monitoring.records import announce, record_event
+from webapp.nodes.actions import set_cordoned
+from webapp.nodes.models import Node
+from webapp.pipelines.actions import create_pipeline, delete_pipeline, set_paused
+from webapp.pipelines.models import Deployment
+
+Call = Callable[[str | None], Caller]
+WAIT_S = 10
+
+
+class WebsocketCommunicator(ApplicationCommunicator):
+    """Speaks ASGI's websocket protocol; Channels' own is only to be had with Daphne."""
+
+    async def connect(self, timeout: float) -> dict[str, Any]:
+        await self.send_input({"type": "websocket.connect"})
+        answer: dict[str, Any] = await self.receive_output(timeout)
+        return answer
+
+    async def receive_from(self, timeout: float) -> str:
+        message = await self.receive_output(timeout)
+        assert message["type"] == "websocket.send", message
+        return str(message["text"])
+
+    async def send_to(self, text_data: str) -> None:
+        await self.send_input({"type": "websocket.receive", "text": text_data})
+
+    async def disconnect(self, timeout: float) -> None:
+        await self.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.wait(timeout)
+
+
+class Socket:
+    """A client: takes messages and keeps what it knows, as static/shared/live-reducer.ts does."""
+
+    def __init__(self, communicator: WebsocketCommunicator) -> None:
+        self.communicator = communicator
+        self.number = -1
+        self.data: dict[str, Any] = {}
+
+    async def take(self) -> dict[str, Any]:
+        message = json.loads(await self.communicator.receive_from(timeout=WAIT_S))
+        assert message["n"] == self.number + 1
+        self.number = message["n"]
+        kind, data = message["type"], message["data"]
+        if kind == "snapshot":
+            self.data = data
+        elif kind in ("nodes", "pipelines"):
+            self.data[kind] = data
+        elif kind == "elements":
+            self.data["elements"][message["pipeline"]] = data
+        else:
+            rows = self.data[f"{kind}s"]
+            self.data[f"{kind}s"] = [data, *(row for row in rows if row["id"] != data["id"])]
+        return message
+
+    async def take_until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        while not condition(message := await self.take()):
+            pass
+        return message
+
+    async def say(self, **message: Any) -> None:
+        await self.communicator.send_to(text_data=json.dumps(message))
+
+
+def known(data: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """The data in an order of its own, of lists of the newest only what `like` has as well."""
+    found: dict[str, Any] = {name: data[name] for name in ("nodes", "pipelines")}
+    found["elements"] = {name: items for name, items in data["elements"].items() if items}
+    for name in ("handovers", "operations", "events"):
+        ids = {item["id"] for item in like[name]}
+        found[name] = {item["id"]: item for item in data[name] if item["id"] in ids}
+    return found
+
+
+def communicator_of(session: str | None, origin: str = "http://localhost") -> WebsocketCommunicator:
+    headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+    if session is not None:
+        headers.append((b"cookie", f"{django_settings.SESSION_COOKIE_NAME}={session}".encode()))
+    scope = {
+        "type": "websocket",
+        "path": "/ws/live",
+        "query_string": b"",
+        "headers": headers,
+        "subprotocols": [],
+    }
+    return WebsocketCommunicator(application, scope)
+
+
+@pytest.fixture
+def session(caller: Call) -> str:
+    return str(caller("viewer").http.cookies[django_settings.SESSION_COOKIE_NAME].value)
+
+
+@asynccontextmanager
+async def connected(session: str) -> AsyncIterator[Socket]:
+    communicator = communicator_of(session)
+    assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.accept"
+    try:
+        yield Socket(communicator)
+    finally:
+        await communicator.disconnect(timeout=WAIT_S)
+
+
+@pytest.fixture
+def do() -> Callable[..., Awaitable[Any]]:
+    async def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await database_sync_to_async(function)(*args, **kwargs)
+
+    return run
+
+
+async def test_old_snapshot_and_events_equal_the_refetched_snapshot(
+    session: str,
+    deployment: Deployment,
+    users: dict[str, User],
+    nodes: dict[str, Node],
+    do: Callable[..., Awaitable[Any]],
+) -> None:
+    editor = users["editor"]
+
+    def report_progress(seq: int) -> None:
+        report(deployment, "power", nodes["cloud"], seq=seq)
+        announce("elements", PIPELINE)
+
+    def finish_handover() -> None:
+        Handover.objects.update(outcome="done", phase="FINISH", gap_ms=120)
+        announce("handovers")
+
+    async with connected(session) as socket:
+        first = await socket.take()
+        assert (first["type"], first["n"]) == ("snapshot", 0)
+        assert [node["name"] for node in first["data"]["nodes"]] == ["cloud", "edge-a", "edge-b"]
+        assert {item["id"] for item in first["data"]["elements"][PIPELINE]} >= {"power", "chart"}
+
+        await do(set_cordoned, editor, "edge-a", True)
+        await do(report_progress, 8)
+        await do(migrate, editor, PIPELINE, "power", "edge-b")
+        await do(set_paused, editor, PIPELINE, "alerts", True)
+        await do(create_pipeline, editor, "another")
+        await do(create_pipeline, editor, "third")
+        await do(delete_pipeline, editor, "third")
+        for number in range(5):
+            await do(record_event, "test.happened", f"event {number}", severity="warning")
+        await do(finish_handover)
+        await do(report_progress, 9)
+        last = await do(record_event, "test.last", "the last one")
+
+        await socket.take_until(lambda m: m["type"] == "event" and m["data"]["id"] == last.pk)
+        before = json.loads(json.dumps(socket.data))
+        await socket.say(resync=True)
+        refetched = (await socket.take_until(lambda m: m["type"] == "snapshot"))["data"]
+        assert known(before, refetched) == known(refetched, refetched)
+        assert {item["name"] for item in refetched["pipelines"]} == {PIPELINE, "another"}
+        assert refetched["handovers"][0]["gap_ms"] == 120
+
+
+async def test_a_burst_of_changes_is_at_most_two_updates_a_second(
+    session: str, nodes: dict[str, Node], do: Callable[..., Awaitable[Any]]
+) -> None:
+    def burst(number: int) -> None:
+        Node.objects.filter(name="cloud").update(load={"cpu_ratio": number / 100})
+        announce("nodes", "cloud")
+
+    async with connected(session) as socket:
+        await socket.take()
+        began = asyncio.get_running_loop().time()
+        for number in range(100):
+            await do(burst, number)
+        updates = 0
+        while True:
+            message = await socket.take_until(lambda m: m["type"] == "nodes")
+            updates += 1
+            if next(node for node in message["data"] if node["name"] == "cloud")["load"]["cpu_ratio"] == 0.99:
+                break
+        elapsed = asyncio.get_running_loop().time() - began
+        assert updates <= elapsed / consumers.INTERVAL_S + 2
+
+
+async def test_what_nobody_announced_is_seen_a_little_later(
+    session: str, nodes: dict[str, Node], do: Callable[..., Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "IDLE_S", 0.3)
+    async with connected(session) as socket:
+        await socket.take()
+        await do(Node.objects.filter(name="cloud").update, up=False)
+        message = await socket.take_until(lambda m: m["type"] == "nodes")
+        assert not next(node for node in message["data"] if node["name"] == "cloud")["up"]
+
+
+async def test_a_client_that_watches_one_pipeline_gets_a_snapshot_of_it(
+    session: str, deployment: Deployment
+) -> None:
+    async with connected(session) as socket:
+        assert set((await socket.take())["data"]["elements"]) == {PIPELINE}
+        await socket.say(watch={"pipeline": None, "nodes": True})  # nothing new: no message
+        await socket.say(watch={"pipeline": "nothing", "nodes": False})
+        message = await socket.take()
+        assert message["type"] == "snapshot"
+        assert (message["data"]["elements"], message["data"]["nodes"]) == ({}, [])
+        await socket.say(watch={"pipeline": PIPELINE})
+        assert set((await socket.take())["data"]["elements"]) == {PIPELINE}
+
+
+async def test_a_client_that_was_too_slow_gets_a_snapshot_not_a_queue(
+    session: str, nodes: dict[str, Node], do: Callable[..., Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "SLOW_S", -1.0)  # whatever it takes is too long
+    async with connected(session) as socket:
+        assert [(await socket.take())["type"] for _ in range(3)] == ["snapshot"] * 3
+
+
+@pytest.mark.parametrize("message", ["", "x", "[]", '"resync"', '{"watch": 5}', "x" * 10_000])
+async def test_a_message_that_makes_no_sense_ends_nothing(
+    session: str, nodes: dict[str, Node], do: Callable[..., Awaitable[Any]], message: str
+) -> None:
+    async with connected(session) as socket:
+        await socket.take()
+        await socket.communicator.send_to(text_data=message)
+        await do(record_event, "test.happened", "still here")
+        await socket.take_until(lambda m: m["type"] == "event")
+
+
+async def test_nobody_sees_anything_without_a_session(transactional_db: None) -> None:
+    for session in (None, "wrong"):
+        communicator = communicator_of(session)
+        assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.accept"
+        closed = await communicator.receive_output(timeout=WAIT_S)
+        assert closed["type"] == "websocket.close"
+        assert closed["code"] == consumers.CLOSE_UNAUTHENTICATED
+        await communicator.disconnect(timeout=WAIT_S)
+
+
+async def test_a_page_of_another_site_cannot_open_it(session: str) -> None:
+    communicator = communicator_of(session, origin="https://evil.example")
+    assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.close"
+
+
+async def test_it_ends_with_the_session(
+    session: str, do: Callable[..., Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.contrib.sessions.models import Session
+
+    monkeypatch.setattr(consumers, "IDLE_S", 0.1)
+    monkeypatch.setattr(consumers, "SESSION_CHECK_S", 0.0)
+    async with connected(session) as socket:
+        await socket.take()
+        await do(Session.objects.all().delete)
+        closed = await socket.communicator.receive_output(timeout=WAIT_S)
+        assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_UNAUTHENTICATED)

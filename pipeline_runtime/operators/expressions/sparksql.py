@@ -33,6 +33,8 @@ SPARK_TYPES = {
     FieldType.BOOLEAN: "boolean",
     FieldType.TIMESTAMP: "timestamp",
 }
+# They may have a value where an argument is null, or null where none is.
+_LENIENT = ("coalesce", "if", "nullif", "greatest", "least")
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 
@@ -135,11 +137,44 @@ def _failures(node: Node) -> list[str]:
                 before = " AND ".join(f"{to_sql(earlier)} IS NULL" for earlier in arguments[:index])
                 found += _guarded(before, _failures(argument)) if before else _failures(argument)
             return found
-    found = [condition for child in children(node) for condition in _failures(child)]
-    if _may_fail(node):
-        given = " AND ".join(f"{to_sql(child)} IS NOT NULL" for child in children(node))
-        found.append(f"({to_sql(node)} IS NULL AND {given})")
+    if not _strict(node):
+        return [condition for child in children(node) for condition in _failures(child)]
+    # A tree of strict parts is null only if something it rests on is null, or if it failed: one
+    # condition for all of it, so that the SQL does not grow with the square of the expression.
+    grounds, may_fail = _grounds(node)
+    found = [condition for ground in grounds for condition in _failures(ground)]
+    if may_fail:
+        given = [f"{to_sql(ground)} IS NOT NULL" for ground in dict.fromkeys(grounds)]
+        found.append("(" + " AND ".join([f"{to_sql(node)} IS NULL", *given]) + ")")
     return found
+
+
+def _strict(node: Node) -> bool:
+    """Null whenever an operand is null, and else only if it failed."""
+    match node:
+        case Binary(operator, _, _):
+            return operator not in ("and", "or")
+        case Call(name, _):
+            return name not in _LENIENT
+        case Negative() | Not() | Cast() | Like():
+            return True
+        case _:
+            return False
+
+
+def _grounds(node: Node) -> tuple[list[Node], bool]:
+    """What a strict tree rests on (its first parts that are not strict), and whether it may fail."""
+    grounds: list[Node] = []
+    may_fail = False
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if _strict(part):
+            may_fail = may_fail or _may_fail(part)
+            stack.extend(reversed(children(part)))
+        elif not (isinstance(part, Literal) and part.value is not None):
+            grounds.append(part)
+    return grounds, may_fail
 
 
 def _may_fail(node: Node) -> bool:

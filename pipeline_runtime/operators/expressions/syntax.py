@@ -13,6 +13,7 @@ from pipeline_runtime.operators.expressions.functions import FUNCTIONS, NOT_REPE
 
 LENGTH_MAX = 2000
 DEPTH_MAX = 40
+LEVELS_MAX = 100
 
 
 class ExpressionInvalid(ValueError):
@@ -144,7 +145,20 @@ def parse(text: str) -> Node:
     """The tree of an expression; ExpressionInvalid names the character and the way out."""
     if len(text) > LENGTH_MAX:
         raise ExpressionInvalid(f"the expression is longer than {LENGTH_MAX} characters; split it in two")
-    return _Parser(list(_tokens(text))).whole()
+    node = _Parser(list(_tokens(text))).whole()
+    if _levels(node) > LEVELS_MAX:
+        raise ExpressionInvalid("the expression has too many parts; derive a column from some of them first")
+    return node
+
+
+def _levels(node: Node) -> int:
+    """How deep the tree is: a + b + c has three levels. Without recursion, as it may be too deep for it."""
+    deepest, stack = 0, [(node, 1)]
+    while stack:
+        item, level = stack.pop()
+        deepest = max(deepest, level)
+        stack.extend((child, level + 1) for child in children(item))
+    return deepest
 
 
 def columns_of(node: Node) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Laws of expressions: what is accepted computes in Spark, never raises, and says where it failed."""
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, compile_expression, parse
 from tests.unit.operators.conftest import schema_of
@@ -52,6 +53,7 @@ def test_an_expression_has_a_type(text, type_):
         ("99999999999999999999", "too large"),
         ("(" * 50 + "i" + ")" * 50, "nested"),
         ("i + " * 1000 + "i", "longer"),
+        ("i+" * 900 + "i", "too many parts"),
         ("Rand()", "another value"),
         ("current_timestamp", "another value"),
         ("unix_timestamp()", "another value"),
@@ -109,6 +111,11 @@ ROW_SCHEMA = schema_of(i="integer", x="number", s="string", b="boolean")
         ("pow(x, 2)", [9.0, 0.0, None, None], [3]),
         ("1e3 + .5", [1000.5] * 4, []),
         ("2 - -3 - -(1)", [6] * 4, []),
+        ("1 + nullif(i, 0)", [7, None, None, 2**62 + 1], []),
+        ("cast(s as number) / i + 1", [3.0, None, None, None], [1, 3]),
+        ("not (i / 0 > 1)", [None, None, None, None], [0, 1, 3]),
+        ("i in (1, 12 / i)", [False, None, None, False], [1]),
+        ("x" + " + 0 * i" * 90, [3.0, 0.0, None, 1e300], []),
         ("nullif(i, 0)", [6, None, None, 2**62], []),
     ],
 )
@@ -127,3 +134,41 @@ def test_a_value_or_a_failure_never_an_error(frame, text, values, failed):
     ]
     assert [n for n, row in enumerate(found) if row["failed"]] == failed
     assert all(row["failed"] is not None for row in found)
+
+
+@given(st.text(alphabet="ix s()+-*/%'\"`.,<>=!&|0123456789eE\n", max_size=60) | st.text(max_size=20))
+def test_no_text_breaks_the_parser(text):
+    try:
+        told = compile_expression(text, SCHEMA).sql
+    except ExpressionInvalid as error:
+        told = str(error)
+    assert told
+
+
+WORDS = [
+    "i",
+    "x",
+    "s",
+    "b",
+    "and",
+    "or",
+    "not",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "(",
+    ")",
+    "+",
+    "/",
+    "is",
+    "null",
+]
+WORDS += ["in", "between", "like", "cast(", "as", "integer", "'a'", "1", ",", "=", "if(", "coalesce("]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+def test_no_order_of_words_breaks_the_parser(text):
+    test_no_text_breaks_the_parser.hypothesis.inner_test(text)

@@ -117,6 +117,8 @@ function focusField(place: HTMLElement | null, path: string): void {
   const best = fields
     .filter((field) => path.startsWith(field.dataset.path ?? "-"))
     .sort((a, b) => (b.dataset.path?.length ?? 0) - (a.dataset.path?.length ?? 0))[0];
+  const fold = best?.closest("details");
+  if (fold) fold.open = true;
   const control = best?.querySelector<HTMLElement>("input, select, textarea, button");
   best?.scrollIntoView({ block: "center" });
   control?.focus();

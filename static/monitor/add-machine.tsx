@@ -5,7 +5,7 @@ import { exact } from "../shared/format";
 import { useLive } from "../shared/live";
 import { roleReason } from "../shared/page";
 import { Dialog } from "../shared/ui/dialog";
-import { StatusMark } from "../shared/ui/parts";
+import { StatusMark, Warning } from "../shared/ui/parts";
 
 interface Enrolment {
   name?: string;
@@ -13,6 +13,8 @@ interface Enrolment {
   command: string;
   expires_at?: string | null;
   version?: string;
+  /** what another machine could not reach */
+  warnings?: string[];
 }
 
 export function AddMachine() {
@@ -125,6 +127,9 @@ function Command({ name, enrolment, onClose }: { name: string; enrolment: Enrolm
       }
     >
       <div className="stack">
+        {enrolment.warnings?.map((warning) => (
+          <Warning key={warning}>{warning}</Warning>
+        ))}
         <div className="command">
           <pre className="code" tabIndex={0}>
             {enrolment.command}

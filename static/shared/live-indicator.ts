@@ -13,12 +13,18 @@ export function showLive(place: HTMLElement): void {
   word.className = "rail__word";
   place.append(dot, word);
   const show = () => {
-    const { connected, heard, loaded } = useLive.getState();
+    const { connected, heard, loaded, signedOut } = useLive.getState();
     const age = heard === null ? null : Date.now() - heard;
     const old = !connected || (age !== null && age > OLD_MS);
     const state = !loaded && connected ? "waiting" : old ? "old" : "live";
-    const text =
-      state === "live" ? "live" : heard === null ? "connecting" : `${Math.round((age ?? 0) / 1000)} s old`;
+    const age_s = Math.round((age ?? 0) / 1000);
+    const text = signedOut
+      ? "signed out"
+      : state === "live"
+        ? "live"
+        : heard === null
+          ? "connecting"
+          : `${age_s} s old`;
     if (place.dataset.state !== state) {
       place.dataset.state = state;
       place.title = old

@@ -49,7 +49,7 @@ export function reduce(state: LiveData, message: LiveMessage): { state: LiveData
 }
 
 function snapshot(state: LiveData, message: LiveMessage): LiveData {
-  const data = message.data as Partial<LiveData>;
+  const data = message.data as Partial<Omit<LiveData, "operations">> & { operations?: Operation[] };
   return {
     n: message.n,
     loaded: true,
@@ -57,7 +57,7 @@ function snapshot(state: LiveData, message: LiveMessage): LiveData {
     pipelines: data.pipelines ?? [],
     elements: data.elements ?? {},
     handovers: data.handovers ?? [],
-    operations: state.operations,
+    operations: data.operations ? byId(data.operations) : state.operations,
     events: data.events ?? [],
   };
 }

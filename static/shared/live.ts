@@ -7,9 +7,18 @@ export interface Connection {
   connected: boolean;
   /** when the newest message came, ms since the epoch; null: none yet */
   heard: number | null;
+  signedOut: boolean;
 }
 
-export const useLive = create<LiveData & Connection>(() => ({ ...nothing, connected: false, heard: null }));
+export const useLive = create<LiveData & Connection>(() => ({
+  ...nothing,
+  connected: false,
+  heard: null,
+  signedOut: false,
+}));
+
+/** The close code by which the server says that the session is over. */
+const SIGNED_OUT = 4401;
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 /** Silence on an open socket after which we ask, so that "live" is never a guess. */
@@ -47,9 +56,10 @@ class LiveClient {
       this.send({ watch: this.watch });
     };
     socket.onmessage = (message) => this.take(JSON.parse(message.data as string) as LiveMessage);
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (this.socket !== socket) return;
-      useLive.setState({ connected: false });
+      useLive.setState({ connected: false, signedOut: code === SIGNED_OUT });
+      if (code === SIGNED_OUT) return;
       const wait = RETRY_MS[Math.min(this.attempt, RETRY_MS.length - 1)] ?? 15_000;
       this.attempt += 1;
       // spread, so that a restarted server is not met by every browser at once

@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client";
 import { setNonce } from "get-nonce";
 import { Provider as TooltipProvider } from "@radix-ui/react-tooltip";
 import { startClock } from "./clock";
-import { live } from "./live";
+import { live, useLive } from "./live";
 import { Boundary } from "./ui/boundary";
 import { ConfirmHost } from "./ui/confirm";
 import { Toasts } from "./ui/toast";
@@ -20,10 +20,26 @@ export function mount(view: ReactNode): void {
   createRoot(root).render(
     <StrictMode>
       <TooltipProvider delayDuration={350}>
+        <SignedOut />
         <Boundary>{view}</Boundary>
         <ConfirmHost />
         <Toasts />
       </TooltipProvider>
     </StrictMode>,
+  );
+}
+
+/** The session is over: what is shown will not change any more. */
+function SignedOut() {
+  const signedOut = useLive((state) => state.signedOut);
+  if (!signedOut) return null;
+  const next = encodeURIComponent(window.location.pathname + window.location.search);
+  return (
+    <div className="signed-out" role="alert">
+      You are signed out, so what you see is old. A draft that was not saved is kept in this browser.
+      <a className="button button--small" href={`/accounts/login/?next=${next}`}>
+        Sign in again
+      </a>
+    </div>
   );
 }

@@ -7,6 +7,7 @@ import {
   blank,
   fieldOf,
   fieldsOf,
+  folded,
   messagesAt,
   resolve,
   variantOf,
@@ -35,18 +36,29 @@ interface FormProps extends FormContext {
 /** A form made from an operator's JSON Schema. `onChange` names the path that changed. */
 export function SchemaForm({ value, example, onChange, ...context }: FormProps) {
   const fields = fieldsOf(context.root, context.root, "params", example);
+  // chosen once: a field must not move away while it is typed in
+  const [names] = useState(() => new Set(folded(fields, value).more.map((field) => field.name)));
   if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
+  const row = (field: Field) => (
+    <FieldRow
+      key={field.name}
+      field={field}
+      value={value[field.name]}
+      onChange={(next, path) => onChange(changed(value, field.name, next), path)}
+    />
+  );
+  const more = fields.filter((field) => names.has(field.name));
+  const faulty = more.some((field) => context.faults.some(({ local }) => local.startsWith(field.path)));
   return (
     <Context.Provider value={context}>
       <div className="form">
-        {fields.map((field) => (
-          <FieldRow
-            key={field.name}
-            field={field}
-            value={value[field.name]}
-            onChange={(next, path) => onChange(changed(value, field.name, next), path)}
-          />
-        ))}
+        {fields.filter((field) => !names.has(field.name)).map(row)}
+        {more.length > 0 && (
+          <details className="form-more" open={faulty || undefined}>
+            <summary>More parameters ({more.length})</summary>
+            <div className="form">{more.map(row)}</div>
+          </details>
+        )}
       </div>
     </Context.Provider>
   );

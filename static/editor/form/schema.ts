@@ -1,5 +1,6 @@
 /** Reading an operator's JSON Schema: what kind of control each value needs. Pure. */
 import type { JsonSchema } from "../../shared/types";
+import { stable } from "../merge";
 
 export type Kind =
   | "boolean"
@@ -79,6 +80,28 @@ export function kindOf(schema: JsonSchema): Kind {
   }
 }
 
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** From this many seldom used fields on, they are folded away. */
+const FOLD_MIN = 3;
+
+/**
+ * Fields that are always shown, and those under "More": optional ones that neither the value nor
+ * the operator's example sets.
+ */
+export function folded(fields: Field[], value: Record<string, unknown>): { shown: Field[]; more: Field[] } {
+  const used = (field: Field) => {
+    const given = value[field.name];
+    return (
+      field.required ||
+      field.example !== undefined ||
+      (given != null && stable(given) !== stable(field.default))
+    );
+  };
+  const more = fields.filter((field) => !used(field));
+  return more.length >= FOLD_MIN ? { shown: fields.filter(used), more } : { shown: fields, more: [] };
+}
+
 export const words = (name: string): string => {
   const text = name
     .replace(/[_-]+/g, " ")
@@ -108,7 +131,7 @@ export function fieldOf(
       schema.type !== "object"
         ? title
         : words(name),
-    description: (property.description as string | undefined) ?? "",
+    description: sentence((property.description as string | undefined) ?? ""),
     schema,
     kind: kindOf(schema),
     required,

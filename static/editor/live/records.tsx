@@ -70,11 +70,11 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
   );
 }
 
-export function RecordTable({ records }: { records: PeekRecord[] }) {
+export function RecordTable({ records, columns: wanted }: { records: PeekRecord[]; columns?: string[] }) {
   const sorted = [...records].sort(
     (a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0) || b.offset - a.offset,
   );
-  const columns = [
+  const columns = wanted ?? [
     ...new Set(
       sorted.flatMap((record) =>
         record.value && typeof record.value === "object" ? Object.keys(record.value) : [],

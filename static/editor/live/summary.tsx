@@ -28,7 +28,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
     ),
   );
   const nodes = [...new Set(elements.map((element) => element.node ?? ""))].sort();
-  if (elements.length === 0) {
+  if (elements.every((element) => element.status === "draft")) {
     return (
       <div className="inspector">
         <Nothing text="Nothing of this pipeline runs. Deploy it to see its elements live." />

@@ -62,7 +62,10 @@ export function View({ pipeline, source, type, params }: Props) {
   if (!records) return <Skeleton lines={3} height={60} />;
   if (records.length === 0) return <Nothing text={`No record of ${source} yet.`} />;
   return type.includes("table") ? (
-    <RecordTable records={records.slice(-50)} />
+    <RecordTable
+      records={records.slice(-(Number(params.rows) || 50))}
+      columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
+    />
   ) : (
     <StreamChart records={records} params={params} />
   );
@@ -83,40 +86,38 @@ export function chartColumns(records: PeekRecord[], params: Record<string, unkno
   return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
 }
 
+type Row = Record<string, unknown> | null;
+
+/** The part of the stream that is shown: the newest `window_s` seconds of its own time. */
+function within(records: PeekRecord[], window_s: number): PeekRecord[] {
+  const newest = instant(records.at(-1)?.at) ?? 0;
+  return records.filter((record) => (instant(record.at) ?? 0) >= newest - window_s * 1000);
+}
+
 function StreamChart({ records, params }: { records: PeekRecord[]; params: Record<string, unknown> }) {
   const chart = useMemo(() => {
-    const columns = chartColumns(records, params).slice(0, SERIES_MAX);
-    const by = asList(params.by ?? params.series ?? params.group_by ?? params.key)[0];
-    const at = (record: PeekRecord, column: string) =>
-      Number((record.value as Record<string, unknown> | null)?.[column] ?? NaN);
-    const keys = by
-      ? [
-          ...new Set(
-            records.map((record) =>
-              String((record.value as Record<string, unknown> | null)?.[by] ?? record.key ?? ""),
-            ),
-          ),
-        ].slice(0, SERIES_MAX)
-      : [null];
+    const shown = within(records, Number(params.window_s) || 300);
+    const columns = chartColumns(shown, params);
+    const by = asList(params.by)[0];
+    const keyOf = (record: PeekRecord) => String((record.value as Row)?.[by ?? ""] ?? record.key ?? "");
+    const keys = by ? [...new Set(shown.map(keyOf))].slice(0, SERIES_MAX) : [null];
+    const value = (record: PeekRecord, column: string) => {
+      const number = Number((record.value as Row)?.[column] ?? NaN);
+      return Number.isNaN(number) ? null : number;
+    };
     const lines = keys.flatMap((key) =>
       columns.map((column) => ({
         name: key === null ? column : columns.length > 1 ? `${key} ${column}` : key,
-        values: records
-          .map((record) =>
-            key === null ||
-            String((record.value as Record<string, unknown> | null)?.[by ?? ""] ?? record.key ?? "") === key
-              ? at(record, column)
-              : null,
-          )
-          .map((value) => (value === null || Number.isNaN(value) ? null : value)),
+        values: shown.map((record) => (key === null || keyOf(record) === key ? value(record, column) : null)),
       })),
     );
-    const title = typeof params.title === "string" && params.title ? params.title : columns.join(", ");
     return {
-      title,
-      unit: typeof params.unit === "string" ? params.unit : "",
-      times: records.map((record) => record.at ?? 0),
+      title: columns.join(", "),
+      unit: "",
+      times: shown.map((record) => record.at ?? 0),
       lines: lines.slice(0, SERIES_MAX),
+      kind: params.kind as "line" | "bar" | "points" | undefined,
+      limit: typeof params.limit === "number" ? params.limit : undefined,
       height: 300,
       zero: false,
       gaps: true,

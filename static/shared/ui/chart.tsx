@@ -28,6 +28,9 @@ interface Props {
   zero?: boolean;
   /** true: join points over missing values, as of several keys in one stream */
   gaps?: boolean;
+  kind?: "line" | "bar" | "points";
+  /** a horizontal line, such as an alert's */
+  limit?: number;
 }
 
 /** The colour that a custom property has now: `light-dark()` is resolved by the browser alone. */
@@ -43,8 +46,9 @@ function colour(place: HTMLElement, property: string): string {
 function draw(place: HTMLElement, plotly: Plotly, props: Props): void {
   const xs = props.times.map((time) => new Date(instant(time) ?? 0));
   const data: Trace[] = props.lines.map((line, index) => ({
-    type: "scatter",
-    mode: "lines",
+    type: props.kind === "bar" ? "bar" : "scatter",
+    mode: props.kind === "points" ? "markers" : "lines",
+    marker: { color: colour(place, `--series-${line.series ?? index + 1}`), size: 4 },
     name: line.name,
     x: xs,
     y: line.values.map((value) => value ?? null),
@@ -69,6 +73,16 @@ function hover(props: Props, name: string): string {
   return `${name} ${value} ${props.scale === "plain" || !props.scale ? props.unit : ""}<extra></extra>`;
 }
 
+const limitLine = (y: number, color: string) => ({
+  type: "line",
+  xref: "paper",
+  x0: 0,
+  x1: 1,
+  y0: y,
+  y1: y,
+  line: { color, width: 1.2, dash: "dash" },
+});
+
 function layout(place: HTMLElement, props: Props): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
@@ -88,6 +102,7 @@ function layout(place: HTMLElement, props: Props): Layout {
     font: { family: getComputedStyle(document.body).fontFamily, size: 11, color: ink },
     showlegend: false,
     hovermode: "x unified",
+    shapes: props.limit === undefined ? [] : [limitLine(props.limit, colour(place, "--failed"))],
     hoverlabel: {
       bgcolor: colour(place, "--surface-raised"),
       bordercolor: line,

@@ -232,9 +232,8 @@ class Replica:
         with self._state.changed:
             view = self._state.view
             if local > view.last_seq:
-                raise LocalStateDamaged(
-                    f"the local state of {self.spec.id} is at seq {local}, but its journal ends at {view.last_seq}"
-                )
+                where = f"the local state is at seq {local}, but the journal ends at {view.last_seq}"
+                raise LocalStateDamaged(f"{self.spec.id}: {where}")
             self._marks = view.marks if view.last_seq == local else {}
             if local in view.commits:
                 self._marks = view.commits[local].marks

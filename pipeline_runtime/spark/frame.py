@@ -130,10 +130,12 @@ class GroupFrame:
 
     def _behind(self, stateful: str | None) -> tuple[str, ...]:
         behind: list[str] = []
-        for id in self._operators:  # in topological order
+        for id, operator in self._operators.items():  # in topological order
             sources = {source.partition(".")[0] for source in self._ports[id].values()}
             if stateful is not None and sources & {stateful, *behind}:
-                behind.append(id)
+                # Sinks are no part of a query: they are handed the rows of their stream.
+                if not isinstance(operator, SinkOperator):
+                    behind.append(id)
         return tuple(behind)
 
     def _input_frame(self, source: DataFrame, item: GroupInput) -> DataFrame:

@@ -96,7 +96,8 @@ def _download(coordinates: tuple[str, ...], target: Path, *, transitive: bool) -
         if done.returncode != 0 or not (work / "jars").is_dir():
             raise JarsUnavailable(
                 f"{', '.join(coordinates)} could not be fetched. Nothing was installed. Check the network,"
-                f" or name a mirror by FOGLINE_IVY_SETTINGS, and start again.\n{(done.stdout + done.stderr)[-2000:]}"
+                f" or name a mirror by FOGLINE_IVY_SETTINGS, and start again.\n"
+                + (done.stdout + done.stderr)[-2000:]
             )
         (work / "jars").rename(target)
     except subprocess.TimeoutExpired:

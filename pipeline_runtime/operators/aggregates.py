@@ -143,7 +143,10 @@ def evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
         case Function.MAX:
             return max(given)
         case Function.SUM:
-            return math.fsum(given) if any(isinstance(value, float) for value in given) else sum(given)
+            if any(isinstance(value, float) for value in given):
+                return math.fsum(given)
+            total = sum(given)
+            return total if -(2**63) <= total < 2**63 else None  # as Spark's try_sum
         case Function.FIRST:
             return given[0]
         case Function.LAST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -65,17 +66,25 @@ class CountWindowAggregate(KeyedProcessor):
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
         params = self.params
-        columns = [item.column for item in params.aggregates]
-        seen = state.get("seen", 0) + 1
-        window = [*state.get("window", []), [row[c] if c is not None else None for c in columns]]
-        window = window[-params.size :]
-        state["seen"], state["window"] = seen, window
+        seen = state["seen"] = state.get("seen", 0) + 1
+        window = state.setdefault("window", [])
+        window.append([_kept(row[item.column]) if item.column else None for item in params.aggregates])
+        del window[: -params.size]
         if seen % params.every or (len(window) < params.size and not params.partial):
             return
         output: dict[str, Any] = {"_time": row["_time"]}
         if params.key is not None:
             output[params.key] = row[params.key]
         for index, item in enumerate(params.aggregates):
-            values = [values[index] for values in window] if item.column is not None else []
+            values = [_given(values[index]) for values in window] if item.column is not None else []
             output[item.name] = evaluate(item.function, values, len(window))
         yield output
+
+
+def _kept(value: Any) -> Any:
+    """A value as the state, which is JSON, can hold it."""
+    return {"time": value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _given(kept: Any) -> Any:
+    return datetime.fromisoformat(kept["time"]) if isinstance(kept, dict) else kept

@@ -74,7 +74,8 @@ class RunningStatistics(KeyedProcessor):
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
         if self.params.key is not None:
-            state["key"] = row[self.params.key]
+            kept = row[self.params.key]
+            state["key"] = kept.isoformat() if isinstance(kept, datetime) else kept
         value = row[self.params.column]
         if value is not None:
             _add(state, float(value))

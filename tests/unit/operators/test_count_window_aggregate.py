@@ -57,6 +57,15 @@ def test_the_streams_key_is_the_default_and_is_handed_on(operator, process):
     assert chosen.output_schema({"in": schema_of(x="number")}).names == ("avg",)
 
 
+def test_times_are_values_too_and_the_state_stays_json(operator):
+    aggregates = [{"function": name, "column": "t", "as": name} for name in ("first", "max")]
+    window, state, found = operator("count-window-aggregate", {"size": 2, "aggregates": aggregates}), {}, []
+    for second in (5, 9, 7):
+        found += window.process("k", {"t": at(second), "_time": at(second)}, state, None)
+        state = json.loads(json.dumps(state))
+    assert [(row["first"], row["max"]) for row in found] == [(at(5), at(9)), (at(9), at(9))]
+
+
 def test_missing_columns_are_told(operator, mismatch):
     assert mismatch(
         operator("count-window-aggregate", average(1, key="kk")), **{"in": schema_of(y="number")}

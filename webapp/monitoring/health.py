@@ -17,7 +17,10 @@ TIMEOUT_S = 2.0
 
 
 def kafka_settings() -> KafkaSettings:
-    return KafkaSettings(settings.FOGLINE.kafka, dict(settings.FOGLINE.kafka_security))
+    """For requests, which somebody waits for: gives up soon when the broker is away."""
+    return KafkaSettings(
+        settings.FOGLINE.kafka, {"bootstrap_timeout_ms": 3000, **settings.FOGLINE.kafka_security}
+    )
 
 
 def check_database() -> None:

@@ -14,6 +14,7 @@ from pipeline_runtime.checkpoint import access
 from webapp.problems import BackendAway, Missing
 
 TOKEN_S = 300
+# No proxy from the environment (trust_env): services speak to each other directly.
 TIMEOUT = httpx.Timeout(30.0, connect=3.0)
 
 
@@ -53,6 +54,7 @@ def checkpoint_summaries(group_id: str) -> list[dict[str, Any]]:
             f"{settings.FOGLINE.chunk_url}/groups/{group_id}/checkpoints",
             headers=authorization(access.group_read(group_id)),
             timeout=TIMEOUT,
+            trust_env=False,
         )
         response.raise_for_status()
         found: list[dict[str, Any]] = response.json()
@@ -66,12 +68,13 @@ def put_file(sha256: str, parts: Iterable[bytes]) -> None:
             headers=authorization(access.FILES_WRITE),
             content=parts,
             timeout=httpx.Timeout(120.0, connect=3.0),
+            trust_env=False,
         ).raise_for_status()
 
 
 def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[str, str], Iterator[bytes]]:
     """What a sink wrote, from its node: (headers worth handing on, the bytes)."""
-    client = httpx.Client(timeout=TIMEOUT)
+    client = httpx.Client(timeout=TIMEOUT, trust_env=False)
     try:
         with _answering(f"The node {node}"):
             request = client.build_request(

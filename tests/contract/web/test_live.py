@@ -32,22 +32,22 @@ WAIT_S = 10
 class WebsocketCommunicator(ApplicationCommunicator):
     """Speaks ASGI's websocket protocol; Channels' own is only to be had with Daphne."""
 
-    async def connect(self, timeout: float) -> dict[str, Any]:
+    async def connect(self) -> dict[str, Any]:
         await self.send_input({"type": "websocket.connect"})
-        answer: dict[str, Any] = await self.receive_output(timeout)
+        answer: dict[str, Any] = await self.receive_output(WAIT_S)
         return answer
 
-    async def receive_from(self, timeout: float) -> str:
-        message = await self.receive_output(timeout)
+    async def receive_from(self) -> str:
+        message = await self.receive_output(WAIT_S)
         assert message["type"] == "websocket.send", message
         return str(message["text"])
 
     async def send_to(self, text_data: str) -> None:
         await self.send_input({"type": "websocket.receive", "text": text_data})
 
-    async def disconnect(self, timeout: float) -> None:
+    async def disconnect(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(timeout)
+        await self.wait(WAIT_S)
 
 
 class Socket:
@@ -59,7 +59,7 @@ class Socket:
         self.data: dict[str, Any] = {}
 
     async def take(self) -> dict[str, Any]:
-        message = json.loads(await self.communicator.receive_from(timeout=WAIT_S))
+        message = json.loads(await self.communicator.receive_from())
         assert message["n"] == self.number + 1
         self.number = message["n"]
         kind, data = message["type"], message["data"]
@@ -115,11 +115,11 @@ def session(caller: Call) -> str:
 @asynccontextmanager
 async def connected(session: str) -> AsyncIterator[Socket]:
     communicator = communicator_of(session)
-    assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.accept"
+    assert (await communicator.connect())["type"] == "websocket.accept"
     try:
         yield Socket(communicator)
     finally:
-        await communicator.disconnect(timeout=WAIT_S)
+        await communicator.disconnect()
 
 
 @pytest.fixture
@@ -244,16 +244,16 @@ async def test_a_message_that_makes_no_sense_ends_nothing(
 async def test_nobody_sees_anything_without_a_session(transactional_db: None) -> None:
     for session in (None, "wrong"):
         communicator = communicator_of(session)
-        assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.accept"
-        closed = await communicator.receive_output(timeout=WAIT_S)
+        assert (await communicator.connect())["type"] == "websocket.accept"
+        closed = await communicator.receive_output(WAIT_S)
         assert closed["type"] == "websocket.close"
         assert closed["code"] == consumers.CLOSE_UNAUTHENTICATED
-        await communicator.disconnect(timeout=WAIT_S)
+        await communicator.disconnect()
 
 
 async def test_a_page_of_another_site_cannot_open_it(session: str) -> None:
     communicator = communicator_of(session, origin="https://evil.example")
-    assert (await communicator.connect(timeout=WAIT_S))["type"] == "websocket.close"
+    assert (await communicator.connect())["type"] == "websocket.close"
 
 
 async def test_it_ends_with_the_session(
@@ -266,5 +266,5 @@ async def test_it_ends_with_the_session(
     async with connected(session) as socket:
         await socket.take()
         await do(Session.objects.all().delete)
-        closed = await socket.communicator.receive_output(timeout=WAIT_S)
+        closed = await socket.communicator.receive_output(WAIT_S)
         assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_UNAUTHENTICATED)

@@ -1,0 +1,256 @@
+"""Files, checkpoints and records: what the web reads from the real chunk service and the real Kafka."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import AsyncClient, Client
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from pipeline_runtime.checkpoint import access
+from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.files import FileStore
+from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.service import chunk_service, serve
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
+from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.test_permissions import assert_problem
+from webapp.handovers.models import Handover
+from webapp.monitoring.models import AuditRecord
+from webapp.nodes.models import Node
+from webapp.pipelines.checking import describe_file
+from webapp.pipelines.models import DataFile, Deployment
+
+Call = Callable[[str | None], Caller]
+E = f"/pipelines/{PIPELINE}/elements"
+CSV = b"ts,machine,power\n2012-02-22T16:46:00Z,a,1.5\n2012-02-22T16:46:01Z,b,2\n"
+
+
+@dataclass
+class Central:
+    url: str
+    files: FileStore
+    database: StateDatabase
+
+
+@pytest.fixture
+def central(tmp_path: Path, settings: Any, transactional_db: None) -> Iterator[Central]:
+    """The chunk service, as the control side runs it; it also serves outputs, as a node's does."""
+    files = FileStore(tmp_path / "files")
+    with StateDatabase(tmp_path / "state", grace_s=0) as database:
+        app = chunk_service(database, settings.FOGLINE.cluster_key, files)
+
+        async def output(request: Request) -> Response:
+            group = request.path_params["group"]
+            token = request.headers["authorization"].removeprefix("Bearer ")
+            access.check(settings.FOGLINE.cluster_key, token, access.group_read(group))
+            if request.path_params["element"] != "archive":
+                return PlainTextResponse("no", status_code=404)
+            return PlainTextResponse("a,b\n" * 100_000, media_type="text/csv")
+
+        app.router.routes.append(Route("/groups/{group}/output/{element}", output))
+        server = serve(app, "127.0.0.1", 0)
+        settings.FOGLINE = replace(settings.FOGLINE, chunk_port=server.port)
+        yield Central(server.url, files, database)
+        server.close()
+
+
+def upload(client: Client, name: str, content: bytes) -> Any:
+    return client.post("/api/v1/files", {"file": SimpleUploadedFile(name, content, "text/csv")})
+
+
+# --- files --------------------------------------------------------------------------------------
+def test_a_file_goes_to_the_central_store_and_is_described(caller: Call, central: Central) -> None:
+    response = upload(caller("editor").http, "../../readings.csv", CSV)
+    assert response.status_code == 201
+    shown = response.json()
+    sha256 = hashlib.sha256(CSV).hexdigest()
+    assert (shown["name"], shown["size"], shown["sha256"]) == ("readings.csv", len(CSV), sha256)
+    assert shown["reference"] == f"upload:{shown['id']}"
+    assert [column["type"] for column in shown["columns"]] == ["timestamp", "string", "number"]
+    assert central.files.path(sha256).read_bytes() == CSV
+    assert describe_file(shown["reference"]) == CSV
+    assert [file["id"] for file in caller("viewer").get("/files").json()] == [shown["id"]]
+    assert AuditRecord.objects.filter(action="file.upload").count() == 1
+
+
+def test_a_source_of_an_uploaded_file_knows_its_columns(caller: Call, central: Central) -> None:
+    editor = caller("editor")
+    reference = upload(editor.http, "numbers.csv", b"number\n1\n2\n").json()["reference"]
+    element = {"id": "numbers", "type": "csv-replay", "params": {"path": reference, "rate": 10}}
+    document = {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "numbers"},
+        "spec": {"elements": [element]},
+    }
+    assert editor.post("/pipelines", {"document": document}).status_code == 201
+    found = editor.post("/pipelines/numbers/validate").json()
+    assert found["faults"] == []
+    assert [field["name"] for field in found["schemas"]["numbers.out"]["fields"]] == ["number"]
+
+
+def test_who_may_not_upload_stores_nothing(caller: Call, central: Central) -> None:
+    for role, status in ((None, 401), ("viewer", 403), ("operator", 403)):
+        assert_problem(upload(caller(role).http, "x.csv", CSV), status)
+    assert not DataFile.objects.exists()
+    assert not central.files.directory.exists()
+
+
+@pytest.mark.parametrize(("content", "status"), [(b"", 422), (b"x" * 2000, 413)])
+def test_a_file_that_is_empty_or_too_large_is_refused(
+    caller: Call, central: Central, settings: Any, content: bytes, status: int
+) -> None:
+    settings.UPLOAD_BYTES_MAX = 1000
+    assert_problem(upload(caller("editor").http, "x.csv", content), status)
+    assert not DataFile.objects.exists()
+
+
+def test_without_the_central_store_an_upload_says_who_is_away(caller: Call, settings: Any) -> None:
+    settings.FOGLINE = replace(settings.FOGLINE, chunk_port=1)
+    problem = assert_problem(upload(caller("editor").http, "x.csv", CSV), 503)
+    assert "chunk service" in problem["detail"]
+    assert not DataFile.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/v1/pipelines", {b"content-length": b"99999999"}, 413),
+        ("/api/v1/files", {b"content-length": b"99999999999"}, 413),
+        ("/api/v1/files", {b"transfer-encoding": b"chunked"}, 411),
+        ("/api/v1/files", {b"content-length": b"-5"}, 413),
+    ],
+)
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read(
+    path: str, headers: dict[bytes, bytes], status: int
+) -> None:
+    from webapp.config.body_limit import BodyLimit
+
+    async def never(*args: Any) -> None:
+        raise AssertionError("the body was read")
+
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "headers": list(headers.items())}
+    await BodyLimit(never)(scope, never, send)
+    assert sent[0]["status"] == status
+    assert json.loads(sent[1]["body"])["detail"]
+
+
+# --- checkpoints --------------------------------------------------------------------------------
+def put_checkpoint(central: Central, group: str, seq: int) -> None:
+    manifest = Manifest(
+        group=group,
+        seq=Seq(seq),
+        epoch=Epoch(1),
+        version="1",
+        node="cloud",
+        created_at_ms=int(time.time() * 1000),
+        ends={},
+        bytes_total=10,
+        bytes_new=5,
+        files=(),
+    )
+    central.database.put_manifest(manifest.sealed())
+
+
+def test_checkpoints_are_those_of_the_central_store_and_one_can_be_restored(
+    caller: Call, deployment: Deployment, central: Central
+) -> None:
+    operator = caller("operator")
+    assert operator.get(f"{E}/power/checkpoints").json() == {"checkpoints": []}
+    for seq in (5, 9):
+        put_checkpoint(central, f"{deployment.pk}.power", seq)
+    found = operator.get(f"{E}/power/checkpoints").json()["checkpoints"]
+    assert [(item["seq"], item["node"], item["where"]) for item in found] == [
+        (9, "cloud", ["central"]),
+        (5, "cloud", ["central"]),
+    ]
+    problem = assert_problem(operator.post(f"{E}/power/restore", {"target": "edge-a", "checkpoint": 7}), 422)
+    assert problem["faults"][0]["path"] == "checkpoint"
+    assert operator.post(f"{E}/power/restore", {"target": "edge-a", "checkpoint": 5}).status_code == 202
+    assert Handover.objects.get().checkpoint_seq == 5
+
+
+# --- outputs ------------------------------------------------------------------------------------
+async def test_what_a_sink_wrote_is_streamed_from_its_node(
+    users: Any, deployment: Deployment, central: Central
+) -> None:
+    await Node.objects.filter(name="cloud").aupdate(url=central.url)
+    client = AsyncClient()
+    await client.aforce_login(users["viewer"])
+    response = await client.get(f"/api/v1{E}/archive/output")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/csv")
+    assert "attachment" in response.headers["Content-Disposition"]
+    assert sum([len(part) async for part in response]) == 400_000
+
+
+def test_an_output_that_is_not_there_says_why(caller: Call, deployment: Deployment, central: Central) -> None:
+    Node.objects.filter(name="cloud").update(url=central.url)
+    assert_problem(caller("viewer").get(f"{E}/power/output"), 404)
+    Node.objects.filter(name="cloud").update(up=False)
+    problem = assert_problem(caller("viewer").get(f"{E}/archive/output"), 503)
+    assert "checkpoints" in problem["safe"]
+
+
+# --- records ------------------------------------------------------------------------------------
+@pytest.fixture
+def records(kafka: str, settings: Any, deployment: Deployment) -> KafkaSettings:
+    """Three records in variation's stream, one dead letter of power."""
+    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka)
+    broker = KafkaSettings(kafka)
+    stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
+    ensure_topics(broker, [Topic(stream), Topic(dead, "dead")])
+    transactions = Transactions(broker, f"test.{deployment.pk}")
+    transactions.initialise()
+    letter = {"reason": "not a number", "raw": "x,y", "element": "power", "input": "in"}
+    transactions.commit(
+        [
+            *(OutgoingRecord(stream, json.dumps({"value": n}).encode(), b"key", 1000 + n) for n in range(3)),
+            OutgoingRecord(dead, json.dumps(letter).encode()),
+        ]
+    )
+    transactions.close()
+    return broker
+
+
+@pytest.mark.usefixtures("records")
+def test_the_newest_records_of_a_stream_and_its_dead_letters_can_be_seen(caller: Call) -> None:
+    viewer = caller("viewer")
+    streams = f"/pipelines/{PIPELINE}/streams"
+    found = viewer.get(f"{streams}/variation/peek?limit=2").json()["records"]
+    assert [record["value"] for record in found] == [{"value": 1}, {"value": 2}]
+    assert found[0]["key"] == "key"
+    assert found[0]["at"] == "1970-01-01T00:00:01.001000+00:00"
+    # A chart has no output: it shows what it reads.
+    chart = viewer.get(f"{streams}/chart/peek").json()
+    assert (chart["stream"], len(chart["records"])) == ("variation", 3)
+    (letter,) = viewer.get(f"{streams}/power/dead-letters").json()["records"]
+    assert letter["value"]["reason"] == "not a number"
+    assert_problem(viewer.get(f"{streams}/nothing/peek"), 404)
+    assert_problem(viewer.get(f"{streams}/variation/peek?limit=0"), 422)
+
+
+def test_without_kafka_a_peek_says_who_is_away(caller: Call, deployment: Deployment, settings: Any) -> None:
+    security = {"bootstrap_timeout_ms": 500}
+    settings.FOGLINE = replace(settings.FOGLINE, kafka="127.0.0.1:1", kafka_security=security)
+    problem = assert_problem(caller("viewer").get(f"/pipelines/{PIPELINE}/streams/variation/peek"), 503)
+    assert "Kafka" in problem["detail"]

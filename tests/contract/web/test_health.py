@@ -1,0 +1,113 @@
+"""/healthz, /readyz and /metrics: what machines read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.contract.web.conftest import PIPELINE, Caller, report
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment
+
+Call = Callable[[str | None], Caller]
+SAMPLE = re.compile(r"(?P<name>[a-z_]+)\{(?P<labels>[^}]*)\} (?P<value>\S+)")
+
+
+def test_ready_when_all_it_needs_answers(transactional_db: None, settings: Any, kafka: str) -> None:
+    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka)
+    response = Client().get("/readyz")
+    assert response.json() == {"status": "ok", "database": "ok", "redis": "ok", "kafka": "ok"}
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("away", "name"), [({"kafka": "127.0.0.1:1"}, "kafka"), ({"redis_url": "redis://127.0.0.1:1/0"}, "redis")]
+)
+def test_not_ready_names_what_is_away_and_stays_alive(
+    transactional_db: None, settings: Any, away: dict[str, str], name: str
+) -> None:
+    settings.FOGLINE = replace(settings.FOGLINE, **away)
+    response = Client().get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["status"] == "unavailable"
+    assert response.json()[name].startswith("away")
+    assert Client().get("/healthz").status_code == 200
+
+
+def samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            match = SAMPLE.fullmatch(line)
+            assert match is not None, line
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"]))
+            found.setdefault(match["name"], []).append((labels, float(match["value"])))
+    return found
+
+
+def test_metrics_have_the_names_and_labels_of_the_design(
+    deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    now_ms = int(timezone.now().timestamp() * 1000)
+    report(deployment, "power", nodes["cloud"], checkpoint_at_ms=now_ms - 5000, batch_ms_p50=80.0, lag_rows=3)
+    Node.objects.filter(name="edge-a").update(up=False)
+    Handover.objects.create(
+        deployment=deployment,
+        group="power",
+        element="power",
+        kind="migration",
+        strategy="stop-and-copy",
+        origin="edge-a",
+        target="cloud",
+        outcome="done",
+        gap_ms=250,
+    )
+    response = Client().get("/metrics")
+    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    found = samples(response.content.decode())
+    power = {"pipeline": PIPELINE, "element": "power", "node": "cloud"}
+    assert (power, 700.0) in found["fogline_element_rows_in_total"]
+    assert (power, 70.0) in found["fogline_element_rows_out_total"]
+    assert (power, 0.0) in found["fogline_element_dead_letters_total"]
+    assert (power, 3.0) in found["fogline_element_lag_rows"]
+    assert ({**power, "quantile": "0.5"}, 0.08) in found["fogline_element_batch_seconds"]
+    assert power in [labels for labels, _ in found["fogline_element_state_bytes"]]
+    ages = {labels["element"]: age for labels, age in found["fogline_checkpoint_age_seconds"]}
+    assert 5 <= ages["power"] < 60
+    assert ({"node": "edge-a"}, 0.0) in found["fogline_node_up"]
+    assert ({"node": "cloud"}, 0.25) in found["fogline_node_cpu_ratio"]
+    assert ({"node": "cloud"}, 2e9) in found["fogline_node_memory_bytes"]
+    assert (power, 0.25) in found["fogline_handover_gap_seconds"]
+
+
+def test_metrics_are_for_this_machine_or_for_who_has_the_token(transactional_db: None, settings: Any) -> None:
+    assert Client().get("/metrics", REMOTE_ADDR="10.0.0.9").status_code == 401
+    settings.METRICS_TOKEN = "a-token"
+    assert Client().get("/metrics").status_code == 401
+    assert Client().get("/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    allowed = Client().get("/metrics", headers={"Authorization": "Bearer a-token"}, REMOTE_ADDR="10.0.0.9")
+    assert allowed.status_code == 200
+
+
+def test_the_openapi_document_lists_the_paths_of_the_design(caller: Call) -> None:
+    paths = caller("viewer").http.get("/api/v1/openapi.json").json()["paths"]
+    assert {
+        "/api/v1/pipelines",
+        "/api/v1/pipelines/{name}/deploy",
+        "/api/v1/pipelines/{name}/elements/{id}/migrate",
+        "/api/v1/pipelines/{name}/elements/{id}/restore",
+        "/api/v1/pipelines/{name}/streams/{stream}/peek",
+        "/api/v1/handovers/{id}/cancel",
+        "/api/v1/nodes/{name}/drain",
+        "/api/v1/files",
+        "/api/v1/tokens",
+        "/api/v1/users",
+        "/api/v1/operators/{type}",
+    } <= set(paths)

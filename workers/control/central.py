@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.files import FileStore
 from pipeline_runtime.checkpoint.retention import Retention, retained
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
@@ -20,11 +20,16 @@ POLICY = Retention()
 
 
 class CentralStore:
-    def __init__(self, directory: Path, cluster_key: str, host: str, port: int) -> None:
+    """`forgotten(group id)`: nobody will ever ask for its checkpoints again."""
+
+    def __init__(
+        self, directory: Path, cluster_key: str, host: str, port: int, forgotten: Callable[[str], bool]
+    ) -> None:
         self.database = StateDatabase(directory / "state")
         self._app = chunk_service(self.database, cluster_key, FileStore(directory / "files"))
         self._host, self._port = host, port
         self._server: Server | None = None
+        self._forgotten = forgotten
         self._closing = threading.Event()
         self._pruner = threading.Thread(target=self._prune, name="prune", daemon=True)
 
@@ -44,7 +49,10 @@ class CentralStore:
         while not self._closing.wait(PRUNE_INTERVAL_S):
             for group in self.database.groups():
                 try:
+                    if self._forgotten(group):
+                        self.database.drop_group(group)
+                        continue
                     manifests = self.database.manifests(group)
                     self.database.prune(group, retained(manifests, int(time.time() * 1000), POLICY))
-                except CheckpointError:
+                except Exception:
                     log.exception("%s: old checkpoints could not be removed", group)

@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from django.db import close_old_connections
@@ -21,6 +22,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
 from workers.control.context import ControlContext
+from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
 
@@ -29,29 +31,38 @@ TOKEN_DAYS = 7
 _WORKED_ON = (*Deployment.ACTIVE,)
 
 
-def replicas_of(node: Node, cluster_key: str) -> tuple[DesiredReplica, ...]:
-    """All that the database wants of one node, in a fixed order."""
+def replicas_of(
+    node: Node, cluster_key: str, has_checkpoint: Callable[[str], bool]
+) -> tuple[DesiredReplica, ...]:
+    """All that the database wants of one node, in a fixed order.
+
+    `has_checkpoint(group id)`: the central store has one, which a node that lost its disk starts from.
+    """
     placements = GroupPlacement.objects.filter(node=node, deployment__status__in=_WORKED_ON)
-    wanted = {f"{p.deployment_id}.{p.group}": _of_placement(p, cluster_key) for p in placements}
+    wanted = {}
+    for placement in placements:
+        id = f"{placement.deployment_id}.{placement.group}"
+        fallback = {"url": CENTRAL, "seq": None} if has_checkpoint(id) else None
+        wanted[id] = _of_placement(placement, placement.source or fallback, cluster_key)
     extras = ExtraReplica.objects.filter(node=node, deployment__status__in=_WORKED_ON)
     for extra in extras:
-        placement = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
-        if placement is not None:
+        owner = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
+        if owner is not None:
             # The placement wins: a group never has two wishes on one node.
-            wanted.setdefault(
-                f"{extra.deployment_id}.{extra.group}", _of_extra(extra, placement, cluster_key)
-            )
+            wanted.setdefault(f"{extra.deployment_id}.{extra.group}", _of_extra(extra, owner, cluster_key))
     return tuple(wanted[key] for key in sorted(wanted))
 
 
-def _of_placement(placement: GroupPlacement, cluster_key: str) -> DesiredReplica:
+def _of_placement(
+    placement: GroupPlacement, source: dict[str, Any] | None, cluster_key: str
+) -> DesiredReplica:
     spec = GroupSpec.model_validate(placement.spec)
     owner = placement.role == "owner"
     return DesiredReplica(
         spec=spec,
         role=Role.OWNER if owner else Role.STOPPED,
         order=ClaimOrder(id=placement.order_id, over=Epoch(placement.order_over)) if owner else None,
-        source=_source(placement.source, spec, cluster_key),
+        source=_source(source, spec, cluster_key),
         paused=placement.paused,
         retire=placement.retire and owner,
         generation=placement.generation,
@@ -111,7 +122,10 @@ class DesiredSender:
             seen = self._context.desired.wait(seen, 1.0)
 
     def _tend(self, node: Node) -> None:
-        replicas = replicas_of(node, self._context.settings.cluster_key)
+        central = self._context.central
+        replicas = replicas_of(
+            node, self._context.settings.cluster_key, lambda group: bool(central.manifests(group))
+        )
         content = json.dumps([replica.model_dump(mode="json") for replica in replicas], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()
         if self._digests.get(node.pk) != digest:

@@ -193,7 +193,8 @@ def _claim(progress: Progress, seen: Observed) -> Step:
 def _finish(progress: Progress, seen: Observed) -> Step:
     gap_ms = measured_gap_ms(seen)
     waited_ms = seen.now_ms - progress.phase_since_ms
-    if gap_ms is not None or waited_ms > GAP_MS_MAX:
+    quiet = seen.origin is None or seen.origin.last_output_at_ms is None
+    if gap_ms is not None or quiet or waited_ms > GAP_MS_MAX:
         return Done(gap_ms)
     return Wait()
 

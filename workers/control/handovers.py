@@ -61,7 +61,9 @@ class _Driver:
         """Take one step; True: the handover has ended."""
         with transaction.atomic():
             handover = (
-                Handover.objects.select_for_update().select_related("deployment__pipeline").get(pk=self._id)
+                Handover.objects.select_for_update(of=("self",))
+                .select_related("deployment__pipeline")
+                .get(pk=self._id)
             )
             if handover.outcome is not None:
                 return True
@@ -141,6 +143,9 @@ class _Driver:
                 _enter(handover, Phase.CLAIM)
             case Enter(Phase.FINISH):
                 ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group).delete()
+                # The origin's copy goes: from now on the central store is where to start again from.
+                placement.source = None
+                placement.save(update_fields=["source"])
                 _enter(handover, Phase.FINISH)
             case Reorder(over):
                 _new_order(placement, over)
@@ -202,7 +207,8 @@ class _Driver:
         placement.node, placement.role = extra.node, "owner"
         placement.source, placement.generation = extra.source, extra.generation
         _new_order(placement, self._epoch_known(handover))
-        placement.save()
+        # Named fields: a user may pause the group at the same time.
+        placement.save(update_fields=["node", "role", "source", "generation", "order_id", "order_over"])
         extra.delete()
 
     def _give_back(self, handover: Handover, placement: GroupPlacement) -> None:

@@ -10,15 +10,18 @@ import fcntl
 import logging
 import signal
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
 from celery import Celery
+from django.db import close_old_connections
+from django.utils import timezone
 
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Replica
+from webapp.pipelines.models import Deployment, Replica
 from workers import messages
 from workers.control.central import CentralStore
 from workers.control.context import ControlContext
@@ -27,6 +30,9 @@ from workers.control.ingest import Ingest
 from workers.control.work import Work
 
 log = logging.getLogger(__name__)
+
+KEPT_AFTER_END = timedelta(days=7)
+"""How long the checkpoints of an undeployed pipeline are kept."""
 
 
 class ControlAlreadyRuns(RuntimeError):
@@ -38,7 +44,9 @@ class ControlProcess:
         directory = settings.data / "central"
         directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(directory)
-        self._store = CentralStore(directory, settings.cluster_key, settings.host, settings.chunk_port)
+        self._store = CentralStore(
+            directory, settings.cluster_key, settings.host, settings.chunk_port, _is_forgotten
+        )
         app = messages.celery_app("fogline-control", settings.redis_url, messages.CONTROL_QUEUE)
         self.context = ControlContext(
             settings=settings,
@@ -116,6 +124,15 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
         for row in owners:
             queue = messages.node_queue(row.node.name)
             messages.send(app, messages.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
+
+
+def _is_forgotten(group: str) -> bool:
+    """Its deployment was deleted, or has ended so long ago that its checkpoints' grace is over."""
+    close_old_connections()
+    deployment = Deployment.objects.filter(pk=group.partition(".")[0]).first()
+    if deployment is None:
+        return True
+    return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
 
 
 def _lock(directory: Path) -> IO[Any]:

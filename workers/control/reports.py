@@ -79,8 +79,11 @@ def notices(before: ReplicaStatus | None, now: ReplicaStatus, node: str) -> list
     found = []
     old_error = before.error if before is not None else None
     if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
-        text = f"{now.error.message} {now.error.safe} {now.error.next}"
-        found.append(Notice("element.failed", "error", f"On {node}: {text}"))
+        text = f"On {node}: {now.error.message} {now.error.safe} {now.error.next}"
+        if now.phase == "fenced":  # another owner took over: nothing is broken
+            found.append(Notice("replica.fenced", "warning", text))
+        else:
+            found.append(Notice("element.failed", "error", text))
     refused_before = before is not None and before.order_refused == now.order_refused
     if now.order_refused is not None and not refused_before:
         found.append(

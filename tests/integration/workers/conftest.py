@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import redis
 
 from pipeline_runtime.settings import Settings
 from tests.conftest import free_ports
+from workers.supervisor.services import Redis
 
 # After tests/conftest.py has pointed the settings at a directory of the tests' own.
 django.setup()
@@ -21,17 +23,19 @@ django.setup()
 from tests.integration.workers.cluster import Cluster, eventually  # noqa: E402
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: Any) -> Iterator[Cluster]:
+@contextmanager
+def running(tmp_path: Path, redis_url: str, settings: Any, kafka: str = "none:1") -> Iterator[Cluster]:
+    """Control and two nodes that are up; all of it ends with the block."""
     with redis.Redis.from_url(redis_url) as client:
         client.flushdb()
     chunk_port, a, b = free_ports(3)
     made = dataclasses.replace(
         Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}),
+        kafka=kafka,
         redis_url=redis_url,
         chunk_port=chunk_port,
         nodes=("edge-a", "edge-b"),
-        silence_s=2.0,
+        silence_s=4.0,
         checkpoint_s=0.3,
     )
     settings.CHANNEL_LAYERS = {
@@ -40,12 +44,43 @@ def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: An
             "CONFIG": {"hosts": [redis_url]},
         }
     }
-    started = Cluster(tmp_path, made, {"edge-a": a, "edge-b": b})
-    started.start_control()
+    cluster = Cluster(tmp_path, made, {"edge-a": a, "edge-b": b})
+    cluster.start_control()
     for name in made.nodes:
-        started.start_node(name)
+        cluster.start_node(name)
     try:
-        eventually(lambda: started.up(*made.nodes), 40, "both nodes are up")
-        yield started
+        eventually(lambda: cluster.up(*made.nodes), 60, "both nodes are up")
+        yield cluster
     finally:
-        started.close()
+        cluster.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: Any) -> Iterator[Cluster]:
+    with running(tmp_path, redis_url, settings) as started:
+        yield started
+
+
+@pytest.fixture
+def kafka_cluster(
+    tmp_path: Path, redis_url: str, kafka: str, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    """With a broker, for what creates topics. The stand-in nodes themselves do without."""
+    with running(tmp_path, redis_url, settings, kafka) as started:
+        yield started
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[Redis]:
+    """A Redis that the test may stop and start again."""
+    (port,) = free_ports(1)
+    with Redis(tmp_path / "redis", port) as service:
+        yield service
+
+
+@pytest.fixture
+def cluster_on_own_redis(
+    tmp_path: Path, own_redis: Redis, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    with running(tmp_path, own_redis.url, settings) as started:
+        yield started

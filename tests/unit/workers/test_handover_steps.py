@@ -128,6 +128,12 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         replace(STOP_SEEN, target=OWNS.model_copy(update={"first_output_at_ms": None})),
         Wait(),
     ),
+    (
+        "an origin that never had output has no gap",
+        at(Phase.FINISH),
+        replace(STOP_SEEN, origin=STOPPED.model_copy(update={"last_output_at_ms": None})),
+        Done(None),
+    ),
     ("a quiet stream has no gap", at(Phase.FINISH), later(STOP_SEEN, GAP_MS_MAX), Done(None)),
 ]
 

@@ -1,0 +1,126 @@
+"""Deploying, undeploying and draining, with real topics and stand-in nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.kafka.clients import open_consumer
+from tests.integration.workers.cluster import Cluster, eventually
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.models import Event
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+
+pytestmark = pytest.mark.integration
+
+
+def document(name: str, **pins: str) -> dict[str, Any]:
+    elements = [
+        {"id": "numbers", "type": "generator", "params": {"rate": 10}},
+        {"id": "saved", "type": "csv-sink", "params": {"file": "out.csv"}, "inputs": {"in": "numbers"}},
+    ]
+    for element in elements:
+        if element["id"] in pins:
+            element["node"] = pins[str(element["id"])]
+    return {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": name},
+        "spec": {"elements": elements},
+    }
+
+
+def deploy(content: dict[str, Any]) -> Operation:
+    pipeline = Pipeline.objects.create(name=content["metadata"]["name"], draft=content)
+    version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=content)
+    deployment = Deployment.objects.create(pipeline=pipeline, version=version)
+    return Operation.objects.create(kind="deploy", deployment=deployment)
+
+
+def undeploy(deployment: Deployment) -> Operation:
+    Deployment.objects.filter(pk=deployment.pk).update(status=Deployment.Status.UNDEPLOYING)
+    return Operation.objects.create(kind="undeploy", deployment=deployment)
+
+
+def ended(operation: Operation) -> Operation:
+    def over() -> bool:
+        operation.refresh_from_db()
+        return operation.status in ("done", "failed")
+
+    eventually(over, 60, f"the operation {operation.kind} ends")
+    operation.deployment.refresh_from_db()
+    return operation
+
+
+def topics_of(cluster: Cluster, deployment: Deployment) -> set[str]:
+    assert cluster.control is not None
+    consumer = open_consumer(cluster.control.context.kafka)
+    try:
+        return {topic for topic in consumer.topics() if topic.startswith(f"fl.{deployment.pk}.")}
+    finally:
+        consumer.close()
+
+
+def test_a_pipeline_is_deployed_where_it_is_pinned_and_undeployed_without_rest(
+    kafka_cluster: Cluster,
+) -> None:
+    operation = ended(deploy(document("lines", numbers="edge-a", saved="edge-b")))
+    assert operation.status == "done", operation.message
+    assert [step["state"] for step in operation.steps] == ["done"] * 5
+    deployment = operation.deployment
+    assert deployment.status == "running"
+    placed = {p.group: p.node.name for p in deployment.placements.select_related("node")}
+    assert placed == {"numbers": "edge-a", "saved": "edge-b"}
+    assert f"fl.{deployment.pk}.numbers.journal" in topics_of(kafka_cluster, deployment)
+    assert f"fl.{deployment.pk}.numbers.out" in topics_of(kafka_cluster, deployment)
+
+    operation = ended(undeploy(deployment))
+    assert operation.status == "done", operation.message
+    assert Deployment.objects.get(pk=deployment.pk).status == "undeployed"
+    eventually(lambda: not topics_of(kafka_cluster, deployment), what="its topics are gone")
+    assert "did not confirm" not in operation.message
+
+
+def test_a_group_that_does_not_start_fails_the_deployment_and_nothing_of_it_stays(
+    kafka_cluster: Cluster,
+) -> None:
+    kafka_cluster.ledger.mkdir(exist_ok=True)
+    (kafka_cluster.ledger / "saved.broken-on-edge-b").touch()
+    operation = ended(deploy(document("broken", numbers="edge-a", saved="edge-b")))
+    assert operation.status == "failed"
+    [fault] = operation.faults
+    assert fault["element"] == "saved"
+    assert "edge-b" in fault["message"]
+    assert "does not start" in fault["message"]
+    assert operation.deployment.status == "failed"
+    assert {p.role for p in operation.deployment.placements.all()} == {"stopped"}
+    eventually(lambda: not topics_of(kafka_cluster, operation.deployment), what="its topics are gone")
+
+
+def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Cluster) -> None:
+    broken = document("wrong")
+    broken["spec"]["elements"][0]["params"]["rate"] = "fast"
+    operation = ended(deploy(broken))
+    assert (operation.status, operation.deployment.status) == ("failed", "failed")
+    assert [fault["element"] for fault in operation.faults] == ["numbers"]
+
+    Node.objects.filter(name="edge-b").update(cordoned=True)
+    operation = ended(deploy(document("cordoned", saved="edge-b")))
+    assert operation.status == "failed"
+    assert [fault["element"] for fault in operation.faults] == ["saved"]
+    assert "cordoned" in operation.message
+    assert Event.objects.filter(kind="pipeline.deploy_failed").count() == 2
+
+
+def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:
+    operation = ended(deploy(document("drained", numbers="edge-a", saved="edge-a")))
+    assert operation.status == "done", operation.message
+    assert kafka_cluster.control is not None
+    kafka_cluster.control.work.drain("edge-a")
+    eventually(lambda: Event.objects.filter(kind="node.drained").exists(), 60, "the drain ends")
+    assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
+    assert Node.objects.get(name="edge-a").cordoned
+    assert {handover.outcome for handover in Handover.objects.all()} == {"done"}
+    assert ended(undeploy(operation.deployment)).status == "done"

@@ -54,6 +54,20 @@ def change_user(
 
 
 @transaction.atomic
+def change_own_password(actor: User, old: str, new: str) -> None:
+    """Ends the account's other sessions."""
+    require(actor, Role.VIEWER, "change passwords")
+    user = User.objects.select_for_update().get(pk=actor.pk)
+    if not user.check_password(old):
+        fault = {"element": None, "path": "old", "message": "This is not your password.", "code": "password"}
+        raise Invalid("The present password is wrong.", safe="Nothing was changed.", faults=[fault])
+    _check(user, new)
+    user.set_password(new)
+    user.save(update_fields=["password"])
+    audit(user, "user.password", user.username)
+
+
+@transaction.atomic
 def create_token(actor: User, name: str) -> tuple[ApiToken, str]:
     """A token with its owner's rights, and its text, which is not kept."""
     require(actor, Role.VIEWER, "create API tokens")

@@ -41,7 +41,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> HttpResponse:
+def view_context(request: HttpRequest, view: str, title: str, **props: Any) -> dict[str, Any]:
+    """What the shell of a page needs, and its browser code in `props`."""
     user = request.user
     assert isinstance(user, User)
     bootstrap = {
@@ -50,13 +51,16 @@ def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> Http
         "version": settings.FOGLINE_VERSION,
         **props,
     }
-    context = {
+    return {
         "view": view,
         "section": SECTION_OF_VIEW.get(view, view),
         "title": title,
         "props": json.dumps(bootstrap),
     }
-    return render(request, "view.html", context)
+
+
+def view_page(request: HttpRequest, view: str, title: str, **props: Any) -> HttpResponse:
+    return render(request, "view.html", view_context(request, view, title, **props))
 
 
 @login_required

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, path
 
+from webapp.accounts.account_page import account
 from webapp.accounts.login import SignInView
 from webapp.api.api import api
 from webapp.config import pages
@@ -19,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("nodes/<str:name>", pages.node, name="node"),
     path("events/", pages.events, name="events"),
     path("handovers/<uuid:id>", pages.handover, name="handover"),
+    path("accounts/", account, name="account"),
     path("accounts/login/", SignInView.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("api/v1/", api.urls),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -154,3 +155,50 @@ def test_a_changed_password_ends_the_accounts_sessions(caller: Callable[[str | N
     change = {"password": "another good passphrase"}
     assert caller("admin").call("PATCH", "/users/viewer-user", change).status_code == 200
     assert_problem(viewer.get("/me"), 401)
+
+
+# --- the account page ---------------------------------------------------------------------------
+def submit(client: Client, form: str, **fields: str) -> Any:
+    return client.post("/accounts/", {"form": form, **fields})
+
+
+def test_one_changes_ones_own_password_and_stays_signed_in_here_only(users: dict[str, User]) -> None:
+    here, elsewhere = Client(), Client()
+    for client in (here, elsewhere):
+        sign_in(client, "viewer-user", PASSWORD)
+    assert submit(here, "password", old="wrong", password="a new passphrase").status_code == 422
+    assert submit(here, "password", old=PASSWORD, password="short").status_code == 422
+    assert submit(here, "password", old=PASSWORD, password="a new passphrase").status_code == 302
+    assert here.get("/accounts/").status_code == 200
+    assert elsewhere.get("/accounts/").status_code == 302
+    assert sign_in(Client(), "viewer-user", "a new passphrase").status_code == 302
+    assert AuditRecord.objects.filter(action="user.password").count() == 1
+
+
+def test_a_token_made_on_the_page_is_shown_in_that_answer_only(
+    caller: Callable[[str | None], Caller],
+) -> None:
+    client = caller("viewer").http
+    made = submit(client, "token", name="script")
+    secret = re.search(rb'id="secret">([^<]+)<', made.content)
+    assert secret is not None
+    assert caller(None).get("/me", **bearer(secret.group(1).decode())).status_code == 200
+    assert secret.group(1) not in client.get("/accounts/").content
+    submit(client, "revoke", id=str(ApiToken.objects.get().pk))
+    assert not ApiToken.objects.exists()
+
+
+def test_only_an_admin_sees_and_changes_accounts_on_the_page(
+    caller: Callable[[str | None], Caller],
+) -> None:
+    editor, admin = caller("editor").http, caller("admin").http
+    assert b"operator-user" not in editor.get("/accounts/").content
+    fields = {"username": "ada", "password": "correct horse battery", "role": "operator"}
+    assert submit(editor, "user", **fields).status_code == 403
+    assert submit(editor, "change", username="editor-user", role="admin", active="on").status_code == 403
+    assert User.objects.get(username="editor-user").role == "editor"
+    assert b"operator-user" in admin.get("/accounts/").content
+    assert submit(admin, "user", **fields).status_code == 302
+    assert submit(admin, "change", username="ada", role="viewer").status_code == 302
+    ada = User.objects.get(username="ada")
+    assert (ada.role, ada.is_active) == ("viewer", False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
@@ -257,3 +260,51 @@ def test_a_checkpoint_is_asked_for(caller: Call, deployment: Deployment, command
 
 def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:
     assert_problem(caller("operator").post(f"{P}/elements/power/pause"), 409)
+
+
+# --- at the same time ---------------------------------------------------------------------------
+def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
+    """What `count` threads get, each with its own connection to the database."""
+    start = threading.Barrier(count)
+
+    def run(number: int) -> Any:
+        start.wait()
+        try:
+            return call(number)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_of_many_who_deploy_at_once_one_does(caller: Call, commands: Commands) -> None:
+    callers = [caller("editor") for _ in range(6)]
+    answers = at_once(6, lambda number: callers[number].post(f"{P}/deploy").status_code)
+    assert sorted(answers) == [202, 409, 409, 409, 409, 409]
+    assert Deployment.objects.count() == Operation.objects.count() == len(commands()) == 1
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_of_many_who_save_at_once_one_does_and_none_waits_in_vain(
+    caller: Call, document: dict[str, Any]
+) -> None:
+    callers = [caller("editor") for _ in range(6)]
+    tag = callers[0].get(P).headers["ETag"]
+
+    def save(number: int) -> int:
+        body = {"document": changed(document, f"by {number}")}
+        return int(callers[number].put(P, body, **{"If-Match": tag}).status_code)
+
+    assert sorted(at_once(6, save)) == [200, 409, 409, 409, 409, 409]
+
+
+def test_of_many_who_move_an_element_at_once_one_does(
+    caller: Call, deployment: Deployment, commands: Commands
+) -> None:
+    callers = [caller("operator") for _ in range(6)]
+    path = f"{P}/elements/power/migrate"
+    answers = at_once(6, lambda number: callers[number].post(path, {"target": "edge-b"}).status_code)
+    assert sorted(answers) == [202, 409, 409, 409, 409, 409]
+    assert len(commands()) == 1

@@ -20,10 +20,10 @@ POLICY = Retention()
 
 
 class CentralStore:
-    """`forgotten(group id)`: nobody will ever ask for its checkpoints again."""
+    """`forgotten(group id, newest checkpoint's time in ms)`: nobody will ask for its checkpoints again."""
 
     def __init__(
-        self, directory: Path, cluster_key: str, host: str, port: int, forgotten: Callable[[str], bool]
+        self, directory: Path, cluster_key: str, host: str, port: int, forgotten: Callable[[str, int], bool]
     ) -> None:
         self.database = StateDatabase(directory / "state")
         self._app = chunk_service(self.database, cluster_key, FileStore(directory / "files"))
@@ -49,10 +49,10 @@ class CentralStore:
         while not self._closing.wait(PRUNE_INTERVAL_S):
             for group in self.database.groups():
                 try:
-                    if self._forgotten(group):
+                    manifests = self.database.manifests(group)
+                    if manifests and self._forgotten(group, manifests[0].created_at_ms):
                         self.database.drop_group(group)
                         continue
-                    manifests = self.database.manifests(group)
                     self.database.prune(group, retained(manifests, int(time.time() * 1000), POLICY))
                 except Exception:
                     log.exception("%s: old checkpoints could not be removed", group)

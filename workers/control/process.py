@@ -10,7 +10,7 @@ import fcntl
 import logging
 import signal
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -126,12 +126,16 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
             messages.send(app, messages.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
 
 
-def _is_forgotten(group: str) -> bool:
-    """Its deployment was deleted, or has ended so long ago that its checkpoints' grace is over."""
+def _is_forgotten(group: str, newest_at_ms: int) -> bool:
+    """Its deployment has ended so long ago that its checkpoints' grace is over.
+
+    A deployment that is not in the database may have been deleted, or the database may be the wrong
+    one: then the grace begins with the newest checkpoint.
+    """
     close_old_connections()
     deployment = Deployment.objects.filter(pk=group.partition(".")[0]).first()
     if deployment is None:
-        return True
+        return timezone.now() - datetime.fromtimestamp(newest_at_ms / 1000, UTC) > KEPT_AFTER_END
     return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
 
 

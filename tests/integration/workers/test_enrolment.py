@@ -1,0 +1,66 @@
+"""A new machine joins over HTTP with its one-time token."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.settings import Settings
+from webapp.accounts.models import User
+from webapp.nodes.actions import invite
+from webapp.nodes.models import Node
+from workers.node.identity import EnrolmentFailed, enrol, enrolled_identity, local_identity
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Settings:
+    return Settings.from_env({"FOGLINE_DATA": str(tmp_path), "FOGLINE_NODE_PORT": "18500"})
+
+
+@pytest.fixture
+def token(transactional_db: None) -> str:
+    admin = User.objects.create_user("root", password="x", role="admin")
+    return invite(admin, "barn")[1]
+
+
+def test_a_token_admits_one_machine_once(live_server: Any, token: str, machine: Settings) -> None:
+    enrol(live_server.url, token, "barn", machine)
+    credential = machine.node_directory("barn") / "credential.json"
+    assert stat.S_IMODE(os.stat(credential).st_mode) == 0o600
+    identity = enrolled_identity("barn", machine)
+    assert identity is not None
+    assert identity.name == "barn"
+    assert identity.cluster_key
+    assert identity.port == 18500
+    assert identity.url == Node.objects.get(name="barn").url
+    with pytest.raises(EnrolmentFailed, match="used already"):
+        enrol(live_server.url, token, "barn", machine)
+
+
+def test_a_wrong_token_or_name_is_told_and_keeps_nothing(
+    live_server: Any, token: str, machine: Settings
+) -> None:
+    with pytest.raises(EnrolmentFailed, match="not known"):
+        enrol(live_server.url, "nonsense", "barn", machine)
+    with pytest.raises(EnrolmentFailed, match='admits "barn"'):
+        enrol(live_server.url, token, "shed", machine)
+    assert enrolled_identity("barn", machine) is None
+    assert not Node.objects.exists()
+
+
+def test_a_dashboard_that_does_not_answer_is_told(machine: Settings) -> None:
+    with pytest.raises(EnrolmentFailed, match="The token was not used"):
+        enrol("http://127.0.0.1:9", "t", "barn", machine)
+
+
+def test_a_local_node_needs_no_enrolment(machine: Settings) -> None:
+    assert enrolled_identity("edge-b", machine) is None
+    identity = local_identity("edge-b", machine)
+    assert identity.url == "http://127.0.0.1:18501"
+    assert identity.central_url == machine.chunk_url

@@ -1,0 +1,83 @@
+"""What a report changes: which runs are heard, what rates are, what a person is told."""
+
+from __future__ import annotations
+
+from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch, Seq
+from workers.control.reports import Rates, Runs, notices
+
+STATUS = ReplicaStatus(group="d.power", role=Role.OWNER, phase="owning", epoch=Epoch(1), seq=Seq(1))
+
+
+def status(**update: object) -> ReplicaStatus:
+    return STATUS.model_copy(update=update)
+
+
+def error(at_ms: int) -> ReplicaError:
+    return ReplicaError(message="disk full", safe="All is kept.", next="Free space.", at_ms=at_ms)
+
+
+def test_an_older_report_of_the_same_run_is_ignored() -> None:
+    runs = Runs()
+    assert runs.accepts("a", "r1", 1, ("", 0))
+    assert runs.accepts("a", "r1", 5, ("", 0))
+    assert not runs.accepts("a", "r1", 5, ("", 0))
+    assert not runs.accepts("a", "r1", 4, ("", 0))
+    assert runs.accepts("b", "r1", 4, ("", 0))
+
+
+def test_a_superseded_run_is_never_listened_to_again() -> None:
+    runs = Runs()
+    assert runs.accepts("a", "old", 900, ("", 0))
+    assert runs.accepts("a", "new", 1, ("", 0))
+    assert not runs.accepts("a", "old", 901, ("", 0))
+    assert runs.accepts("a", "new", 2, ("", 0))
+
+
+def test_after_a_restart_of_control_the_database_says_which_run_is_the_newest() -> None:
+    runs = Runs()
+    assert not runs.accepts("a", "r1", 7, ("r1", 7))
+    assert runs.accepts("a", "r2", 1, ("r1", 7))
+    assert not runs.accepts("a", "r1", 8, ("r1", 7))
+
+
+def test_rates_are_of_the_last_seconds() -> None:
+    rates = Rates()
+    assert rates.update("a", status(), 0) == {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0}
+    for second in range(1, 21):
+        rate = 10 if second <= 10 else 100
+        rows = 10 * min(second, 10) + 100 * max(0, second - 10)
+        found = rates.update("a", status(rows_in_total=rows, rows_out_total=rows // 2), second * 1000)
+        if second in (5, 20):
+            assert found["rows_in_per_s"] == rate
+
+
+def test_a_replica_that_counts_from_zero_again_has_no_negative_rate() -> None:
+    rates = Rates()
+    rates.update("a", status(rows_in_total=1000), 0)
+    assert rates.update("a", status(rows_in_total=3), 1000)["rows_in_per_s"] == 0.0
+    assert rates.update("a", status(rows_in_total=13), 2000)["rows_in_per_s"] == 10.0
+
+
+def test_each_thing_is_told_once() -> None:
+    failed, failed_again = status(error=error(1)), status(error=error(2))
+    assert notices(None, STATUS, "a") == []
+    [notice] = notices(STATUS, failed, "a")
+    assert (notice.kind, notice.severity) == ("element.failed", "error")
+    assert "On a: disk full All is kept. Free space." in notice.message
+    assert notices(failed, failed, "a") == []
+    assert len(notices(failed, failed_again, "a")) == 1
+
+
+def test_a_fenced_copy_is_a_warning_not_a_failure() -> None:
+    [notice] = notices(STATUS, status(phase="fenced", role=Role.STOPPED, error=error(1)), "a")
+    assert (notice.kind, notice.severity) == ("replica.fenced", "warning")
+
+
+def test_a_refused_order_and_the_first_dead_letter_are_told() -> None:
+    refused = status(order_refused="epoch 3 was granted")
+    assert [n.kind for n in notices(STATUS, refused, "a")] == ["order.refused"]
+    assert notices(refused, refused, "a") == []
+    dead = status(dead_letters_total=1)
+    assert [n.kind for n in notices(STATUS, dead, "a")] == ["element.dead_letters"]
+    assert notices(dead, status(dead_letters_total=9), "a") == []

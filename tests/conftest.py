@@ -8,37 +8,24 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 
 import pytest
 
+from tests.ports import free_ports
 from workers.supervisor.services import Kafka, Redis
 
 # Before anything reads the settings: no test may depend on, or touch, the developer's own Fogline.
 for _name in list(os.environ):
-    if (
-        _name.startswith("FOGLINE_")
-        and _name != "FOGLINE_IVY_SETTINGS"
-        or _name in ("REDIS_URL", "DATABASE_URL")
+    if (_name.startswith("FOGLINE_") and _name != "FOGLINE_IVY_SETTINGS") or _name in (
+        "REDIS_URL",
+        "DATABASE_URL",
     ):
         del os.environ[_name]
 os.environ["FOGLINE_DATA"] = tempfile.mkdtemp(prefix="fogline-tests-")
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.config.settings"
 atexit.register(shutil.rmtree, os.environ["FOGLINE_DATA"], ignore_errors=True)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now. All are held until the last one is found, so they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for held in sockets:
-            held.bind(("127.0.0.1", 0))
-        return [int(held.getsockname()[1]) for held in sockets]
-    finally:
-        for held in sockets:
-            held.close()
 
 
 @pytest.fixture(scope="session")

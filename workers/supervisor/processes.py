@@ -34,7 +34,7 @@ class ProcessSpec:
     once: bool = False
     capture: Callable[[str], None] | None = None  # gets the standard output of a `once` process, unlogged
     essential: bool = True  # without it the start is given up; else it is tried again and again
-    ready_timeout_s: float = 60.0
+    ready_timeout_s: float = 180.0
     stop_rank: int = 0  # lower ranks stop first, equal ones together
     stop_timeout_s: float = 10.0
 

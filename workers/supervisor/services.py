@@ -38,7 +38,7 @@ class Service(ABC):
     """One server process in its own process group."""
 
     name: ClassVar[str]
-    ready_timeout_s: ClassVar[float] = 60.0
+    ready_timeout_s: ClassVar[float] = 120.0
     stop_timeout_s: ClassVar[float] = 15.0
 
     def __init__(self, directory: Path, port: int) -> None:

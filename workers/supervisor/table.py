@@ -119,7 +119,6 @@ def _node(settings: Settings, environment: dict[str, str], name: str) -> Process
         command=_python("-m", "workers.node", "--name", name),
         environment={**environment, "FOGLINE_NODE": name},
         ready=lambda started_at_s: reported_ready(settings.redis_url, name, started_at_s),
-        ready_timeout_s=120.0,  # several Spark sessions start at once on a small machine
         essential=False,  # a node that does not come up leaves the others usable
         stop_rank=_NODES,
     )

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from pipeline_runtime.spark import jars
-from tests.conftest import free_ports
+from tests.ports import free_ports
 from workers.supervisor.services import Kafka, Redis, ServiceFailed
 
 pytestmark = pytest.mark.integration

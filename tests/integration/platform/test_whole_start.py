@@ -1,0 +1,100 @@
+"""Laws of `python -m workers.supervisor`, which is what `make up` runs: the real processes, without nodes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.running import PROJECT, RunningFogline, alive_still, wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def fogline(tmp_path: Path) -> Iterator[RunningFogline]:
+    one = RunningFogline(tmp_path / "data")
+    yield one
+    one.stop()
+
+
+def refused(fogline: RunningFogline) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "workers.supervisor"],
+        cwd=PROJECT,
+        env=fogline.environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_it_prints_a_working_address_and_login_and_continues_with_the_same_data(
+    fogline: RunningFogline,
+) -> None:
+    fogline.start()
+    username, password = fogline.login()
+    assert f"Fogline runs at {fogline.url}" in fogline.output
+    assert f"Sign in as {username} with {password}" in fogline.output
+    assert password not in "".join(path.read_text() for path in (fogline.data / "logs").glob("*.log"))
+    with fogline.client() as client:
+        assert client.get("/api/v1/me").json()["username"] == username
+        document = {
+            "apiVersion": "fogline/v1",
+            "kind": "Pipeline",
+            "metadata": {"name": "kept"},
+            "spec": {"elements": []},
+        }
+        client.post("/api/v1/pipelines", json={"name": "kept", "document": document}).raise_for_status()
+    assert "is already running" in refused(fogline)
+    assert fogline.stop() == 0
+
+    fogline.start()
+    assert password not in fogline.output
+    assert str(fogline.data / "admin.json") in fogline.output
+    with fogline.client() as client:
+        assert [row["name"] for row in client.get("/api/v1/pipelines").json()] == ["kept"]
+    assert fogline.stop() == 0
+
+
+def test_a_crashed_web_is_started_again_and_a_killed_supervisor_leaves_nothing_behind(
+    fogline: RunningFogline,
+) -> None:
+    fogline.start()
+    first = fogline.pid("web")
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: fogline.output.count("Web ready") == 2, "the web's restart", 120)
+    assert fogline.pid("web") != first
+    with fogline.client() as client:
+        assert client.get("/readyz").status_code == 200
+
+    assert fogline.process is not None
+    guard, family = fogline.process, fogline.process.children(recursive=True)
+    guard.send_signal(signal.SIGKILL)
+    guard.wait()
+    wait_until(lambda: not any(alive_still(one) for one in family), "the end of all processes", 60)
+
+
+def test_a_taken_port_starts_nothing_and_names_the_setting(fogline: RunningFogline) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", fogline.port))
+        taken.listen()
+        message = refused(fogline)
+    assert f"Port {fogline.port} for the web is taken" in message
+    assert "FOGLINE_PORT" in message
+    assert not (fogline.data / "kafka").exists()
+
+
+def test_settings_that_cannot_be_used_are_all_told(fogline: RunningFogline) -> None:
+    fogline.environ.update({"FOGLINE_LOG": "loud", "FOGLINE_NODES": "Edge"})
+    message = refused(fogline)
+    assert "FOGLINE_LOG" in message
+    assert "FOGLINE_NODES" in message

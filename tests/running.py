@@ -1,0 +1,164 @@
+"""A whole Fogline under its real supervisor, as `make up` starts it, in a directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import psutil
+
+from tests.ports import free_block
+
+PROJECT = Path(__file__).resolve().parents[1]
+_START_S = 180.0
+_STOP_S = 90.0
+
+
+class RunningFogline:
+    """Started with `start()` or `with`; may be started again over the same data.
+
+    >>> with RunningFogline(tmp_path, nodes=("edge-a",)) as fogline:
+    ...     with fogline.client() as client:
+    ...         client.get("/api/v1/nodes")
+    """
+
+    def __init__(self, data: Path, nodes: tuple[str, ...] = (), demo: bool = False, **environ: str) -> None:
+        self.data = data
+        first = free_block(5 + len(nodes))
+        self.port, redis_port, chunk_port, kafka_port = first, first + 1, first + 2, first + 3
+        self.environ = {
+            **os.environ,
+            "FOGLINE_DATA": str(data),
+            "FOGLINE_PORT": str(self.port),
+            "FOGLINE_REDIS_PORT": str(redis_port),
+            "FOGLINE_KAFKA_PORT": str(kafka_port),
+            "FOGLINE_CHUNK_PORT": str(chunk_port),
+            "FOGLINE_NODE_PORT": str(first + 5),
+            "FOGLINE_NODES": ",".join(nodes),
+            "FOGLINE_DEMO": str(int(demo)),
+            **environ,
+        }
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.bootstrap = f"127.0.0.1:{kafka_port}"
+        self.redis_url = f"redis://127.0.0.1:{redis_port}/0"
+        self.process: psutil.Popen | None = None
+
+    @property
+    def output_path(self) -> Path:
+        return self.data / "output.txt"
+
+    @property
+    def output(self) -> str:
+        return self.output_path.read_text() if self.output_path.exists() else ""
+
+    def launch(self) -> psutil.Popen:
+        """The supervisor's process, just started; its output goes to `output_path`."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        with self.output_path.open("w") as output:
+            self.process = psutil.Popen(
+                [sys.executable, "-m", "workers.supervisor"],
+                cwd=PROJECT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return self.process
+
+    def start(self) -> None:
+        """Returns when the address and the login have been printed."""
+        process = self.launch()
+        wait_until(
+            lambda: "Stop: Ctrl-C" in self.output or process.poll() is not None, "Fogline's start", _START_S
+        )
+        assert process.poll() is None, self.output
+
+    def stop(self) -> int:
+        """SIGTERM, and what it ended with; all its processes are gone then."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        family = [process, *process.children(recursive=True)] if process.poll() is None else []
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            code = int(process.wait(_STOP_S))
+        finally:
+            alive = [one for one in family if alive_still(one)]
+            for one in alive:
+                one.kill()
+        assert not alive, f"left behind: {alive}\n{self.output}"
+        return code
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def login(self) -> tuple[str, str]:
+        """User name and password of the generated account."""
+        account = json.loads((self.data / "admin.json").read_text())
+        return account["username"], account["password"]
+
+    @contextmanager
+    def client(self) -> Iterator[httpx.Client]:
+        """Signed in as the generated account, by the login page; the token for changes is set."""
+        username, password = self.login()
+        with httpx.Client(base_url=self.url, timeout=30, headers={"Referer": self.url}) as client:
+            page = client.get("/accounts/login/").raise_for_status().text
+            found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+            assert found is not None, page
+            form = {"csrfmiddlewaretoken": found[1], "username": username, "password": password}
+            answer = client.post("/accounts/login/", data=form)
+            assert answer.status_code == 302, f"signing in failed: {answer.text}"
+            (token,) = [cookie.value for cookie in client.cookies.jar if "csrf" in cookie.name]
+            client.headers["X-CSRFToken"] = token or ""
+            yield client
+
+    def pid(self, name: str) -> int:
+        """Process id of `web`, `control`, `kafka`, `redis` or a node."""
+        marks = {
+            "web": "webapp.config.asgi:application",
+            "control": "workers.control",
+            "kafka": "kafka.Kafka",
+            "redis": "redis-server",
+        }
+        assert self.process is not None
+        for one in self.process.children(recursive=True):
+            command = " ".join(one.cmdline())
+            if marks.get(name, f"workers.node --name {name}") in command:
+                return int(one.pid)
+        raise AssertionError(f"{name} does not run:\n{self.output}")
+
+
+def alive_still(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float) -> Any:
+    """Its first true value; AssertionError after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"still waiting for {what} after {timeout_s:.0f} s"
+        time.sleep(0.1)
+    return value

@@ -6,10 +6,8 @@ import threading
 from collections.abc import Callable
 from time import monotonic, sleep
 
-from kafka.errors import KafkaError
-
 from pipeline_runtime.journal.records import Record, decode
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, partitions_of
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.kafka.transactions import Doubtful
 
 
@@ -75,7 +73,7 @@ class JournalTail:
     def _follow(self) -> None:
         consumer = open_consumer(self._kafka, fetch_max_wait_ms=500, max_poll_records=5000)
         try:
-            [tp] = partitions_of(self._topic, 1)
+            tp = TopicPartition(self._topic, 0)
             consumer.assign([tp])
             first = consumer.beginning_offsets([tp])[tp]
             resume = self._position if self._position >= 0 else self._start_offset
@@ -98,7 +96,7 @@ def journal_end(kafka: KafkaSettings, topic: str, timeout_s: float = 10) -> int:
     consumer = None
     try:
         consumer = open_consumer(kafka)
-        [tp] = partitions_of(topic, 1)
+        tp = TopicPartition(topic, 0)
         end: int = consumer.end_offsets([tp], timeout_ms=int(timeout_s * 1000))[tp]
         return end
     except KafkaError as error:

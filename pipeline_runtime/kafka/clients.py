@@ -6,6 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+# What others need of kafka-python they take from here.
+__all__ = [
+    "TRANSACTION_TIMEOUT_MS",
+    "KafkaError",
+    "KafkaSettings",
+    "TopicPartition",
+    "open_consumer",
+    "open_producer",
+]
 
 # The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
 # "concurrent transactions"; at 1 ms it is 3 ms.
@@ -61,7 +72,3 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         metrics_enabled=False,
         allow_auto_create_topics=False,
     )
-
-
-def partitions_of(topic: str, count: int) -> list[TopicPartition]:
-    return [TopicPartition(topic, partition) for partition in range(count)]

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from time import monotonic, time
 from typing import Any
 
-from kafka.errors import KafkaError
-
 from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.outputs import RejectedRecord

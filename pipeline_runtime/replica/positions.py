@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from kafka import TopicPartition
-
 from pipeline_runtime.journal.records import Ends
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
 

@@ -132,10 +132,10 @@ class GroupFrame:
         behind: list[str] = []
         for id, operator in self._operators.items():  # in topological order
             sources = {source.partition(".")[0] for source in self._ports[id].values()}
-            if stateful is not None and sources & {stateful, *behind}:
-                # Sinks are no part of a query: they are handed the rows of their stream.
-                if not isinstance(operator, SinkOperator):
-                    behind.append(id)
+            # Sinks are no part of a query: they are handed the rows of their stream.
+            is_behind = stateful is not None and bool(sources & {stateful, *behind})
+            if is_behind and not isinstance(operator, SinkOperator):
+                behind.append(id)
         return tuple(behind)
 
     def _input_frame(self, source: DataFrame, item: GroupInput) -> DataFrame:
@@ -150,7 +150,7 @@ class GroupFrame:
         for source, frame in streams.items():
             element = source.partition(".")[0]
             if source in needed and element != self._stateful:
-                branches.append(self._encode(element, source, _data_only(frame)))
+                branches.append(self._encode(element, source, frame))
         for id in elements:
             operator = self._operators[id]
             if isinstance(operator, SourceOperator | SinkOperator) or f"{id}.out" in streams:
@@ -182,16 +182,25 @@ class GroupFrame:
 
     def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
         frames = {port: streams[source] for port, source in self._ports[id].items()}
-        if not operator.flushes:
-            frames = {port: _data_only(frame) for port, frame in frames.items()}
         assert isinstance(operator, TransformOperator), operator
-        return operator.transform(frames, self._context(id))
+        if operator.flushes:
+            return operator.transform(frames, self._context(id))
+        data = {port: _data_only(frame) for port, frame in frames.items()}
+        result = operator.transform(data, self._context(id))
+        if not self.flushes or id in self._late:
+            return result
+        # The rows that close a window at the end of its input go around what stands before it.
+        for frame in frames.values():
+            flush = frame.filter(F.col("_flush")).select("_time", "_flush")
+            result = result.unionByName(flush, allowMissingColumns=True)
+        return result.fillna({"_flush": False})
 
     def _context(self, id: str):  # type: ignore[no-untyped-def]
         return operator_context(self.spec, id, self._files, self._directory)
 
     def _encode(self, element: str, source: str, frame: DataFrame) -> DataFrame:
         schema = self.spec.schemas[source]
+        frame = _data_only(frame)
         value = F.to_json(F.struct(*[F.col(name) for name in schema.names]), JSON_OPTIONS)
         key = _key_column(schema, frame)
         out = F.lit(source)

@@ -193,7 +193,18 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    # A backend that is away is told to who asks; probes ask each few seconds.
+    "filters": {
+        "failures": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(record, "status_code", 500) != 503,
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": FOGLINE.log},
-    "loggers": {"django.request": {"level": "ERROR"}, "kafka": {"level": "ERROR"}},
+    "loggers": {
+        "django.request": {"level": "ERROR", "filters": ["failures"]},
+        # Its client logs each failed attempt; callers say once what follows from it.
+        "kafka": {"level": "CRITICAL"},
+    },
 }

@@ -14,7 +14,7 @@ from django.utils import timezone
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
-from webapp.pipelines.shape import elements_of_group
+from webapp.pipelines.shape import groups_of
 
 LOCAL = ("127.0.0.1", "::1")
 
@@ -79,15 +79,16 @@ def samples() -> Iterator[Sample]:
 
 def _element_samples() -> Iterator[Sample]:
     now_ms = timezone.now().timestamp() * 1000
-    replicas = Replica.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner")
-    for replica in replicas.select_related("deployment__pipeline", "deployment__version", "node"):
+    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
+        "version", "pipeline"
+    )
+    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
+    replicas = Replica.objects.filter(deployment__in=groups, role="owner")
+    for replica in replicas.select_related("node"):
         status: dict[str, Any] = replica.status
-        for element in elements_of_group(replica.deployment.version.document, replica.group):
-            labels = {
-                "pipeline": replica.deployment.pipeline.name,
-                "element": element,
-                "node": replica.node.name,
-            }
+        pipeline, elements = groups[replica.deployment_id]
+        for element in elements.get(replica.group, ()):
+            labels = {"pipeline": pipeline, "element": element, "node": replica.node.name}
             for metric, field, factor in _COUNTERS:
                 yield metric, labels, (status.get(field) or 0) * factor
             for quantile, field in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):

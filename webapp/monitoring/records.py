@@ -14,6 +14,8 @@ from webapp.monitoring.models import AuditRecord, Event
 
 LIVE_GROUP = "live"
 Topic = Literal["nodes", "elements", "handovers", "pipelines", "events", "operations"]
+EVENTS_KEPT = 20_000  # the audit log is kept for ever
+EVENTS_PRUNED_EVERY = 500
 log = logging.getLogger(__name__)
 
 
@@ -48,6 +50,8 @@ def record_event(
         detail=detail,
     )
     announce("events", str(event.pk))
+    if event.pk % EVENTS_PRUNED_EVERY == 0:
+        Event.objects.filter(pk__lte=event.pk - EVENTS_KEPT).delete()
     return event
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
-from webapp.pipelines.shape import elements_of_group
+from webapp.pipelines.shape import groups_of
 from webapp.problems import Missing
 
 
@@ -24,18 +24,17 @@ def node_named(name: str) -> Node:
 def all_nodes() -> list[dict[str, Any]]:
     """Every node as JSON, by name."""
     hosted: dict[int, list[dict[str, Any]]] = {}
-    replicas = Replica.objects.filter(deployment__status__in=Deployment.ACTIVE).select_related(
-        "deployment__pipeline", "deployment__version"
+    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
+        "version", "pipeline"
     )
+    # A document is parsed once, not once for each of its replicas.
+    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
+    replicas = Replica.objects.filter(deployment__in=groups).defer("status", "rates")
     for replica in replicas.order_by("deployment__pipeline__name", "group"):
-        for element in elements_of_group(replica.deployment.version.document, replica.group):
+        pipeline, elements = groups[replica.deployment_id]
+        for element in elements.get(replica.group, ()):
             hosted.setdefault(replica.node_id, []).append(
-                {
-                    "pipeline": replica.deployment.pipeline.name,
-                    "element": element,
-                    "group": replica.group,
-                    "role": replica.role,
-                }
+                {"pipeline": pipeline, "element": element, "group": replica.group, "role": replica.role}
             )
     return [node_json(node, hosted.get(node.pk, [])) for node in Node.objects.all()]
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models.fields.json import KT
+
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.group_state import (
@@ -19,7 +21,7 @@ from webapp.pipelines.group_state import (
     status_of,
 )
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
-from webapp.pipelines.shape import elements_of, group_of, is_view
+from webapp.pipelines.shape import elements_of, groups_of, is_view
 from webapp.problems import Missing
 
 NO_ACTION = {"allowed": False, "note": None}
@@ -79,19 +81,26 @@ class Board:
             if row.status in Deployment.ACTIVE or (first and row.status == Deployment.Status.FAILED):
                 self.deployments[row.pipeline_id] = row
         self.facts = group_facts(self.deployments.values())
+        self._elements: dict[int, list[dict[str, Any]]] = {}
 
     def deployment(self, pipeline: Pipeline) -> Deployment | None:
         return self.deployments.get(pipeline.pk)
 
     def elements(self, pipeline: Pipeline) -> list[dict[str, Any]]:
         """Live state of each element: of the deployed version, or of the draft when none is deployed."""
+        if pipeline.pk not in self._elements:
+            self._elements[pipeline.pk] = self._read_elements(pipeline)
+        return self._elements[pipeline.pk]
+
+    def _read_elements(self, pipeline: Pipeline) -> list[dict[str, Any]]:
         deployment = self.deployment(pipeline)
         document = deployment.version.document if deployment else pipeline.draft
         status = deployment.status if deployment else None
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
+        group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
         found = []
         for element in elements_of(document):
-            group = group_of(document, element["id"])
+            group = group_of[element["id"]]
             facts = groups.get(group) or GroupFacts(group=group, deployment_status=status)
             found.append(element_json(element, facts))
         return found
@@ -171,7 +180,9 @@ def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupF
         for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
     }
     found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
-    for placement in GroupPlacement.objects.filter(deployment__in=by_id).select_related("node"):
+    # Of the spec, which is large, only what is shown is parsed.
+    placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
+    for placement in placements.annotate(follow=KT("spec__follow")):
         key = (placement.deployment_id, placement.group)
         found[placement.deployment_id][placement.group] = GroupFacts(
             group=placement.group,
@@ -180,7 +191,7 @@ def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupF
             role=placement.role,
             paused=placement.paused,
             retire=placement.retire,
-            follow=placement.spec.get("follow", "exact"),
+            follow=placement.follow or "exact",
             handover=handovers.get(key),
             replicas=tuple(replicas.get(key, ())),
             nodes=nodes,

@@ -24,8 +24,19 @@ def group_of(document: dict[str, Any], element: str) -> str:
     return element
 
 
-def elements_of_group(document: dict[str, Any], group: str) -> list[str]:
-    return [element["id"] for element in elements_of(document) if group_of(document, element["id"]) == group]
+def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Group -> its elements, in the document's order."""
+    drawn = {
+        member: str(group["id"])
+        for group in reversed(_list(_spec(document).get("groups")))
+        if isinstance(group.get("id"), str) and isinstance(group.get("elements"), list)
+        for member in group["elements"]
+        if isinstance(member, str)
+    }
+    found: dict[str, list[str]] = {}
+    for element in elements_of(document):
+        found.setdefault(drawn.get(element["id"], element["id"]), []).append(element["id"])
+    return found
 
 
 def is_view(type_: object) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from webapp.pipelines.difference import difference
 from webapp.pipelines.files import HEAD_BYTES, csv_columns, safe_name
 from webapp.pipelines.selectors import document_key
-from webapp.pipelines.shape import elements_of, elements_of_group, group_of
+from webapp.pipelines.shape import elements_of, group_of, groups_of
 
 
 def document(*elements: dict, groups: list | None = None) -> dict:
@@ -43,7 +43,7 @@ def test_a_broken_draft_can_be_read(broken: dict) -> None:
 def test_an_element_is_its_own_group_unless_it_is_drawn_in_one() -> None:
     grouped = document({"id": "a"}, {"id": "b"}, {"id": "c"}, groups=[{"id": "g", "elements": ["a", "b"]}])
     assert [group_of(grouped, id) for id in "abc"] == ["g", "g", "c"]
-    assert elements_of_group(grouped, "g") == ["a", "b"]
+    assert groups_of(grouped) == {"g": ["a", "b"], "c": ["c"]}
 
 
 @pytest.mark.parametrize(

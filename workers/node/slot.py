@@ -117,6 +117,11 @@ class Slot:
             }
         return status.model_copy(update=update)
 
+    @property
+    def failures(self) -> Failures:
+        """Of the present wish: another one begins anew."""
+        return self._failures
+
     def checkpoint(self) -> bool:
         """Take one now if the replica owns and has moved on since; True: there is a new one."""
         replica, spec = self._replica, self._spec
@@ -338,13 +343,13 @@ class Slot:
                 self._wake.wait(LOOK_AGAIN_S)
 
     def _count_failure(self, error: ReplicaError) -> None:
-        self._failures = self._failures.and_one_at(self._runtime.now_ms())
-        if self._failures.gave_up:
+        failures = self._failures.and_one_at(self._runtime.now_ms())
+        if failures.gave_up:
             error = error.model_copy(
                 update={
                     "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then "
                     "restore or redeploy the element."
                 }
             )
-        self._error = error
-        self._phase = "failed"
+        self._error, self._phase = error, "failed"
+        self._failures = failures

@@ -1,0 +1,223 @@
+"""One group's slot: what it does about failures, with a replica and a clock of the test's own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.model.desired import (
+    CheckpointSource,
+    ClaimOrder,
+    DesiredReplica,
+    ReplicaError,
+    ReplicaStatus,
+    Role,
+)
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+from workers.node.reconcile import FORGET_AFTER_MS
+from workers.node.runtime import NodeRuntime, Taken
+from workers.node.slot import Slot
+
+SPEC = GroupSpec(deployment="d", pipeline="p", group="power", elements=())
+ERROR = ReplicaError(message="the operator raised", safe="-", next="-", at_ms=1)
+
+
+def owner(order: str = "o1", **update: object) -> DesiredReplica:
+    made = DesiredReplica(spec=SPEC, role=Role.OWNER, order=ClaimOrder(id=order, over=Epoch(0)))
+    return made.model_copy(update=update)
+
+
+class ScriptedReplica:
+    def __init__(self) -> None:
+        self.now = ReplicaStatus(group=SPEC.id, role=Role.STANDBY, phase="following")
+
+    def start(self) -> None:
+        pass
+
+    def own(self, order: ClaimOrder) -> None:
+        self.now = self.now.model_copy(
+            update={"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}
+        )
+
+    def set_paused(self, paused: bool) -> None:
+        pass
+
+    def retire(self) -> None:
+        pass
+
+    def stop(self, timeout_s: float) -> None:
+        if self.now.role is not Role.STOPPED:
+            self.end("stopped")
+
+    def kill(self) -> None:
+        pass
+
+    def status(self) -> ReplicaStatus:
+        return self.now
+
+    def end(self, phase: str, error: ReplicaError | None = None) -> None:
+        self.now = self.now.model_copy(update={"role": Role.STOPPED, "phase": phase, "error": error})
+
+
+class Node:
+    """A runtime whose clock moves when the test says so."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.clock_ms = 1_000_000
+        self.replicas: list[ScriptedReplica] = []
+        self.open_fails = False
+        self.fetch_blocks = threading.Event()
+        self.fetch_blocks.set()
+        self.fetched: list[int] = []
+        self.forgotten = False
+        self.slot = Slot(SPEC.id, self.runtime())
+        self._started = False
+
+    def want(self, desired: DesiredReplica | None) -> None:
+        assert self.slot.want(desired)
+        if not self._started:  # a slot that is started without a wish ends at once
+            self.slot.start()
+            self._started = True
+
+    def runtime(self) -> NodeRuntime:
+        return NodeRuntime(
+            directory=self.directory,
+            open_replica=self.open,
+            checkpoints=self,
+            fetch_files=lambda _: None,
+            now_ms=lambda: self.clock_ms,
+            changed=lambda: None,
+        )
+
+    def open(self, spec: GroupSpec, directory: Path) -> ScriptedReplica:
+        self.replicas.append(ScriptedReplica())
+        if self.open_fails:
+            raise RuntimeError("no such file")
+        return self.replicas[-1]
+
+    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
+        return Taken(Seq(7), epoch, self.clock_ms, 100)
+
+    def fetch(
+        self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
+    ) -> int:
+        self.fetch_blocks.wait(10)
+        directory.mkdir()
+        self.fetched.append(source.seq or 0)
+        return 100
+
+    def where(self, group: str, seq: Seq) -> tuple[str, ...]:
+        return ("here",)
+
+    def forget(self, group: str) -> None:
+        self.forgotten = True
+
+    def pass_ms(self, ms: int) -> None:
+        self.clock_ms += ms
+        self.slot.wake()
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path)
+    yield made
+    made.fetch_blocks.set()
+    made.slot.close(1)
+
+
+def is_owner(node: Node) -> bool:
+    return node.slot.status().role is Role.OWNER
+
+
+def test_a_failed_replica_is_started_again_from_its_local_state_with_back_off(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    for started, wait_ms in ((1, 1000), (2, 2000), (3, 4000)):
+        node.replicas[-1].end("failed", ERROR)
+        node.slot.wake()
+        eventually(lambda n=started: len(node.slot.failures.at_ms) == n)
+        assert node.slot.status().error == ERROR
+        node.pass_ms(wait_ms - 1)
+        assert len(node.replicas) == started
+        node.pass_ms(1)
+        eventually(lambda: is_owner(node))
+        assert node.slot.status().error is None
+
+
+def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) -> None:
+    node.open_fails = True
+    node.want(owner())
+    for count in range(1, 6):
+        eventually(lambda n=count: len(node.slot.failures.at_ms) == n)
+        node.pass_ms(60_000)
+    error = node.slot.status().error
+    assert error is not None
+    assert "stays down" in error.next
+    assert "no such file" in error.message
+    node.pass_ms(60_000)
+    assert len(node.replicas) == 5
+    node.open_fails = False
+    node.want(owner("o2"))
+    eventually(lambda: is_owner(node))
+
+
+def test_a_fenced_replica_stays_down_until_it_is_ordered_anew(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    node.replicas[-1].end("fenced", ERROR)
+    node.slot.wake()
+    eventually(lambda: node.slot.status().phase == "fenced")
+    node.pass_ms(3_600_000)
+    assert len(node.replicas) == 1
+    assert node.slot.status().error == ERROR
+    node.want(owner("o2"))
+    eventually(lambda: is_owner(node))
+
+
+def test_a_stopped_replica_says_at_which_checkpoint(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    node.want(owner(role=Role.STOPPED))
+    eventually(lambda: node.slot.status().phase == "stopped" and node.slot.status().checkpoint_seq)
+    status = node.slot.status()
+    assert (status.role, status.seq, status.checkpoint_seq) == (Role.STOPPED, 7, 7)
+    node.want(owner("o2"))
+    eventually(lambda: is_owner(node))
+
+
+def test_a_slow_fetch_is_shown_and_followed_by_the_start(node: Node) -> None:
+    node.fetch_blocks.clear()
+    source = CheckpointSource(url="http://other", token="t", seq=Seq(5))
+    node.want(owner(source=source, generation=2))
+    eventually(lambda: node.slot.status().phase == "fetching")
+    node.fetch_blocks.set()
+    eventually(lambda: is_owner(node))
+    assert node.fetched == [5]
+    status = node.slot.status()
+    assert (status.generation, status.bytes_fetched) == (2, 100)
+
+
+def test_what_nobody_wants_is_stopped_at_once_and_forgotten_after_the_grace(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    node.want(None)
+    eventually(lambda: node.slot.status().role is Role.STOPPED)
+    assert (node.directory / "replicas" / SPEC.id / "g1").is_dir()
+    node.pass_ms(FORGET_AFTER_MS)
+    eventually(lambda: node.slot.gone)
+    eventually(lambda: node.forgotten)
+    assert not (node.directory / "replicas" / SPEC.id).exists()
+    assert not node.slot.want(owner("o2")), "a slot that has ended takes no more wishes"

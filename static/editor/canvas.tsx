@@ -29,7 +29,7 @@ import { addElement, commit, current, select, takeNodeChanges, useEditor } from 
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
-const FIT = { padding: 0.18, maxZoom: 1.1, duration: 180 };
+const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 /** From here on, cards outside the view are not drawn. */
 const MANY = 120;
 

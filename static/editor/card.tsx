@@ -2,12 +2,12 @@ import { memo } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Layers, Pin } from "lucide-react";
 import { useShallow } from "zustand/react/shallow";
-import { rate } from "../shared/format";
+import { millis, rate } from "../shared/format";
 import { useElement, useHandover } from "../shared/live";
-import type { Port } from "../shared/types";
+import { toneOf, wordOf } from "../shared/status";
+import type { LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
-import { StatusMark, Tip } from "../shared/ui/parts";
-import { millis } from "../shared/format";
+import { StatusDot, Tip } from "../shared/ui/parts";
 import { judge } from "./connect";
 import type { CardNode, GroupNode } from "./flow";
 import { current, faultsOf, useEditor } from "./store";
@@ -92,7 +92,7 @@ function LiveStatus({ id }: { id: string }) {
     useEditor((state) => state.name),
     id,
   );
-  return <StatusMark status={element?.status ?? "draft"} />;
+  return <StatusDot status={element?.status ?? "draft"} />;
 }
 
 function LiveFigures({ id }: { id: string }) {
@@ -113,6 +113,7 @@ function LiveFigures({ id }: { id: string }) {
       </div>
     );
   }
+  if (!FLOWING.has(element.status)) return <StatusRow element={element} />;
   return (
     <div className="el-card__figures num">
       <span>
@@ -123,6 +124,28 @@ function LiveFigures({ id }: { id: string }) {
       </span>
       <span className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}>
         lag <b>{rate(element.lag_rows)}</b>
+      </span>
+    </div>
+  );
+}
+
+/** Statuses in which the figures say more than the word. */
+const FLOWING = new Set<string>(["running", "lagging", "moving"]);
+
+function StatusRow({ element }: { element: LiveElement }) {
+  const text: Partial<Record<string, string>> = {
+    failed: element.error?.message ?? "see its error",
+    silent: "restore it elsewhere",
+    view: "open it to look",
+    paused: `${rate(element.lag_rows)} rows wait`,
+    draft: "not deployed",
+    ended: "the recording is over",
+  };
+  return (
+    <div className={`el-card__figures el-card__figures--word status--${toneOf(element.status)}`}>
+      {element.status !== "view" && element.status !== "draft" && <b>{wordOf(element.status)}</b>}
+      <span className="ellipsis muted" title={text[element.status]}>
+        {text[element.status]}
       </span>
     </div>
   );

@@ -10,7 +10,7 @@ import * as store from "./store";
 
 type Flow = ReturnType<typeof useReactFlow>;
 
-const FIT = { padding: 0.18, maxZoom: 1.1, duration: 180 };
+const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 
 export function autoLayout(flow: Flow): void {
   const heights = new Map(

@@ -9,7 +9,7 @@ export function layout(
   height: (id: string) => number = () => CARD.height,
 ): Record<string, Point> {
   const graph = new dagre.graphlib.Graph({ compound: true });
-  graph.setGraph({ rankdir: "LR", nodesep: 40, ranksep: 88, marginx: 48, marginy: 48 });
+  graph.setGraph({ rankdir: "LR", nodesep: 36, ranksep: 72, marginx: 48, marginy: 48 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const element of elementsOf(document)) {
     graph.setNode(element.id, { width: CARD.width, height: height(element.id) });

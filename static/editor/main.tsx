@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { FilePlus2 } from "lucide-react";
 import { get, listOf } from "../shared/api";
@@ -9,7 +9,7 @@ import type { Operator, Pipeline } from "../shared/types";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
 import { autosave, dropLocalCopy, localCopy } from "./autosave";
-import { Canvas, reveal, useAddByKey } from "./canvas";
+import { Canvas, FIT, reveal, useAddByKey } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel } from "./deploy";
 import { elementsOf, findElement } from "./document";
@@ -134,6 +134,12 @@ function Workspace() {
     remember({ element: selected.size === 1 && id ? id : null });
     if (selected.size === 1 && id) window.setTimeout(() => reveal(flow, id), 30);
   }, [selected, flow]);
+  const shownMode = useRef(mode);
+  useEffect(() => {
+    // the two looks of the canvas differ in room and in the cards' height
+    if (shownMode.current !== mode) window.setTimeout(() => void flow.fitView(FIT), 60);
+    shownMode.current = mode;
+  }, [mode, flow]);
   useEffect(() => {
     // an imported or hand-written document may have no places at all
     const elements = elementsOf(current());

@@ -4,34 +4,54 @@ import { Ago } from "../shared/ui/parts";
 
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
-export function Feed({ events }: { events: LogEvent[] }) {
+interface Repeated {
+  event: LogEvent;
+  times: number;
+}
+
+/** The same message about the same thing, again and again, is one line with a count. */
+export function collapse(events: LogEvent[]): Repeated[] {
+  const lines = new Map<string, Repeated>();
+  for (const event of events) {
+    const key = [event.severity, event.pipeline, event.element, event.node, event.message].join("|");
+    const line = lines.get(key);
+    if (line) line.times += 1;
+    else lines.set(key, { event, times: 1 });
+  }
+  return [...lines.values()];
+}
+
+export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
   return (
     <ul className="feed">
-      {events.map((event, index) => {
-        const Icon = ICONS[event.severity] ?? Info;
-        return (
-          <li key={event.id ?? index} className={`feed__item feed__item--${event.severity}`}>
-            <Icon aria-label={event.severity} />
-            <div>
-              {event.message}
-              <div className="feed__links">
-                {event.pipeline && (
-                  <a
-                    href={`/pipelines/${encodeURIComponent(event.pipeline)}?mode=live${event.element ? `&element=${encodeURIComponent(event.element)}` : ""}`}
-                  >
-                    {event.pipeline}
-                    {event.element ? ` / ${event.element}` : ""}
-                  </a>
-                )}
-                {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
+      {collapse(events)
+        .slice(0, max)
+        .map(({ event, times }, index) => {
+          const Icon = ICONS[event.severity] ?? Info;
+          return (
+            <li key={event.id ?? index} className={`feed__item feed__item--${event.severity}`}>
+              <Icon aria-label={event.severity} />
+              <div>
+                {event.message}
+                {times > 1 && <span className="badge feed__times">{times} times</span>}
+                <div className="feed__links">
+                  {event.pipeline && (
+                    <a
+                      href={`/pipelines/${encodeURIComponent(event.pipeline)}?mode=live${event.element ? `&element=${encodeURIComponent(event.element)}` : ""}`}
+                    >
+                      {event.pipeline}
+                      {event.element ? ` / ${event.element}` : ""}
+                    </a>
+                  )}
+                  {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
+                </div>
               </div>
-            </div>
-            <span className="muted small">
-              <Ago at={event.at} />
-            </span>
-          </li>
-        );
-      })}
+              <span className="muted small">
+                <Ago at={event.at} />
+              </span>
+            </li>
+          );
+        })}
     </ul>
   );
 }

@@ -266,12 +266,12 @@ function Elements({ node }: { node: ClusterNode }) {
 
 function NodeEvents({ name }: { name: string }) {
   const events = useLive((state) => state.events);
-  const own = events.filter((event) => event.node === name).slice(0, 8);
+  const own = events.filter((event) => event.node === name);
   if (own.length === 0) return null;
   return (
     <Section title="Events">
       <div className="card">
-        <Feed events={own} />
+        <Feed events={own} max={8} />
       </div>
     </Section>
   );

@@ -39,7 +39,7 @@ function OverviewPage() {
       {attention.length > 0 && (
         <Section title="Needs attention" aside={<a href="/events/">All events</a>}>
           <div className="card">
-            <Feed events={attention.slice(0, 6)} />
+            <Feed events={attention} max={5} />
           </div>
         </Section>
       )}
@@ -86,7 +86,7 @@ function OverviewPage() {
       <Section title="Latest">
         <div className="card">
           {live.events.length ? (
-            <Feed events={live.events.slice(0, 8)} />
+            <Feed events={live.events} max={8} />
           ) : (
             <p className="card__body muted">Nothing has happened yet.</p>
           )}

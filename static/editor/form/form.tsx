@@ -83,7 +83,8 @@ interface LeafProps extends ControlProps {
   describedBy: string | undefined;
 }
 
-function FieldRow({ field, value, onChange }: ControlProps) {
+/** Parts of a small object need no line of help each: it is their tooltip. */
+function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: boolean }) {
   const id = useId();
   const { faults } = useContext(Context);
   const messages = messagesAt(field.path, field.kind, faults);
@@ -102,6 +103,7 @@ function FieldRow({ field, value, onChange }: ControlProps) {
     <div
       className="field"
       data-path={field.path}
+      title={terse ? field.description : undefined}
       role={nested ? "group" : undefined}
       aria-label={nested ? field.title : undefined}
     >
@@ -119,7 +121,7 @@ function FieldRow({ field, value, onChange }: ControlProps) {
         </p>
       )}
       {field.description && (
-        <p className="field__help" id={`${id}-help`}>
+        <p className={terse ? "visually-hidden" : "field__help"} id={`${id}-help`}>
           {field.description}
         </p>
       )}
@@ -458,11 +460,14 @@ function BareField({ field, value, onChange }: ControlProps) {
 function ObjectControl({ field, value, onChange }: LeafProps) {
   const { root } = useContext(Context);
   const object = value && typeof value === "object" ? (value as Record<string, unknown>) : {};
+  const fields = fieldsOf(field.schema, root, field.path, field.example);
+  const small = fields.every((inner) => !["object", "list", "map", "union", "json"].includes(inner.kind));
   return (
-    <div className="form-object">
-      {fieldsOf(field.schema, root, field.path, field.example).map((inner) => (
+    <div className={`form-object${small ? " form-object--small" : ""}`}>
+      {fields.map((inner) => (
         <FieldRow
           key={inner.name}
+          terse={small}
           field={inner}
           value={object[inner.name]}
           onChange={(next, path) => onChange(changed(object, inner.name, next), path)}

@@ -102,7 +102,15 @@ export function folded(fields: Field[], value: Record<string, unknown>): { shown
   return more.length >= FOLD_MIN ? { shown: fields.filter(used), more } : { shown: fields, more: [] };
 }
 
+const UNITS: Record<string, string> = { s: "s", ms: "ms", us: "µs", bytes: "bytes", percent: "%" };
+
+/** `size_s` -> "Size, s": names end in their unit. */
 export const words = (name: string): string => {
+  const [, stem, unit] = /^(.+)_(s|ms|us|bytes|percent)$/.exec(name) ?? [];
+  return stem && unit ? `${spaced(stem)}, ${UNITS[unit]}` : spaced(name);
+};
+
+const spaced = (name: string): string => {
   const text = name
     .replace(/[_-]+/g, " ")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
@@ -127,7 +135,7 @@ export function fieldOf(
     // pydantic's own titles are the name in title case: sentence case reads better
     title:
       typeof title === "string" &&
-      title.toLowerCase() !== words(name).toLowerCase() &&
+      title.toLowerCase() !== name.replaceAll("_", " ").toLowerCase() &&
       schema.type !== "object"
         ? title
         : words(name),

@@ -1,12 +1,21 @@
 import { useEffect, useRef, useState } from "react";
 import type { default as PlotlyModule, Layout, Trace } from "plotly.js-basic-dist-min";
 import { instant } from "../format";
+import "./plotly.css";
 
 type Plotly = typeof PlotlyModule;
 
 let library: Promise<Plotly> | null = null;
-const load = (): Promise<Plotly> =>
-  (library ??= import("plotly.js-basic-dist-min").then((module) => module.default));
+const load = (): Promise<Plotly> => (library ??= loadOnce());
+
+async function loadOnce(): Promise<Plotly> {
+  // an element with this id and class keeps Plotly from adding inline styles: plotly.css has them
+  const mark = document.createElement("template");
+  mark.id = "plotly.js-style-global";
+  mark.className = "no-inline-styles";
+  document.head.append(mark);
+  return (await import("plotly.js-basic-dist-min")).default;
+}
 
 export interface Line {
   name: string;
@@ -83,6 +92,14 @@ const limitLine = (y: number, color: string) => ({
   line: { color, width: 1.2, dash: "dash" },
 });
 
+/** A flat line at 0 needs an axis to lie on. */
+function yRange(props: Props): Layout {
+  if (props.scale === "ratio") return { range: [0, 1], tickformat: ".0%" };
+  const top = Math.max(0, ...props.lines.flatMap((line) => line.values.map((value) => value ?? 0)));
+  const form = { tickformat: top < 1 && props.zero === false ? ".3~g" : ".2~s" };
+  return props.zero !== false && top < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
+}
+
 function layout(place: HTMLElement, props: Props): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
@@ -114,7 +131,7 @@ function layout(place: HTMLElement, props: Props): Layout {
       ...axis,
       rangemode: props.zero === false ? "normal" : "tozero",
       nticks: 4,
-      ...(props.scale === "ratio" ? { range: [0, 1], tickformat: ".0%" } : { tickformat: ".2~s" }),
+      ...yRange(props),
     },
   };
 }

@@ -6,6 +6,16 @@ import { useNow } from "../clock";
 import { ago, exact } from "../format";
 import { toneOf, wordOf } from "../status";
 
+/** The status as shape and colour alone; its word on hover and for who does not see it. */
+export function StatusDot({ status }: { status: string }) {
+  return (
+    <span className={`status status--${toneOf(status)}`} title={wordOf(status)}>
+      <span className="status__dot" aria-hidden="true" />
+      <span className="visually-hidden">{wordOf(status)}</span>
+    </span>
+  );
+}
+
 export function StatusMark({ status, pill, word }: { status: string; pill?: boolean; word?: string }) {
   return (
     <span className={`status status--${toneOf(status)}${pill ? " status--pill" : ""}`}>

@@ -99,6 +99,8 @@ def migrate_refusal(
     if not group.node_is_up:
         return f"its node {group.node} does not answer, so it cannot hand over: restore it elsewhere instead"
     owner = group.owner
+    if owner is not None and owner.status.get("error"):
+        return f"it has failed on {group.node}, so it cannot hand over: restore it elsewhere instead"
     if owner is None or owner.role != "owner":
         return "it has not started on its node yet"
     if strategy == "standby":

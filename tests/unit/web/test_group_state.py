@@ -85,6 +85,7 @@ def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
         (group(deployment_status="deploying"), "b", "stop-and-copy", "still being deployed"),
         (group(deployment_status="undeploying"), "b", "stop-and-copy", "undeployed"),
         (group(replicas=()), "b", "stop-and-copy", "not started"),
+        (with_status(error={"message": "x"}), "b", "stop-and-copy", "has failed on a"),
         (group(), "b", "standby", "stop-and-copy"),
         (group(follow="none"), "b", "standby", "not deterministic"),
         (group(), "b", "teleport", "no strategy teleport"),

@@ -30,9 +30,8 @@ def main() -> int:
     logging.basicConfig(
         level=settings.log, format=f"%(asctime)s %(levelname)s {arguments.name} %(name)s: %(message)s"
     )
-    logging.getLogger("kafka").setLevel("WARNING")
-    logging.getLogger("httpx").setLevel("WARNING")
-    logging.getLogger("py4j").setLevel("WARNING")
+    for noisy in ("kafka", "httpx", "py4j", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(noisy).setLevel("WARNING")
     try:
         if arguments.join:
             enrol(arguments.join, arguments.token, arguments.name, settings)

@@ -24,7 +24,9 @@ from tests.integration.workers.cluster import Cluster, eventually  # noqa: E402
 
 
 @contextmanager
-def running(tmp_path: Path, redis_url: str, settings: Any, kafka: str = "none:1") -> Iterator[Cluster]:
+def running(
+    tmp_path: Path, redis_url: str, settings: Any, *, kafka: str = "none:1", checkpoint_s: float = 0.3
+) -> Iterator[Cluster]:
     """Control and two nodes that are up; all of it ends with the block."""
     with redis.Redis.from_url(redis_url) as client:
         client.flushdb()
@@ -36,7 +38,7 @@ def running(tmp_path: Path, redis_url: str, settings: Any, kafka: str = "none:1"
         chunk_port=chunk_port,
         nodes=("edge-a", "edge-b"),
         silence_s=4.0,
-        checkpoint_s=0.3,
+        checkpoint_s=checkpoint_s,
     )
     settings.CHANNEL_LAYERS = {
         "default": {
@@ -62,11 +64,19 @@ def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: An
 
 
 @pytest.fixture
+def cluster_without_periodic_checkpoints(
+    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    with running(tmp_path, redis_url, settings, checkpoint_s=3600) as started:
+        yield started
+
+
+@pytest.fixture
 def kafka_cluster(
     tmp_path: Path, redis_url: str, kafka: str, transactional_db: None, settings: Any
 ) -> Iterator[Cluster]:
     """With a broker, for what creates topics. The stand-in nodes themselves do without."""
-    with running(tmp_path, redis_url, settings, kafka) as started:
+    with running(tmp_path, redis_url, settings, kafka=kafka) as started:
         yield started
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import pytest
@@ -13,6 +14,7 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from workers import messages
 from workers.messages import element_history, node_history
 
 pytestmark = pytest.mark.integration
@@ -58,6 +60,48 @@ def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Clus
     with redis.Redis.from_url(redis_url) as client:
         assert client.llen(node_history("edge-a")) > 0
         assert client.llen(element_history(deployment.pk, "power")) > 0
+
+
+def test_a_checkpoint_is_taken_when_it_is_asked_for(cluster_without_periodic_checkpoints: Cluster) -> None:
+    cluster = cluster_without_periodic_checkpoints
+    deployment = cluster.deployed("power", "edge-a")
+    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    status = cluster.status(deployment, "power", "edge-a")
+    assert status is not None
+    assert status.checkpoint_seq is None
+    # As the web sends it.
+    web = messages.celery_app("web", cluster.settings.redis_url)
+    messages.send(web, messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
+
+    def replicated() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is not None and "central" in status.checkpoint_where
+
+    eventually(replicated, what="a checkpoint is in the central store")
+
+
+def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
+    cluster_without_periodic_checkpoints: Cluster,
+) -> None:
+    cluster = cluster_without_periodic_checkpoints
+    deployment = cluster.deployed("power", "edge-a")
+    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    assert cluster.control is not None
+    web = messages.celery_app("web", cluster.settings.redis_url)
+    messages.send(web, messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
+    central = cluster.control.context.central
+    eventually(lambda: central.manifests(f"{deployment.pk}.power"), what="a checkpoint is there")
+    cluster.end_node("edge-a", signal.SIGKILL)
+    shutil.rmtree(cluster.directory / "nodes" / "edge-a")
+    committed = len(cluster.commits(deployment, "power"))
+    cluster.start_node("edge-a")
+
+    def fetched() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is not None and status.role is Role.OWNER and status.bytes_fetched > 0
+
+    eventually(fetched, 40, "it owns again, from the checkpoint")
+    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
 
 
 def test_pause_and_resume_reach_the_owner(cluster: Cluster) -> None:

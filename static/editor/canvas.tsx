@@ -87,9 +87,10 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
   const first = useRef(true);
 
   useEffect(() => {
-    if (!first.current || nodes.length === 0) return;
+    if (!first.current) return;
     first.current = false;
-    window.setTimeout(() => void flow.fitView({ ...FIT, duration: 0 }), 30);
+    // on an empty canvas the first element stays where it is dropped
+    if (nodes.length > 0) window.setTimeout(() => void flow.fitView({ ...FIT, duration: 0 }), 30);
   }, [flow, nodes.length]);
 
   const connectEnd = useCallback(

@@ -9,6 +9,7 @@ import type { LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { judge } from "./connect";
+import { displayName } from "./document";
 import type { CardNode, GroupNode } from "./flow";
 import { current, faultsOf, useEditor } from "./store";
 
@@ -32,7 +33,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           <OperatorIcon icon={operator?.icon} category={operator?.category} />
         </span>
         <span className="el-card__names">
-          <span className="el-card__title">{element.title || element.id}</span>
+          <span className="el-card__title">{displayName(element, operator)}</span>
           {live ? (
             <LiveType id={id} type={element.type} />
           ) : (

@@ -49,6 +49,18 @@ function withGroups(document: PipelineDocument, groups: DocGroup[]): PipelineDoc
   return { ...document, spec: groups.length ? { ...spec, groups } : spec };
 }
 
+/** What an element is called where people read it: its title, else the operator's, else its id. */
+export function displayName(
+  element: Pick<DocElement, "id" | "type" | "title">,
+  operator: Operator | undefined,
+): string {
+  if (element.title) return element.title;
+  const number =
+    element.id === element.type ? "" : new RegExp(`^${element.type}-(\\d+)$`).exec(element.id)?.[1];
+  if (operator && number !== undefined) return number ? `${operator.title} ${number}` : operator.title;
+  return element.id;
+}
+
 /** A name like `base` that nobody has: base, base-2, base-3 … */
 export function freshId(taken: Iterable<string>, base: string): string {
   const used = new Set(taken);

@@ -1,7 +1,15 @@
 /** The document as React Flow draws it. Pure; unchanged elements keep their objects, so cards do not redraw. */
 import type { Edge, Node } from "@xyflow/react";
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
-import { elementsOf, formatReference, groupsOf, parseReference, type Point, type PortRef } from "./document";
+import {
+  displayName,
+  elementsOf,
+  formatReference,
+  groupsOf,
+  parseReference,
+  type Point,
+  type PortRef,
+} from "./document";
 
 export interface CardData extends Record<string, unknown> {
   element: DocElement;
@@ -77,7 +85,7 @@ function card(
     position,
     selected,
     data: same ? known.data : { element, operator },
-    ariaLabel: `${element.title || operator?.title || element.type} (${element.type})`,
+    ariaLabel: `${displayName(element, operator)} (${element.type})`,
   };
 }
 

@@ -10,6 +10,7 @@ import { judge } from "./connect";
 import {
   changeElement,
   connect,
+  displayName,
   disconnect,
   elementsOf,
   findElement,
@@ -138,7 +139,7 @@ function TitleField({
       <input
         className="inspector__title"
         aria-label="Title"
-        placeholder={element.id}
+        placeholder={displayName(element, operator)}
         value={element.title ?? ""}
         maxLength={120}
         readOnly={!editable}

@@ -1,13 +1,14 @@
 import { Copy, Layers, Trash2, Ungroup } from "lucide-react";
 import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
-import { elementsOf, groupElements, groupOf, groupsOf, ungroup } from "./document";
+import { displayName, elementsOf, groupElements, groupOf, groupsOf, ungroup } from "./document";
 import { BINDINGS } from "./keyboard";
 import { commit, current, duplicateSelected, removeSelected, select, useEditor } from "./store";
 
 /** What the inspector shows when nothing is selected. */
 export function PipelinePanel() {
   const document = useEditor((state) => state.history.present);
+  const operators = useEditor((state) => state.operators);
   const editable = mayAct("editor");
   const describe = (description: string) => {
     const { description: _, ...metadata } = current().metadata;
@@ -50,7 +51,7 @@ export function PipelinePanel() {
             {elementsOf(document).map((element) => (
               <li key={element.id}>
                 <button type="button" className="outline__item" onClick={() => select([element.id])}>
-                  <span className="ellipsis">{element.title || element.id}</span>
+                  <span className="ellipsis">{displayName(element, operators.get(element.type))}</span>
                   <span className="muted small ellipsis">{element.type}</span>
                 </button>
               </li>

@@ -233,6 +233,15 @@ export interface LocatedFault extends Fault {
 export function faultsOf(faults: Fault[], document: PipelineDocument, id: string): LocatedFault[] {
   return faults.flatMap((fault) => {
     const { element, path } = doc.locate(document, fault.path);
-    return (fault.element ?? element) === id ? [{ ...fault, local: path }] : [];
+    return (fault.element ?? element) === id
+      ? [
+          {
+            ...fault,
+            local: path,
+            message:
+              fault.code === "missing" && path.startsWith("params.") ? "This is required." : fault.message,
+          },
+        ]
+      : [];
   });
 }

@@ -1,9 +1,11 @@
+import { useMemo } from "react";
 import { Server } from "lucide-react";
 import { get, listOf } from "../shared/api";
-import { bytes, percent } from "../shared/format";
+import { bytes, instant, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import type { ClusterNode, NodePoint } from "../shared/types";
+import { Chart } from "../shared/ui/chart";
 import { Ago, Problem, Skeleton, Spark, useLoaded } from "../shared/ui/parts";
 import { AddMachine } from "./add-machine";
 import { Frame } from "./frame";
@@ -27,6 +29,7 @@ function NodesPage() {
           <AddMachine />
         </div>
       )}
+      {nodes && nodes.length > 0 && <LoadCharts nodes={nodes} />}
       {nodes && nodes.length > 0 && (
         <div className="card table-wrap">
           <table className="table table--rows">
@@ -52,6 +55,65 @@ function NodesPage() {
         </div>
       )}
     </Frame>
+  );
+}
+
+/** From one point to the next of a chart over all nodes. */
+const STEP_MS = 4000;
+const SPAN_MS = 15 * 60_000;
+
+/** One axis of times for points that each node took at its own: the newest of each step. */
+export function aligned(
+  histories: NodePoint[][],
+  figure: "cpu_ratio" | "memory_ratio",
+  now_ms: number,
+): { times: number[]; values: (number | null)[][] } {
+  const end = Math.floor(now_ms / STEP_MS);
+  const steps = Array.from({ length: SPAN_MS / STEP_MS }, (_, index) => end - SPAN_MS / STEP_MS + 1 + index);
+  const values = histories.map((points) => {
+    const byStep = new Map(
+      points.map((point) => [Math.floor((instant(point.t) ?? 0) / STEP_MS), point[figure] ?? null]),
+    );
+    return steps.map((step) => byStep.get(step) ?? null);
+  });
+  const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
+  const from = Math.max(0, first);
+  return {
+    times: steps.slice(from).map((step) => step * STEP_MS),
+    values: values.map((each) => each.slice(from)),
+  };
+}
+
+function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
+  const names = nodes.map((node) => node.name);
+  const { data } = useLoaded(
+    `histories ${names.join(" ")}`,
+    (signal) =>
+      Promise.all(
+        names.map(async (name) =>
+          listOf<NodePoint>(await get<unknown>(`/nodes/${encodeURIComponent(name)}/history`, signal)),
+        ),
+      ),
+    5000,
+  );
+  const charts = useMemo(() => {
+    const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
+      const { times, values } = aligned(data ?? [], figure, Date.now());
+      const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
+      return { title, unit, times, lines, scale: "ratio" as const, gaps: true };
+    };
+    return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
+    // a new answer is what changes them; the names are part of its key
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [data]);
+  return (
+    <div className="charts">
+      {charts.map((chart) => (
+        <div key={chart.title} className="card card__body">
+          <Chart {...chart} />
+        </div>
+      ))}
+    </div>
   );
 }
 

@@ -10,7 +10,7 @@ import { OperatorIcon } from "../../shared/ui/icons";
 import { Menu, type MenuEntry } from "../../shared/ui/menu";
 import { Ago, Figure, StatusMark, Tip } from "../../shared/ui/parts";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
-import { findElement, parseReference } from "../document";
+import { displayName, findElement, parseReference } from "../document";
 import { useEditor } from "../store";
 import { Checkpoints, Copies, PastHandovers } from "./checkpoints";
 import { ElementCharts } from "./charts";
@@ -44,7 +44,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           <OperatorIcon icon={operator?.icon} category={operator?.category} />
         </span>
         <div className="inspector__names">
-          <h2 className="inspector__heading ellipsis">{element.title || element.id}</h2>
+          <h2 className="inspector__heading ellipsis">{displayName(element, operator)}</h2>
           <span className="muted small ellipsis">
             {operator?.title ?? element.type}
             {element.node ? (

@@ -1,10 +1,10 @@
 import { useShallow } from "zustand/react/shallow";
 import { count, millis, plural, rate } from "../../shared/format";
 import { useElements, useLive } from "../../shared/live";
-import { nameOf } from "../../shared/status";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { Figure, StatusMark } from "../../shared/ui/parts";
+import { displayName } from "../document";
 import { select, useEditor } from "../store";
 import { Nothing } from "./records";
 
@@ -80,6 +80,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
 }
 
 function NodeLane({ node, elements }: { node: string; elements: LiveElement[] }) {
+  const operators = useEditor((state) => state.operators);
   return (
     <section className="lane" aria-label={node || "Without a node"}>
       <h3 className="lane__head">
@@ -90,7 +91,7 @@ function NodeLane({ node, elements }: { node: string; elements: LiveElement[] })
         {elements.map((element) => (
           <li key={element.id}>
             <button type="button" className="outline__item" onClick={() => select([element.id])}>
-              <span className="ellipsis">{nameOf(element)}</span>
+              <span className="ellipsis">{displayName(element, operators.get(element.type))}</span>
               <StatusMark status={element.status} />
             </button>
           </li>

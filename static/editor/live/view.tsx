@@ -112,7 +112,7 @@ function StreamChart({ records, params }: { records: PeekRecord[]; params: Recor
       })),
     );
     return {
-      title: columns.join(", "),
+      title: columns.length === 1 ? (columns[0] ?? "") : "",
       unit: "",
       times: shown.map((record) => record.at ?? 0),
       lines: lines.slice(0, SERIES_MAX),

@@ -54,6 +54,13 @@ describe("changing a document", () => {
     expect(doc.ungroup(grouped, ["file"]).spec).not.toHaveProperty("groups");
   });
 
+  test("an element without a title has its operator's, with its number", () => {
+    expect(doc.displayName({ id: "filter", type: "filter" }, filter)).toBe("Filter");
+    expect(doc.displayName({ id: "filter-2", type: "filter" }, filter)).toBe("Filter 2");
+    expect(doc.displayName({ id: "big", type: "filter" }, filter)).toBe("big");
+    expect(doc.displayName({ id: "big", type: "filter", title: "Big ones" }, filter)).toBe("Big ones");
+  });
+
   test("a fault's path leads to its element", () => {
     expect(doc.locate(DOCUMENT, "spec.elements[1].params.column")).toEqual({
       element: "big",

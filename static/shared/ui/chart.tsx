@@ -94,7 +94,7 @@ const limitLine = (y: number, color: string) => ({
 
 /** A flat line at 0 needs an axis to lie on. */
 function yRange(props: Props): Layout {
-  if (props.scale === "ratio") return { range: [0, 1], tickformat: ".0%" };
+  if (props.scale === "ratio") return { range: [0, 1.04], tickformat: ".0%", tickvals: [0, 0.5, 1] };
   const top = Math.max(0, ...props.lines.flatMap((line) => line.values.map((value) => value ?? 0)));
   const form = { tickformat: top < 1 && props.zero === false ? ".3~g" : ".2~s" };
   return props.zero !== false && top < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
@@ -113,7 +113,7 @@ function layout(place: HTMLElement, props: Props): Layout {
   return {
     autosize: true,
     height: props.height ?? 170,
-    margin: { l: 46, r: 8, t: 6, b: 26 },
+    margin: { l: 46, r: 8, t: 6, b: 22 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 11, color: ink },
@@ -126,7 +126,16 @@ function layout(place: HTMLElement, props: Props): Layout {
       font: { color: colour(place, "--ink") },
     },
     uirevision: props.title,
-    xaxis: { ...axis, type: "date", showgrid: false, nticks: 5 },
+    xaxis: {
+      ...axis,
+      type: "date",
+      showgrid: false,
+      nticks: 5,
+      tickformatstops: [
+        { dtickrange: [null, 59_000], value: "%H:%M:%S" },
+        { dtickrange: [60_000, null], value: "%H:%M" },
+      ],
+    },
     yaxis: {
       ...axis,
       rangemode: props.zero === false ? "normal" : "tozero",
@@ -169,9 +178,9 @@ export function Chart(props: Props) {
   return (
     <figure className="chart">
       <figcaption className="chart__head">
-        <span className="section-title">{props.title}</span>
+        {props.title && <span className="section-title">{props.title}</span>}
         <span className="muted small">{props.unit}</span>
-        <Legend lines={props.lines} />
+        <Legend lines={props.lines} left={!props.title} />
         <button
           className="button button--quiet button--small"
           aria-pressed={table}
@@ -188,7 +197,9 @@ export function Chart(props: Props) {
           className="chart__plot"
           style={{ height: props.height ?? 170 }}
           role="img"
-          aria-label={`${props.title}, ${props.unit}`}
+          aria-label={[props.title || props.lines.map((line) => line.name).join(", "), props.unit]
+            .filter(Boolean)
+            .join(", ")}
         />
       )}
       {!table && props.times.length === 0 && <p className="chart__none muted small">No figures yet</p>}
@@ -196,10 +207,10 @@ export function Chart(props: Props) {
   );
 }
 
-function Legend({ lines }: { lines: Line[] }) {
+function Legend({ lines, left }: { lines: Line[]; left: boolean }) {
   if (lines.length < 2) return <span className="spring" />;
   return (
-    <span className="chart__legend spring">
+    <span className={`chart__legend spring${left ? " chart__legend--left" : ""}`}>
       {lines.map((line, index) => (
         <span key={line.name} className="row small muted">
           <span

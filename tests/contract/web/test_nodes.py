@@ -59,6 +59,15 @@ def test_a_machine_joins_with_its_token_exactly_once(caller: Call, invitation: d
     assert set(audits) == {"node.invite", "node.enrol"}
 
 
+def test_the_token_may_come_in_the_body(caller: Call, invitation: dict[str, Any]) -> None:
+    machine = {"name": "fog-1", "version": django_settings.FOGLINE_VERSION, "cores": 1, "url": "http://x:1"}
+    assert caller(None).post("/nodes/enrol", {**machine, "token": invitation["token"]}).status_code == 200
+
+
+def test_who_adds_a_machine_is_told_what_it_could_not_reach(invitation: dict[str, Any]) -> None:
+    assert [words.split()[0] for words in invitation["warnings"]] == ["Kafka", "Redis"]
+
+
 def test_the_token_is_kept_only_as_its_hash(invitation: dict[str, Any]) -> None:
     assert EnrolmentToken.objects.get().hash == hash_secret(invitation["token"])
     assert invitation["token"] not in str(EnrolmentToken.objects.values().get())

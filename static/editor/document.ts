@@ -54,7 +54,7 @@ export function displayName(
   element: Pick<DocElement, "id" | "type" | "title">,
   operator: Operator | undefined,
 ): string {
-  if (element.title) return element.title;
+  if (element.title && element.title !== element.id) return element.title;
   const number =
     element.id === element.type ? "" : new RegExp(`^${element.type}-(\\d+)$`).exec(element.id)?.[1];
   if (operator && number !== undefined) return number ? `${operator.title} ${number}` : operator.title;

@@ -210,7 +210,7 @@ function Charts({ name, node }: { name: string; node: ClusterNode }) {
       <div className="charts">
         {charts.map((chart) => (
           <div key={chart.title} className="card card__body">
-            <Chart {...chart} />
+            <Chart {...chart} span_ms={minutes * 60_000} />
           </div>
         ))}
       </div>

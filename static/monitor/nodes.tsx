@@ -60,7 +60,7 @@ function NodesPage() {
 
 /** From one point to the next of a chart over all nodes. */
 const STEP_MS = 4000;
-const SPAN_MS = 15 * 60_000;
+const SPAN_MS = 10 * 60_000;
 
 /** One axis of times for points that each node took at its own: the newest of each step. */
 export function aligned(
@@ -110,7 +110,7 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
     <div className="charts">
       {charts.map((chart) => (
         <div key={chart.title} className="card card__body">
-          <Chart {...chart} />
+          <Chart {...chart} span_ms={SPAN_MS} />
         </div>
       ))}
     </div>

@@ -4,7 +4,6 @@ declare module "plotly.js-basic-dist-min" {
   const Plotly: {
     react(place: HTMLElement, data: Trace[], layout: Layout, config: Record<string, unknown>): Promise<void>;
     purge(place: HTMLElement): void;
-    Plots: { resize(place: HTMLElement): void };
   };
   export default Plotly;
 }

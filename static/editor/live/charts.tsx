@@ -115,7 +115,7 @@ export function ElementCharts({ pipeline, element }: { pipeline: string; element
       <RangeChoice minutes={minutes} onChange={setMinutes} />
       {error && points.length === 0 ? <Problem error={error} onRetry={reload} /> : null}
       {charts.map((chart) => (
-        <Chart key={chart.title} {...chart} />
+        <Chart key={chart.title} {...chart} span_ms={minutes * 60_000} />
       ))}
     </div>
   );

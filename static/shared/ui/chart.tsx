@@ -38,6 +38,8 @@ interface Props {
   /** true: join points over missing values, as of several keys in one stream */
   gaps?: boolean;
   kind?: "line" | "bar" | "points";
+  /** how much time the axis spans, up to now; absent: as long as there are points */
+  span_ms?: number;
   /** a horizontal line, such as an alert's */
   limit?: number;
 }
@@ -52,7 +54,7 @@ function colour(place: HTMLElement, property: string): string {
   return value;
 }
 
-function draw(place: HTMLElement, plotly: Plotly, props: Props): void {
+function draw(place: HTMLElement, plotly: Plotly, props: Props, width: number): Promise<void> {
   const xs = props.times.map((time) => new Date(instant(time) ?? 0));
   const data: Trace[] = props.lines.map((line, index) => ({
     type: props.kind === "bar" ? "bar" : "scatter",
@@ -69,12 +71,17 @@ function draw(place: HTMLElement, plotly: Plotly, props: Props): void {
     },
     hovertemplate: hover(props, line.name),
   }));
-  void plotly.react(place, data, layout(place, props), {
-    displaylogo: false,
-    responsive: false,
-    displayModeBar: false,
-    scrollZoom: false,
-  });
+  return plotly.react(
+    place,
+    data,
+    { ...layout(place, props), width },
+    {
+      displaylogo: false,
+      responsive: false,
+      displayModeBar: false,
+      scrollZoom: false,
+    },
+  );
 }
 
 function hover(props: Props, name: string): string {
@@ -111,7 +118,6 @@ function layout(place: HTMLElement, props: Props): Layout {
     fixedrange: false,
   };
   return {
-    autosize: true,
     height: props.height ?? 170,
     margin: { l: 46, r: 8, t: 6, b: 22 },
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -125,12 +131,13 @@ function layout(place: HTMLElement, props: Props): Layout {
       bordercolor: line,
       font: { color: colour(place, "--ink") },
     },
-    uirevision: props.title,
+    uirevision: `${props.title} ${props.span_ms ?? ""}`,
     xaxis: {
       ...axis,
       type: "date",
       showgrid: false,
       nticks: 5,
+      ...(props.span_ms ? { range: [new Date(Date.now() - props.span_ms), new Date()] } : {}),
       tickformatstops: [
         { dtickrange: [null, 59_000], value: "%H:%M:%S" },
         { dtickrange: [60_000, null], value: "%H:%M" },
@@ -151,6 +158,8 @@ export function Chart(props: Props) {
   const [plotly, setPlotly] = useState<Plotly | null>(null);
   const [table, setTable] = useState(false);
   const [theme, setTheme] = useState(0);
+  const [width, setWidth] = useState(0);
+  const drawing = useRef<Promise<void>>(Promise.resolve());
   useEffect(() => void load().then((module) => setPlotly(() => module)), []);
   useEffect(() => {
     const changed = () => setTheme((old) => old + 1);
@@ -163,17 +172,22 @@ export function Chart(props: Props) {
     };
   }, []);
   useEffect(() => {
-    if (place.current && plotly && !table) draw(place.current, plotly, props);
-  }, [plotly, props, table, theme]);
+    const target = place.current;
+    if (!target || !plotly || table || width === 0) return;
+    drawing.current = drawing.current.then(() => draw(target, plotly, props, width)).catch(() => undefined);
+  }, [plotly, props, table, theme, width]);
+  useEffect(() => {
+    const target = place.current;
+    if (!target) return;
+    const watch = new ResizeObserver(() => setWidth(Math.round(target.clientWidth)));
+    watch.observe(target);
+    return () => watch.disconnect();
+  }, [table]);
   useEffect(() => {
     const target = place.current;
     if (!target || !plotly || table) return;
-    const watch = new ResizeObserver(() => plotly.Plots.resize(target));
-    watch.observe(target);
-    return () => {
-      watch.disconnect();
-      plotly.purge(target);
-    };
+    // Plotly draws in steps of its own: it is taken down only when they are over
+    return () => void drawing.current.finally(() => plotly.purge(target));
   }, [plotly, table]);
   return (
     <figure className="chart">

@@ -24,6 +24,8 @@ _CONF = {
     "spark.sql.adaptive.enabled": "false",
     # Python workers over TCP lose 40 ms per task to Nagle's algorithm and delayed ACKs.
     "spark.python.unix.domain.socket.enabled": "true",
+    # A starved machine needs longer than the 15 s default to start a Python process.
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from django.db import close_old_connections, transaction
+from django.db import DatabaseError, close_old_connections, transaction
 from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ensure_topics
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 NODES_S_MAX = 90.0
 """How long a deployment waits for nodes that are only starting."""
+KAFKA_S_MAX = 30.0
 START_S_MAX = 180.0
 ERROR_S_MAX = 10.0
 """A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
@@ -100,7 +101,7 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         with steps.step("place"):
             placed = _place(document, specs, deployment, context)
         with steps.step("topics"):
-            ensure_topics(context.kafka, _topics(specs))
+            _create_topics(specs, deployment, context)
         with steps.step("start"):
             _order_owners(specs, placed, deployment, context)
         with steps.step("run"):
@@ -117,6 +118,12 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         return
     except (OperationFailed, TopicsFailed) as error:
         _give_up(deployment, context, steps, str(error), getattr(error, "faults", []))
+        return
+    except (Closing, DatabaseError):
+        raise  # taken up again: by the next process, or when the database is back
+    except Exception as error:
+        log.exception("%s: its deployment failed in a way that nobody foresaw", deployment.pipeline.name)
+        _give_up(deployment, context, steps, f"{type(error).__name__}: {error}", [])
         return
     with transaction.atomic():
         _set_status(deployment, Deployment.Status.RUNNING, "")
@@ -160,6 +167,26 @@ def _pins(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str,
     asked = pins(document)
     asked |= {group_of(document, key): node for key, node in placement.items()}
     return asked
+
+
+def _create_topics(specs: tuple[GroupSpec, ...], deployment: Deployment, context: ControlContext) -> None:
+    """A broker that does not answer is given some time: it may be starting, like the nodes."""
+    deadline = monotonic() + KAFKA_S_MAX
+    while True:
+        _refuse_when_overtaken(deployment)
+        try:
+            ensure_topics(context.kafka, _topics(specs))
+            return
+        except TopicsFailed:
+            raise
+        except Exception as error:
+            if monotonic() > deadline:
+                raise OperationFailed(
+                    f"Kafka at {context.kafka.bootstrap} does not answer ({type(error).__name__}: {error}). "
+                    "See whether it runs and whether the security settings fit, then deploy again."
+                ) from error
+        if context.closing.wait(1.0):
+            raise Closing
 
 
 def _topics(specs: tuple[GroupSpec, ...]) -> list[Topic]:
@@ -247,11 +274,12 @@ def _give_up(
 ) -> None:
     """Nothing of a failed deployment goes on: half a pipeline helps nobody."""
     log.warning("%s was not deployed: %s", deployment.pipeline.name, message)
-    specs = [GroupSpec.model_validate(p.spec) for p in deployment.placements.all()]
+    specs = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
     _let_go(deployment, context)
     try:
-        delete_topics(context.kafka, [topic.name for topic in _topics(tuple(specs))])
-    except TopicsFailed as error:
+        if specs:
+            delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
+    except Exception as error:
         log.warning("topics of %s are left over: %s", deployment.pk, error)
     with transaction.atomic():
         _set_status(deployment, Deployment.Status.FAILED, message)
@@ -271,7 +299,7 @@ def undeploy(operation: Operation, context: ControlContext) -> None:
     """Retire every group, stop what runs, delete the topics. Checkpoints stay for their retention."""
     deployment = operation.deployment
     steps = Steps(operation, ["retire", "stop", "delete topics"])
-    specs = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
+    specs = _deployed_specs(deployment)
     with steps.step("retire"):
         # Running handovers give back or end by themselves: they see the deployment's status.
         context.wait_until(lambda: not _handovers(deployment), timeout_s=RETIRE_S_MAX)
@@ -292,6 +320,17 @@ def undeploy(operation: Operation, context: ControlContext) -> None:
         steps.end(Operation.Status.DONE, message)
         name = deployment.pipeline.name
         record_event("pipeline.undeployed", f"{name} was undeployed.", pipeline=name)
+
+
+def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
+    """Of its placements; when it was not placed yet, of its document: it may have topics already."""
+    placed = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
+    if placed:
+        return placed
+    try:
+        return plan(parse_document(deployment.version.document), deployment)
+    except DocumentInvalid:
+        return ()  # it never came as far as its topics
 
 
 def _handovers(deployment: Deployment) -> bool:

@@ -25,7 +25,7 @@ from tests.integration.workers.cluster import Cluster, eventually  # noqa: E402
 
 @contextmanager
 def running(
-    tmp_path: Path, redis_url: str, settings: Any, *, kafka: str = "none:1", checkpoint_s: float = 0.3
+    tmp_path: Path, redis_url: str, settings: Any, *, kafka: str = "127.0.0.1:9", checkpoint_s: float = 0.3
 ) -> Iterator[Cluster]:
     """Control and two nodes that are up; all of it ends with the block."""
     with redis.Redis.from_url(redis_url) as client:

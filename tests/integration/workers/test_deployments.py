@@ -12,6 +12,7 @@ from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from workers.control import deployments
 
 pytestmark = pytest.mark.integration
 
@@ -112,6 +113,13 @@ def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Clus
     assert [fault["element"] for fault in operation.faults] == ["saved"]
     assert "cordoned" in operation.message
     assert Event.objects.filter(kind="pipeline.deploy_failed").count() == 2
+
+
+def test_a_broker_that_does_not_answer_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployments, "KAFKA_S_MAX", 1.0)
+    operation = ended(deploy(document("nowhere")))
+    assert (operation.status, operation.deployment.status) == ("failed", "failed")
+    assert "Kafka at 127.0.0.1:9 does not answer" in operation.message
 
 
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from kafka import KafkaProducer
 from kafka.errors import (
@@ -16,6 +15,9 @@ from kafka.errors import (
 )
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
+from pipeline_runtime.kafka.outgoing import OutgoingRecord, send_all
+
+__all__ = ["END_HEADER", "Doubtful", "Fenced", "OutgoingRecord", "Transactions"]
 
 END_HEADER = ("fogline-end", b"1")
 """Header of the control record that tells a stream's readers that nothing follows."""
@@ -27,16 +29,6 @@ class Fenced(Exception):
 
 class Doubtful(Exception):
     """The broker did not answer: the transaction may have been committed or not. Read the journal."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingRecord:
-    topic: str
-    value: bytes
-    key: bytes | None = None
-    timestamp_ms: int | None = None
-    partition: int | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class Transactions:
@@ -71,17 +63,7 @@ class Transactions:
         producer = self._producer
         try:
             producer.begin_transaction()
-            sent = [
-                producer.send(
-                    record.topic,
-                    value=record.value,
-                    key=record.key,
-                    headers=list(record.headers) or None,
-                    partition=record.partition,
-                    timestamp_ms=record.timestamp_ms,
-                )
-                for record in records
-            ]
+            sent = send_all(producer, records)
             self._end_transaction()
             for future in sent:
                 if future.failed():
@@ -89,7 +71,15 @@ class Transactions:
         except (ProducerFencedError, InvalidProducerEpochError) as error:
             raise Fenced(f"{self.transactional_id}: {error}") from error
         except (InvalidTxnStateError, TransactionAbortableError, KafkaError) as error:
+            if self._was_fenced():
+                raise Fenced(f"{self.transactional_id}: {error}") from error
             raise Doubtful(f"{self.transactional_id}: the commit was not answered ({error})") from error
+
+    def _was_fenced(self) -> bool:
+        """Whether the broker has said so already, to records that were sent before the commit:
+        kafka-python then answers all that follows with an error that names no reason."""
+        reason = self._producer._transaction_manager.last_error
+        return isinstance(reason, ProducerFencedError | InvalidProducerEpochError)
 
     def _end_transaction(self) -> None:
         # commit_transaction() waits without a limit, so a broker that is gone would hold the owner

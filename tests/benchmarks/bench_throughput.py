@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from time import monotonic, time
 from typing import Any
 from uuid import uuid4
@@ -122,7 +123,7 @@ class Run:
     @property
     def batch_ms(self) -> list[float]:
         times = [at for at, _ in self.done[WARM_BATCHES - 1 :]]
-        return [(after - before) * 1000 for before, after in zip(times, times[1:], strict=False)]
+        return [(after - before) * 1000 for before, after in pairwise(times)]
 
 
 class Progress:

@@ -20,11 +20,11 @@ from typing import Any
 from uuid import uuid4
 
 import psutil
-from kafka import KafkaProducer
+from kafka import KafkaProducer, TopicPartition
 
 import pipeline_runtime
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, partitions_of
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.plan import plan_groups, topics
@@ -191,7 +191,7 @@ def records_of(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
     """All committed records that a topic of one partition holds now."""
     consumer = open_consumer(kafka, max_poll_records=10_000, fetch_max_wait_ms=20)
     try:
-        [tp] = partitions_of(topic, 1)
+        tp = TopicPartition(topic, 0)
         consumer.assign([tp])
         consumer.seek_to_beginning(tp)
         end = consumer.end_offsets([tp])[tp]

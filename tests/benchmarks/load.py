@@ -11,7 +11,9 @@ from multiprocessing.synchronize import Event as Flag
 from time import monotonic, sleep, time
 from typing import Any
 
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, partitions_of
+from kafka import TopicPartition
+
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
 
@@ -56,7 +58,7 @@ def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer:
     consumer = open_consumer(
         KafkaSettings(bootstrap), max_poll_records=20_000, fetch_max_wait_ms=500, fetch_min_bytes=1
     )
-    partitions = [tp for topic in topics for tp in partitions_of(topic, 1)]
+    partitions = [TopicPartition(topic, 0) for topic in topics]
     consumer.assign(partitions)
     consumer.seek_to_beginning(*partitions)
     consumer.poll(0)

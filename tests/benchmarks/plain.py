@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from kafka import KafkaProducer
+from kafka import KafkaProducer, TopicPartition
 from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, partitions_of
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.slices import PartitionReader
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.spark.decode import TIMESTAMP, arrow_schema, decode
@@ -54,7 +54,7 @@ class PlainReader(DataSourceStreamReader):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        [tp] = partitions_of(self._topic, 1)
+        tp = TopicPartition(self._topic, 0)
         if "ends" not in _open:
             _open["ends"] = open_consumer(KafkaSettings(self._bootstrap))
         end = _open["ends"].end_offsets([tp])[tp]

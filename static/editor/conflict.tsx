@@ -49,6 +49,7 @@ function Choice({ theirs, revision }: { theirs: PipelineDocument; revision: numb
       open
       onClose={() => undefined}
       size="m"
+      mustChoose
       title="Someone else changed this draft"
       description={
         <>

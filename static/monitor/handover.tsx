@@ -57,7 +57,7 @@ function HandoverPage() {
               {handover.timeline.map((phase, index) => (
                 <tr key={index}>
                   <td>{phase.phase.toLowerCase()}</td>
-                  <td className="num muted">{new Date(phase.start_ms).toISOString().slice(11, 23)} UTC</td>
+                  <td className="muted">{new Date(phase.start_ms).toISOString().slice(11, 23)} UTC</td>
                   <td className="num">
                     {phase.end_ms == null ? "running" : millis(phase.end_ms - phase.start_ms)}
                   </td>

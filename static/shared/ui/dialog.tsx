@@ -10,9 +10,20 @@ interface Props {
   children?: ReactNode;
   footer?: ReactNode;
   size?: "s" | "m" | "l";
+  /** true: it goes only by a choice, so there is nothing to close it with */
+  mustChoose?: boolean;
 }
 
-export function Dialog({ open, onClose, title, description, children, footer, size = "s" }: Props) {
+export function Dialog({
+  open,
+  onClose,
+  title,
+  description,
+  children,
+  footer,
+  size = "s",
+  mustChoose,
+}: Props) {
   return (
     <RDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <RDialog.Portal>
@@ -23,9 +34,11 @@ export function Dialog({ open, onClose, title, description, children, footer, si
         >
           <div className="dialog__head">
             <RDialog.Title className="dialog__title">{title}</RDialog.Title>
-            <RDialog.Close className="button button--quiet button--icon button--small" aria-label="Close">
-              <X aria-hidden="true" />
-            </RDialog.Close>
+            {!mustChoose && (
+              <RDialog.Close className="button button--quiet button--icon button--small" aria-label="Close">
+                <X aria-hidden="true" />
+              </RDialog.Close>
+            )}
           </div>
           {description && (
             <RDialog.Description asChild>

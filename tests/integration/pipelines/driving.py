@@ -1,0 +1,129 @@
+"""Drives a running Fogline over REST, and its Kafka from outside, as a user's own programs would."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import httpx
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from tests.running import wait_until
+
+API = "/api/v1"
+START_S = 120.0
+
+
+def create_topic(bootstrap: str, topic: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        admin.create_topics([NewTopic(topic, 1, 1)])
+        admin.wait_for_topics([topic])
+    finally:
+        admin.close()
+
+
+class SteadyProducer:
+    """Sends `records` (key, value) to a topic at `rate` per second, in a thread of its own."""
+
+    def __init__(self, bootstrap: str, topic: str, records: Iterable[tuple[str, dict[str, Any]]], rate: float):
+        self._arguments = (bootstrap, topic, list(records), rate)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.sent = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        bootstrap, topic, records, rate = self._arguments
+        producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5)
+        begun = time.monotonic()
+        for index, (key, value) in enumerate(records):
+            time.sleep(max(0.0, begun + index / rate - time.monotonic()))
+            producer.send(topic, key=key.encode(), value=json.dumps(value).encode())
+            self.sent = index + 1
+        producer.flush()
+        producer.close()
+
+
+class CommittedReader:
+    """All committed records of a topic so far; control records and commit markers are left out."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._tp = TopicPartition(topic, 0)
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
+        )
+        self._consumer.assign([self._tp])
+        self._consumer.seek_to_beginning(self._tp)
+        self.records: list[tuple[str | None, dict[str, Any]]] = []
+
+    def poll(self) -> list[tuple[str | None, dict[str, Any]]]:
+        for record in self._consumer.poll(200).get(self._tp, []):
+            if not record.headers:
+                key = record.key.decode() if record.key is not None else None
+                self.records.append((key, json.loads(record.value)))
+        return self.records
+
+    def read(self, count: int, timeout_s: float) -> list[tuple[str | None, dict[str, Any]]]:
+        """Until there are `count`; AssertionError when there are not within `timeout_s`."""
+        wait_until(lambda: len(self.poll()) >= count, f"{count} records of {self._tp.topic}", timeout_s)
+        return self.records
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def deploy(client: httpx.Client, document: dict[str, Any]) -> str:
+    """Create and deploy a pipeline and wait until all of it runs; the deployment's id."""
+    name = document["metadata"]["name"]
+    answer = client.post(f"{API}/pipelines", json={"document": document, "name": name})
+    assert answer.status_code == 201, answer.text
+    answer = client.post(f"{API}/pipelines/{name}/deploy", json={})
+    assert answer.status_code == 202, answer.text
+    operation = answer.json()
+    operation_id = operation.get("id") or operation["operation"]
+    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), "the deployment", START_S)
+    assert finished["status"] == "done", finished
+    deployment = client.get(f"{API}/pipelines/{name}").json()["deployment"]
+    assert isinstance(deployment, str)
+    return deployment
+
+
+def undeploy(client: httpx.Client, name: str) -> None:
+    answer = client.post(f"{API}/pipelines/{name}/undeploy", json={})
+    assert answer.status_code == 202, answer.text
+    operation_id = answer.json().get("id") or answer.json()["operation"]
+    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), "the undeployment", START_S)
+    assert finished["status"] == "done", finished
+
+
+def element(client: httpx.Client, pipeline: str, id: str) -> dict[str, Any]:
+    answer = client.get(f"{API}/pipelines/{pipeline}/elements")
+    assert answer.status_code == 200, answer.text
+    return next(item for item in answer.json() if item["id"] == id)
+
+
+def hand_over(client: httpx.Client, pipeline: str, id: str, action: str, target: str) -> dict[str, Any]:
+    """`action`: migrate or restore. Waits for its end; the handover."""
+    body = {"target": target} | ({"strategy": "stop-and-copy"} if action == "migrate" else {})
+    answer = client.post(f"{API}/pipelines/{pipeline}/elements/{id}/{action}", json=body)
+    assert answer.status_code == 202, answer.text
+    handover_id = answer.json()["handover"]
+    path = f"{API}/handovers/{handover_id if isinstance(handover_id, str) else handover_id['id']}"
+    finished: dict[str, Any] = wait_until(lambda: _ended(client, path), f"{action} of {id} to {target}", START_S)
+    return finished
+
+
+def _ended(client: httpx.Client, path: str) -> dict[str, Any] | None:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    data: dict[str, Any] = answer.json()
+    return data if data.get("ended_at") else None

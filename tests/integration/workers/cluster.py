@@ -18,11 +18,12 @@ from tests.integration.workers.stand_in_node import Ledger
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
 from workers.control.process import ControlProcess
+from workers.supervisor.tether import tethered
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def eventually(holds: Callable[[], object], timeout_s: float = 20.0, what: str = "") -> None:
+def eventually(holds: Callable[[], object], timeout_s: float = 60.0, what: str = "") -> None:
     """Wait for a condition; what it last said is in the failure."""
     deadline = time.monotonic() + timeout_s
     while not (last := holds()):
@@ -66,7 +67,7 @@ class Cluster:
         command = [sys.executable, "-m", "tests.integration.workers.stand_in_node"]
         command += ["--identity", json.dumps(identity), "--ledger", str(self.ledger)]
         with open(self.directory / f"{name}.log", "ab") as log:
-            self.nodes[name] = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
+            self.nodes[name] = subprocess.Popen(tethered(command), cwd=PROJECT, stdout=log, stderr=log)
 
     def signal_node(self, name: str, number: int) -> None:
         self.nodes[name].send_signal(number)

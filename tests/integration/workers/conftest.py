@@ -37,7 +37,7 @@ def running(
         redis_url=redis_url,
         chunk_port=chunk_port,
         nodes=("edge-a", "edge-b"),
-        silence_s=4.0,
+        silence_s=6.0,
         checkpoint_s=checkpoint_s,
     )
     settings.CHANNEL_LAYERS = {

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 import redis
+from django.db.models import F
 
 from pipeline_runtime.model.desired import Role
 from tests.integration.workers.cluster import Cluster, eventually
@@ -54,9 +55,9 @@ def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Clus
     eventually(replicated, what="a checkpoint is in the central store")
     row = Replica.objects.get(deployment=deployment, node__name="edge-a")
     eventually(lambda: Replica.objects.get(pk=row.pk).rates["rows_out_per_s"] > 0, what="rates")
-    node = Node.objects.get(name="edge-a")
-    assert node.load["memory_bytes"] > 0
-    assert node.revision_seen == node.revision_wanted
+    assert Node.objects.get(name="edge-a").load["memory_bytes"] > 0
+    told = Node.objects.filter(name="edge-a", revision_seen=F("revision_wanted"))
+    eventually(told.exists, what="the node works on the newest revision")
     with redis.Redis.from_url(redis_url) as client:
         assert client.llen(node_history("edge-a")) > 0
         assert client.llen(element_history(deployment.pk, "power")) > 0
@@ -100,7 +101,7 @@ def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.role is Role.OWNER and status.bytes_fetched > 0
 
-    eventually(fetched, 40, "it owns again, from the checkpoint")
+    eventually(fetched, 90, "it owns again, from the checkpoint")
     eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
 
 
@@ -122,7 +123,7 @@ def test_a_live_migration_moves_the_state_and_nothing_is_committed_twice(cluster
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
     for origin, target in (("edge-a", "edge-b"), ("edge-b", "edge-a")):
         handover = ordered(deployment, "migration", origin, target)
-        eventually(lambda h=handover: ended(h), 40, "the handover ends")
+        eventually(lambda h=handover: ended(h), 90, "the handover ends")
         assert (handover.outcome, handover.phase) == ("done", "FINISH"), handover.message
         assert [entry["phase"] for entry in handover.timeline] == ["STOP", "COPY", "CLAIM", "FINISH"]
         assert all(entry["end_ms"] >= entry["start_ms"] for entry in handover.timeline)
@@ -139,7 +140,7 @@ def test_a_migration_to_a_node_where_it_cannot_start_gives_the_group_back(cluste
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
     (cluster.ledger / "power.broken-on-edge-b").touch()
     handover = ordered(deployment, "migration", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 40, "the handover ends")
+    eventually(lambda: ended(handover), 90, "the handover ends")
     assert handover.outcome == "failed"
     assert "does not start" in handover.message
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns again")
@@ -162,7 +163,7 @@ def test_sigterm_says_goodbye_within_ten_seconds(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
     assert cluster.end_node("edge-a") == 0
-    eventually(lambda: Event.objects.filter(kind="node.stopped", node="edge-a").exists(), 5)
+    eventually(lambda: Event.objects.filter(kind="node.stopped", node="edge-a").exists())
     status = cluster.status(deployment, "power", "edge-a")
     assert status is not None
     assert status.role is Role.STOPPED
@@ -180,7 +181,7 @@ def test_a_silent_node_is_noticed_restored_elsewhere_and_fenced_when_it_wakes(cl
     cluster.signal_node("edge-a", signal.SIGSTOP)
     eventually(lambda: Event.objects.filter(kind="node.silent", node="edge-a").exists(), what="it is noticed")
     handover = ordered(deployment, "restoration", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 40, "the restoration ends")
+    eventually(lambda: ended(handover), 90, "the restoration ends")
     assert handover.outcome == "done", handover.message
     assert [entry["phase"] for entry in handover.timeline] == ["COPY", "CLAIM", "FINISH"]
     eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
@@ -210,7 +211,7 @@ def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster) -> Non
     cluster.stop_control()
     cluster.signal_node("edge-b", signal.SIGCONT)
     cluster.start_control()
-    eventually(lambda: ended(handover), 40, "the handover ends")
+    eventually(lambda: ended(handover), 90, "the handover ends")
     assert handover.outcome == "done", handover.message
     eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
 

@@ -50,7 +50,7 @@ def ended(operation: Operation) -> Operation:
         operation.refresh_from_db()
         return operation.status in ("done", "failed")
 
-    eventually(over, 60, f"the operation {operation.kind} ends")
+    eventually(over, 90, f"the operation {operation.kind} ends")
     operation.deployment.refresh_from_db()
     return operation
 
@@ -127,7 +127,7 @@ def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Clust
     assert operation.status == "done", operation.message
     assert kafka_cluster.control is not None
     kafka_cluster.control.work.drain("edge-a")
-    eventually(lambda: Event.objects.filter(kind="node.drained").exists(), 60, "the drain ends")
+    eventually(lambda: Event.objects.filter(kind="node.drained").exists(), 90, "the drain ends")
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert Node.objects.get(name="edge-a").cordoned
     assert {handover.outcome for handover in Handover.objects.all()} == {"done"}

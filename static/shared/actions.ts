@@ -8,11 +8,16 @@ import type { Allowed, ClusterNode, LiveElement } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
 
+/** The server speaks in clauses: "it is paused already". */
+function sentence(clause: string): string {
+  const text = clause.charAt(0).toUpperCase() + clause.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 /** Why an action is not possible now; null when it is. */
 export function refusal(allowed: Allowed | undefined): string | null {
-  return (
-    roleReason("operator") ?? (allowed && !allowed.allowed ? (allowed.reason ?? "Not possible now.") : null)
-  );
+  const refused = allowed && !allowed.allowed ? sentence(allowed.reason ?? "not possible now") : null;
+  return roleReason("operator") ?? refused;
 }
 
 /** Why an element cannot go to that node; null when it can. */
@@ -42,6 +47,8 @@ export function moveCost(pipeline: string, element: LiveElement): string {
       : "output pauses for a few seconds";
   return `${copy}; ${pause}.`;
 }
+
+const noteOf = (allowed: Allowed | undefined): string => (allowed?.note ? ` ${sentence(allowed.note)}` : "");
 
 function groupNote(pipeline: string, element: LiveElement): string {
   const together = (useLive.getState().elements[pipeline] ?? []).filter(
@@ -77,7 +84,7 @@ export async function restore(
   const where = target ? `on ${target}` : "on a node that Fogline chooses";
   const agreed = await confirm({
     title: `Restore ${name} ${where}?`,
-    text: `${name} starts ${where} from ${checkpoint === null ? "its newest checkpoint" : `the checkpoint at ${checkpoint}`}, reads on to where it had committed, and takes over. What was already written is not written again. The copy on ${element.node ?? "the old node"}, should it still run, is shut out.${groupNote(pipeline, element)}`,
+    text: `${name} starts ${where} from ${checkpoint === null ? "its newest checkpoint" : `the checkpoint at ${checkpoint}`}, reads on to where it had committed, and takes over. What was already written is not written again. The copy on ${element.node ?? "the old node"}, should it still run, is shut out.${groupNote(pipeline, element)}${noteOf(element.actions?.restore)}`,
     action: target ? `Restore on ${target}` : "Restore",
   });
   if (!agreed) return;

@@ -105,6 +105,8 @@ export interface Pipeline extends PipelineItem {
 export interface Allowed {
   allowed: boolean;
   reason: string | null;
+  /** what to know before one does it */
+  note?: string | null;
 }
 
 export interface ElementError {
@@ -157,7 +159,7 @@ export interface LiveElement {
   error: ElementError | null;
   replicas: ReplicaNote[];
   handover: string | null;
-  actions?: { migrate?: Allowed; restore?: Allowed; pause?: Allowed };
+  actions?: { migrate?: Allowed; restore?: Allowed; pause?: Allowed; resume?: Allowed; checkpoint?: Allowed };
 }
 
 export interface NodeLoad {

@@ -116,7 +116,7 @@ function Actions({
   element: LiveElement;
   operator: Operator | undefined;
 }) {
-  const pause = actions.refusal(element.actions?.pause);
+  const { pause, resume, checkpoint } = element.actions ?? {};
   return (
     <div className="drawer__actions" role="group" aria-label="Actions">
       <TargetMenu pipeline={pipeline} element={element} />
@@ -125,21 +125,21 @@ function Actions({
         <ActionButton
           title="Resume"
           icon={<Play aria-hidden="true" />}
-          disabled={pause}
+          disabled={actions.refusal(resume)}
           run={() => void actions.setPaused(pipeline, element, false)}
         />
       ) : (
         <ActionButton
           title="Pause"
           icon={<Pause aria-hidden="true" />}
-          disabled={pause}
+          disabled={actions.refusal(pause)}
           run={() => void actions.setPaused(pipeline, element, true)}
         />
       )}
       <ActionButton
         title="Checkpoint now"
         icon={<Save aria-hidden="true" />}
-        disabled={actions.refusal(undefined)}
+        disabled={actions.refusal(checkpoint)}
         run={() => void actions.checkpointNow(pipeline, element)}
       />
       {operator?.category === "sinks" && element.type.includes("csv") && (

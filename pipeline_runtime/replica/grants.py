@@ -134,7 +134,8 @@ class Grants:
     def _own(self, start: Boundary, remaining_s: float) -> Boundary | None:
         """The owner's next boundary; None: nothing yet, ask again."""
         state, positions = self._state, self._positions
-        pause_s = self.granted_at_s + interval_ms(self._spec.pace, self._cpu.ratio()) / 1000 - monotonic()
+        pause_ms = interval_ms(self._spec.pace, self._cpu.ratio(), positions.lag_rows(start.ends))
+        pause_s = self.granted_at_s + pause_ms / 1000 - monotonic()
         if pause_s > 0:
             with state.changed:
                 state.changed.wait(min(pause_s, remaining_s))

@@ -16,10 +16,15 @@ CPU_FULL = 0.92
 _SMOOTHING = 0.4
 
 
-def interval_ms(pace: Pace, cpu_ratio: float) -> float:
-    """The least time between the starts of two batches, for this load of the machine."""
+def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
+    """The least time between the starts of two batches, for this load of the machine.
+
+    `waiting_rows`: known to wait behind the last batch. When they fill a batch there is nothing to
+    gain from a pause: the batch costs no more later, and the queue only grows.
+    """
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
-    return pace.interval_ms_min + pressure * (pace.interval_ms_max - pace.interval_ms_min)
+    room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
+    return pace.interval_ms_min + pressure * room * (pace.interval_ms_max - pace.interval_ms_min)
 
 
 class CpuLoad:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
+from statistics import median
 from time import monotonic, time
 from typing import Any
 from uuid import uuid4
@@ -283,7 +284,7 @@ def row_of(measured: Measured) -> dict[str, Any]:
         "events_per_s": spread(run.events_per_s for run in fogline),
         "plain_events_per_s": spread(run.events_per_s for run in other),
         "ratio": {
-            "p50": round(ratios[len(ratios) // 2], 3),
+            "p50": round(median(ratios), 3),
             "min": round(ratios[0], 3),
             "max": round(ratios[-1], 3),
         },
@@ -340,7 +341,7 @@ def main() -> None:
                     f" ratio {ours / theirs:.2f}; CPU {measured.fogline[-1].cpu_us_per_event:.1f} and"
                     f" {measured.plain[-1].cpu_us_per_event:.1f} us per event; {measured.fogline[-1].verdict}"
                 )
-            middle = sorted(run.events_per_s for run in measured.fogline)[ROUNDS // 2]
+            middle = median(run.events_per_s for run in measured.fogline)
             measured.latency = latency_at_half(node, case, middle)
             rows.append(row_of(measured))
             log(f"{case.name}: {rows[-1]}")

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -46,12 +47,12 @@ def log(message: str) -> None:
 
 
 def spread(values: Iterable[float]) -> dict[str, float | None]:
-    """p50, p99, max of the values (nearest rank); null without any."""
+    """Median, p99 (nearest rank) and max of the values; null without any."""
     ranked = sorted(values)
     if not ranked:
         return {"p50": None, "p99": None, "max": None}
     return {
-        "p50": round(ranked[int(0.5 * len(ranked))], 3),
+        "p50": round(median(ranked), 3),
         "p99": round(ranked[min(len(ranked) - 1, int(0.99 * len(ranked)))], 3),
         "max": round(ranked[-1], 3),
     }

@@ -6,7 +6,7 @@ export function rate(perSecond: number | null | undefined): string {
   if (perSecond == null) return NONE;
   if (perSecond >= 100_000) return `${Math.round(perSecond / 1000)}k`;
   if (perSecond >= 10_000) return `${(perSecond / 1000).toFixed(1)}k`;
-  if (perSecond >= 100 || perSecond === 0) return String(Math.round(perSecond));
+  if (perSecond >= 100 || perSecond === 0) return Math.round(perSecond).toLocaleString("en");
   return perSecond >= 10 ? perSecond.toFixed(0) : perSecond.toFixed(1);
 }
 

@@ -14,7 +14,7 @@ import { displayName, findElement, parseReference } from "../document";
 import { useEditor } from "../store";
 import { Checkpoints, Copies, PastHandovers } from "./checkpoints";
 import { ElementCharts } from "./charts";
-import { DeadLetters, Records } from "./records";
+import { DeadLetters, Nothing, Records } from "./records";
 import { LiveSummary } from "./summary";
 import { View } from "./view";
 import "./live.css";
@@ -57,16 +57,22 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
         </div>
         <StatusMark status={element.status} pill />
       </header>
-      <div className="drawer">
-        <ElementErrorNote element={element} />
-        <ActiveHandover pipeline={pipeline} element={element} />
-        {element.status !== "view" && <Actions pipeline={pipeline} element={element} operator={operator} />}
-        {element.status !== "view" && <Figures element={element} />}
-        <Details pipeline={pipeline} element={element} operator={operator} />
-      </div>
+      {element.status === "draft" ? (
+        <Nothing text={NOT_DEPLOYED} />
+      ) : (
+        <div className="drawer">
+          <ElementErrorNote element={element} />
+          <ActiveHandover pipeline={pipeline} element={element} />
+          {element.status !== "view" && <Actions pipeline={pipeline} element={element} operator={operator} />}
+          {element.status !== "view" && <Figures element={element} />}
+          <Details pipeline={pipeline} element={element} operator={operator} />
+        </div>
+      )}
     </div>
   );
 }
+
+const NOT_DEPLOYED = "It does not run yet. Deploy the pipeline to see its figures and records here.";
 
 function ElementErrorNote({ element }: { element: LiveElement }) {
   if (!element.error) return null;

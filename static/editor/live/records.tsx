@@ -22,23 +22,33 @@ function usePeek(
   return { records: data === undefined ? undefined : listOf<PeekRecord>(data), error, reload };
 }
 
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  hourCycle: "h23",
+});
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
+
 const time = (at: PeekRecord["at"]): string => {
   const then = instant(at);
-  return then === null
-    ? ""
-    : `${new Date(then).toLocaleTimeString()}.${String(then % 1000).padStart(3, "0")}`;
+  return then === null ? "" : CLOCK.format(then);
 };
 
-export const cell = (value: unknown): string =>
-  value == null
-    ? ""
-    : typeof value === "number"
-      ? Number.isInteger(value)
-        ? String(value)
-        : value.toPrecision(6).replace(/\.?0+$/, "")
-      : typeof value === "object"
-        ? JSON.stringify(value)
-        : String(value);
+/** A value as a table shows it: numbers without noise, times of today without their date. */
+export function cell(value: unknown): string {
+  if (value == null) return "";
+  if (typeof value === "number")
+    return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
+  if (typeof value === "object") return JSON.stringify(value);
+  const text = String(value);
+  if (!ISO.test(text)) return text;
+  const date = new Date(text);
+  return date.toDateString() === new Date().toDateString()
+    ? CLOCK.format(date)
+    : text.replace(/\.0+(?=Z|\+)/, "");
+}
 
 /** The newest records of an element's output, newest first. */
 export function Records({ pipeline, element }: { pipeline: string; element: string }) {

@@ -1,0 +1,125 @@
+"""What a person does in the dashboard, by mouse and keyboard."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+# Spark's first query on a node takes up to 40 s on two busy cores; a handover waits for one too.
+SLOW_MS = 180_000
+
+
+class Dashboard:
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def sign_in(self, username: str, password: str) -> None:
+        self.page.goto("/")
+        self.page.get_by_label("User name").fill(username)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()
+
+    def create_pipeline(self, name: str) -> None:
+        """By its dialog; the empty editor is open afterwards."""
+        self.page.get_by_role("navigation", name="Main").get_by_role("link", name="Pipelines").click()
+        self.page.get_by_role("button", name="New pipeline").first.click()
+        dialog = self.page.get_by_role("dialog", name="New pipeline")
+        dialog.get_by_label("Name").fill(name)
+        dialog.get_by_role("button", name="Create pipeline").click()
+        expect(self.page.get_by_text("Draw your pipeline")).to_be_visible()
+
+    # -- the editor
+
+    @property
+    def canvas(self) -> Locator:
+        return self.page.locator(".canvas")
+
+    @property
+    def inspector(self) -> Locator:
+        return self.page.get_by_role("complementary", name="Inspector")
+
+    def card(self, element: str) -> Locator:
+        return self.canvas.locator(f'.react-flow__node[data-id="{element}"]')
+
+    def drag_from_palette(self, title: str, x: int, y: int) -> None:
+        """Drops it at a place of the canvas, in pixels from its upper left corner."""
+        palette = self.page.get_by_role("complementary", name="Elements")
+        item = palette.get_by_role("button", name=title, exact=True)
+        item.drag_to(self.canvas, target_position={"x": x, "y": y})
+
+    def connect(self, source: str, target: str) -> None:
+        """Draws a stream from the output of one element to the input of the other."""
+        start = _middle(self.canvas.get_by_label(f"Output out of {source}", exact=True))
+        end = _middle(self.canvas.get_by_label(f"Input in of {target}", exact=True))
+        mouse = self.page.mouse
+        mouse.move(*start)
+        mouse.down()
+        mouse.move(*end, steps=12)
+        mouse.up()
+        expect(self.canvas.locator(".react-flow__edge")).not_to_have_count(0)
+
+    def select(self, element: str) -> None:
+        self.card(element).click()
+
+    def field(self, label: str) -> Locator:
+        """The control with this label, in the selected element's form."""
+        return self.inspector.get_by_label(re.compile(rf"^{re.escape(label)}( \(optional\))?$"))
+
+    def upload(self, file: Path) -> None:
+        """By the upload button of the selected element's file parameter."""
+        with self.page.expect_file_chooser() as chooser:
+            self.inspector.get_by_role("button", name="Upload").click()
+        chooser.value.set_files(file)
+        expect(self.inspector.get_by_role("status").filter(has_text=file.name)).to_contain_text(
+            re.compile(rf"^{re.escape(file.name)}, ")
+        )
+
+    def add_average(self, column: str, name: str) -> None:
+        """The first aggregate of the selected element: the average of a column."""
+        self.inspector.get_by_role("button", name="Add aggregate").click()
+        aggregate = self.inspector.get_by_role("group", name="Aggregate 1").first
+        aggregate.get_by_label("Function").select_option("avg")
+        aggregate.get_by_label("Column").fill(column)
+        aggregate.get_by_label("As (optional)").fill(name)
+
+    @property
+    def problems(self) -> Locator:
+        return self.page.get_by_role("region", name="Problems")
+
+    @property
+    def deploy_button(self) -> Locator:
+        return self.page.get_by_role("button", name=re.compile("^Deploy( changes)?$"))
+
+    # -- live
+
+    @property
+    def live_panel(self) -> Locator:
+        return self.page.get_by_role("complementary", name="Live state")
+
+    def expect_status(self, element: str, status: str | re.Pattern[str]) -> None:
+        """The word at the element's card, within the time that a slow start takes."""
+        expect(self.card(element).locator(".status")).to_have_text(status, timeout=SLOW_MS)
+
+    def migrate(self, element: str, target: str) -> None:
+        """By the button, its menu and its confirmation; returns when that is given."""
+        self.select(element)
+        self.live_panel.get_by_role("button", name="Migrate").click()
+        self.page.get_by_role("menuitem", name=f"Migrate to {target}").click()
+        question = self.page.get_by_role("dialog", name=re.compile(f"to {target}\\?$"))
+        question.get_by_role("button", name=f"Migrate to {target}").click()
+
+    def download_output(self, element: str, to: Path) -> Path:
+        self.select(element)
+        with self.page.expect_download() as download:
+            self.live_panel.get_by_role("link", name="Download output").click()
+        download.value.save_as(to)
+        return to
+
+
+def _middle(locator: Locator) -> tuple[float, float]:
+    box = locator.bounding_box()
+    assert box is not None, f"{locator} is not visible"
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

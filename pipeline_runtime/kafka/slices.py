@@ -42,6 +42,8 @@ class PartitionReader:
                     " its retention is shorter than what this group lags behind"
                 )
             self._consumer.seek(self._tp, start)
+        # A task may be ended in the middle of this: the consumer stands somewhere else then.
+        self._position = -1
         position = start
         while position < end:
             records = self._consumer.poll(_POLL_MS).get(self._tp, [])

@@ -21,6 +21,9 @@ ARROW_TYPES: dict[FieldType, pa.DataType] = {
 }
 
 
+_SPACE = b" \t\r\n"  # what JSON counts as space
+
+
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A record that is not what its stream's schema says."""
@@ -50,10 +53,11 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     rejects: list[Reject] = []
     candidates: list[int] = []
     for index, value in enumerate(values):
-        # A value with a line break or without a brace could pass for two rows or for none.
-        if value is None or not value.strip():
+        # Each value begins and ends with a brace, so that no two of them can be read as one row: as many
+        # rows as values then means one row for each.
+        if value is None or not (trimmed := value.strip(_SPACE)):
             rejects.append(Reject(index, "the record is empty"))
-        elif value[:1] != b"{" and not value.lstrip().startswith(b"{"):
+        elif trimmed[:1] != b"{" or trimmed[-1:] != b"}":
             rejects.append(Reject(index, "the record is not a JSON object"))
         else:
             candidates.append(index)
@@ -77,6 +81,8 @@ def _parse(
     lines = [(values[index] or b"").replace(b"\n", b" ").replace(b"\r", b" ") for index in indices]
     text = b"\n".join(lines)
     try:
+        if not text.isascii():
+            text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
         table = pj.read_json(
             io.BytesIO(text),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
@@ -84,7 +90,7 @@ def _parse(
         )
         if table.num_rows != len(indices):
             raise pa.ArrowInvalid("more than one JSON value in a record")
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if len(indices) == 1:
             rejects.append(Reject(indices[0], _reason(error)))
             return
@@ -96,6 +102,8 @@ def _parse(
     kept.extend(indices)
 
 
-def _reason(error: pa.ArrowInvalid) -> str:
+def _reason(error: pa.ArrowInvalid | UnicodeDecodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"the record is not UTF-8 text: {error.reason}"
     text = str(error).replace("JSON parse error: ", "").split(" in row ")[0].strip()
     return f"the record does not fit the stream's schema: {text}"

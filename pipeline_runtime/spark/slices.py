@@ -86,13 +86,13 @@ class GroupReader:
     def _topic_rows(
         self, item: GroupInput, part: Slice, decoded: Decoded, records: list[Any]
     ) -> Iterator[pa.RecordBatch]:
-        keys = pa.array([record.key for record in records], pa.binary())
+        keys = _text_keys([record.key for record in records])
         times = pa.array([record.timestamp for record in records], pa.int64())
         yield from self._rows(
             item,
             part,
             decoded.columns,
-            key=keys.cast(pa.string(), safe=False),
+            key=keys,
             time=times.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP),
             offset=pa.array([record.offset for record in records], pa.int64()),
         )
@@ -168,6 +168,14 @@ class GroupReader:
             rejects=rejects,
             ended=ended,
         )
+
+
+def _text_keys(keys: list[bytes | None]) -> pa.Array:
+    """A user's own topic may have any bytes as keys; Spark's Python processes fail on what is no text."""
+    try:
+        return pa.array(keys, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([None if key is None else key.decode(errors="replace") for key in keys], pa.string())
 
 
 def _is_end(record: Any) -> bool:

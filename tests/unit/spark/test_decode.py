@@ -1,0 +1,91 @@
+"""Records become rows one to one, and what cannot be read is told apart from its neighbours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
+from pipeline_runtime.spark.decode import decode
+
+SCHEMA = StreamSchema(
+    fields=(Field(name="a", type=FieldType.INTEGER), Field(name="t", type=FieldType.STRING))
+)
+
+GOOD = st.builds(
+    lambda a, t: json.dumps({"a": a, "t": t}).encode(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=5),
+)
+# Pieces of JSON that could be read together with their neighbours.
+PIECES = st.lists(
+    st.sampled_from([b"{", b"}", b'"a":', b"1", b",", b'"', b"[", b"]", b" ", b"\n", b"\xff", b'{"a":2}']),
+    max_size=6,
+).map(b"".join)
+
+
+def is_row(value: bytes) -> bool:
+    """The oracle: Python's own parser, each value for itself."""
+    try:
+        data = json.loads(value.replace(b"\n", b" "), object_pairs_hook=lambda pairs: pairs)
+    except ValueError:
+        return False
+    names = [name for name, _ in data] if value.strip().startswith(b"{") else None
+    return names is not None and all(names.count(name) == 1 for name in names)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(GOOD, PIECES), max_size=8))
+def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values: list[bytes]) -> None:
+    decoded = decode(values, SCHEMA)
+    kept = decoded.kept if decoded.kept is not None else list(range(len(values)))
+    rejected = [reject.index for reject in decoded.rejects]
+    assert sorted([*kept, *rejected]) == list(range(len(values)))
+    assert decoded.columns.num_rows == len(kept)
+    for row, index in zip(decoded.columns.to_pylist(), kept, strict=True):
+        assert is_row(values[index]), values[index]
+        data = json.loads(values[index])
+        assert row == {"a": data.get("a"), "t": data.get("t")}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "empty"),
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"abc", "not a JSON object"),
+        (b"[1]", "not a JSON object"),
+        (b"1", "not a JSON object"),
+        (b'{"a":1', "not a JSON object"),
+        (b'{"a":1} x', "not a JSON object"),
+        (b'{"a":1}{"a":2}', "more than one JSON value"),
+        (b'{"a":1} {"a":2}', "more than one JSON value"),
+        (b'{"a":"x"}', "Column(/a) changed from number to string"),
+        (b'{"a":1.5}', "schema"),
+        (b'{"a":99999999999999999999}', "schema"),
+        (b'{"a":1,"a":2}', "twice"),
+        (b'{"t":5}', "schema"),
+        (b'{"t":"\xff"}', "UTF-8"),
+    ],
+)
+def test_a_record_that_cannot_be_read_says_why(value: bytes | None, reason: str) -> None:
+    good = b'{"a":7,"t":"x"}'
+    decoded = decode([good, value, good], SCHEMA)
+    assert decoded.kept == [0, 2]
+    assert decoded.columns.to_pylist() == [{"a": 7, "t": "x"}] * 2
+    [reject] = decoded.rejects
+    assert reject.index == 1
+    assert reason in reject.reason
+
+
+def test_pieces_of_json_do_not_make_up_for_each_other() -> None:
+    decoded = decode([b'{"z":', b'{"q":1}}', b'{"a":1}{"a":2}'], SCHEMA)
+    assert decoded.columns.num_rows == 0
+    assert [reject.index for reject in decoded.rejects] == [0, 1, 2]
+
+
+def test_unknown_fields_are_dropped_and_missing_ones_are_null() -> None:
+    assert decode([b'{"x":[[1]],"a":1}'], SCHEMA).columns.to_pylist() == [{"a": 1, "t": None}]

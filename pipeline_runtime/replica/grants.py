@@ -21,8 +21,10 @@ from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_betw
 from pipeline_runtime.replica.state import Reads, ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
 
-# How long one question of Spark may wait for its answer.
-LONG_POLL_S = 0.5
+# How long one question of Spark may wait for its answer: each costs Spark 2 ms of CPU.
+LONG_POLL_S = 2.0
+# How long waiting for a topic may keep an owner from hearing that it shall stop.
+TOPIC_WAIT_S = 0.5
 
 
 def next_followed(state: ReplicaState, start: Seq, *, coalesced: bool, rows_max: int) -> Boundary | None:
@@ -151,19 +153,29 @@ class Grants:
             if ends != start.ends:
                 self.arrived_at_s = positions.ends_at_s or monotonic()
                 return Boundary(Seq(start.seq + 1), ends, now_ms)
-            self._wait(min(remaining_s, LONG_POLL_S))
+            self._wait(start.seq, remaining_s)
         except KafkaError:
             positions.close()  # the broker is away: asked again, for ever
             with state.changed:
                 state.changed.wait(0.2)
         return None
 
-    def _wait(self, seconds: float) -> None:
-        if self._positions.waits_for_topics:
-            self._positions.wait(seconds)
-        else:
-            with self._state.changed:
-                self._state.changed.wait(self._spec.pace.interval_ms_min / 1000)
+    def _wait(self, seq: Seq, seconds: float) -> None:
+        """Until something has arrived behind `seq`, or there is another reason to look again."""
+        state, positions = self._state, self._positions
+        if not positions.waits_for_topics:
+            with state.changed:
+                state.changed.wait(self._spec.pace.interval_ms_min / 1000)
+            return
+        deadline = monotonic() + seconds
+        while (remaining_s := deadline - monotonic()) > 0:
+            # Sources beside the topics have rows when their time has come, and announce nothing.
+            if positions.wait(min(TOPIC_WAIT_S, remaining_s)) or positions.has_sources:
+                return
+            with state.changed:
+                stays = state.permit is not None and not state.draining and state.paused_at_ms is None
+                if not stays or state.view.last_seq > seq:
+                    return
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves

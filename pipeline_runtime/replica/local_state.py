@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 
+_STATE_SCHEMA = re.compile(r'"file:[^"]*/state/(\d+/_stateSchema/)')
 _OFFSET_LINE = 2  # a version line, the batch's metadata, then one line per source
 
 
@@ -64,6 +66,27 @@ def drop_unfinished(directory: Path) -> list[int]:
     for batch in unfinished:
         (spark / "offsets" / str(batch)).unlink()
     return unfinished
+
+
+def relocate(directory: Path) -> None:
+    """Make a state that came from another place readable here.
+
+    Spark keeps the absolute paths of its state schemas in `state/<operator>/_metadata/v2/<batch>`, so
+    a checkpoint that was moved still names the directory, and the machine, that it came from.
+    """
+    spark = spark_directory(directory).resolve()
+    here = f'"file:{spark}/state/'
+    for path in spark.glob("state/*/_metadata/v2/*"):
+        if not path.name.isdigit():
+            continue
+        text = path.read_text()
+        moved = _STATE_SCHEMA.sub(lambda found: here + found[1], text)
+        if moved != text:
+            # Hadoop would compare the old text's checksum.
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            temporary = path.with_name(f".{path.name}.tmp")
+            temporary.write_text(moved)
+            os.replace(temporary, path)
 
 
 def read_mark(directory: Path, local: Seq) -> JournalMark | None:

@@ -16,6 +16,8 @@ END_STAGE = "#end"
 
 # A fetch that only waits for something to arrive: it brings as little as the broker lets it.
 _FETCH_BYTES = 1024
+# The broker answers at once when something arrives; what an idle element costs is asking again.
+_FETCH_WAIT_MS = 1000
 
 
 def slices_between(
@@ -95,17 +97,22 @@ class Positions:
         """Offsets not read yet, commit markers included, by what was known last."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
 
-    def wait(self, seconds: float) -> None:
-        """Block until something arrives in a topic, or for `seconds`."""
-        if self._partitions:
-            consumer = self._open()
-            for key, tp in self._partitions.items():
-                consumer.seek(tp, self._known.get(key, 0))
-            consumer.poll(int(seconds * 1000), max_records=1)
+    def wait(self, seconds: float) -> bool:
+        """Block until something arrives in a topic (True), or for `seconds`."""
+        if not self._partitions:
+            return False
+        consumer = self._open()
+        for key, tp in self._partitions.items():
+            consumer.seek(tp, self._known.get(key, 0))
+        return bool(consumer.poll(int(seconds * 1000), max_records=1))
 
     @property
     def waits_for_topics(self) -> bool:
         return bool(self._partitions)
+
+    @property
+    def has_sources(self) -> bool:
+        return bool(self._sources)
 
     def sources_ended(self, ends: Ends) -> bool:
         return all(source.ended(ends[id]) for id, source in self._sources.items())
@@ -132,7 +139,7 @@ class Positions:
         if self._consumer is None:
             self._consumer = open_consumer(
                 self._kafka,
-                fetch_max_wait_ms=500,
+                fetch_max_wait_ms=_FETCH_WAIT_MS,
                 max_partition_fetch_bytes=_FETCH_BYTES,
                 fetch_max_bytes=_FETCH_BYTES,
             )

@@ -36,6 +36,7 @@ from pipeline_runtime.replica.local_state import (
     drop_unfinished,
     last_committed,
     read_mark,
+    relocate,
     size_bytes,
     spark_directory,
     write_mark,
@@ -208,6 +209,7 @@ class Replica:
         if newest is None or newest.seq == 0:
             # Nothing was ever processed: what Spark may have begun would only bind the first batch.
             shutil.rmtree(spark_directory(self.directory))
+        relocate(self.directory)
         dropped = drop_unfinished(self.directory)
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)

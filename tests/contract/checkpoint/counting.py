@@ -22,6 +22,7 @@ from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.replica.local_state import relocate
 from pipeline_runtime.spark.session import open_session
 
 ROWS_PER_BATCH = 20
@@ -115,6 +116,8 @@ def main(phase: str, replicas: Path, work: Path, targets: Path) -> None:
 
 
 def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path, target: Path) -> None:
+    if phase == "again":
+        relocate(replica)
     batches = threading.Condition()
     seen: list[int] = []
 

@@ -79,8 +79,8 @@ export function Header() {
         {isDeployed && (
           <button
             className="button"
-            disabled={deployBusy(following) || !mayAct("operator")}
-            title={roleReason("operator") ?? `Stop all elements of ${name}`}
+            disabled={deployBusy(following) || !mayAct("editor")}
+            title={roleReason("editor") ?? `Stop all elements of ${name}`}
             onClick={() => void undeploy()}
           >
             <Square aria-hidden="true" />
@@ -90,8 +90,8 @@ export function Header() {
         )}
         <button
           className="button button--primary"
-          disabled={deployBusy(following) || !mayAct("operator")}
-          title={roleReason("operator") ?? "Validate the draft and bring it to the nodes"}
+          disabled={deployBusy(following) || !mayAct("editor")}
+          title={roleReason("editor") ?? "Validate the draft and bring it to the nodes"}
           onClick={() => void deploy()}
         >
           <Rocket aria-hidden="true" />
@@ -271,8 +271,8 @@ function PipelineMenu({ isDeployed }: { isDeployed: boolean }) {
 export function useHeaderCommands(): Command[] {
   return useMemo(
     () => [
-      { id: "deploy", title: "Deploy", disabled: roleReason("operator"), run: () => void deploy() },
-      { id: "undeploy", title: "Undeploy", disabled: roleReason("operator"), run: () => void undeploy() },
+      { id: "deploy", title: "Deploy", disabled: roleReason("editor"), run: () => void deploy() },
+      { id: "undeploy", title: "Undeploy", disabled: roleReason("editor"), run: () => void undeploy() },
       { id: "edit-mode", title: "Edit the draft", run: () => setMode("edit") },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
       { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },

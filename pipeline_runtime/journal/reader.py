@@ -71,7 +71,7 @@ class JournalTail:
                 return
 
     def _follow(self) -> None:
-        consumer = open_consumer(self._kafka, fetch_max_wait_ms=500, max_poll_records=5000)
+        consumer = open_consumer(self._kafka, fetch_max_wait_ms=2000, max_poll_records=5000)
         try:
             tp = TopicPartition(self._topic, 0)
             consumer.assign([tp])

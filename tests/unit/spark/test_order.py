@@ -1,0 +1,56 @@
+"""What leaves a group in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.plan import plan_groups
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.spark.frame import GroupFrame
+
+GENERATOR = {"id": "gen", "type": "generator", "params": {"signals": [{"name": "value"}]}}
+WINDOWS = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
+
+
+def frame_of(element: dict[str, Any]) -> GroupFrame:
+    document = parse_document(
+        {
+            "apiVersion": "fogline/v1",
+            "kind": "Pipeline",
+            "metadata": {"name": "order"},
+            "spec": {"elements": [GENERATOR, {"id": "work", "inputs": {"in": "gen"}, **element}]},
+        }
+    )
+    spec = plan_groups(document, "d1", default_registry(), {})[-1]
+    return GroupFrame(spec, {}, Path("/nowhere"))
+
+
+def collected(rows: list[tuple[str, int]]) -> pa.Table:
+    return pa.table(
+        {
+            "_out": [source for source, _ in rows],
+            "_key": ["k"] * len(rows),
+            "_time_ms": [time_ms for _, time_ms in rows],
+            "_value": [str(number) for number in range(len(rows))],
+        }
+    )
+
+
+def test_windows_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
+    frame = frame_of({"type": "window-aggregate", "params": WINDOWS})
+    rows = collected([("work.out", 3), ("gen.out", 9), ("work.out", 1), ("gen.out", 2), ("work.out", 3)])
+
+    ordered = frame.in_order(rows)
+
+    assert ordered["_value"].to_pylist() == ["1", "3", "2", "0", "4"]
+
+
+def test_event_by_event_results_keep_their_order() -> None:
+    frame = frame_of({"type": "running-statistics", "params": {"column": "value"}})
+    rows = collected([("work.out", 3), ("work.out", 1)])
+
+    assert frame.in_order(rows) is rows

@@ -75,20 +75,19 @@ class Claimant:
         self.cancelled = threading.Event()
 
     def claim(self, order: ClaimOrder) -> CommitPermit | None:
-        """Claim until owned or refused; None: refused or cancelled (`state` says why)."""
-        self.state, actions = decide(self.state, Ordered(order))
+        """Claim until owned or refused; None: refused or cancelled (`state` says why).
+
+        It begins anew: what an earlier claim had reached was given up with its permit, and whether
+        this one may own is for the journal to say.
+        """
+        self._drop()
+        self.state, actions = decide(Following(), Ordered(order))
         return self._run(actions)
 
     def lose(self, reason: str) -> None:
         """The owner's commit was fenced."""
         self.state, _ = decide(self.state, Lost(reason))
         self._drop()
-
-    def doubt(self, reason: str) -> CommitPermit | None:
-        """The owner's commit is in doubt: claim again, while its epoch is the newest."""
-        self._drop()
-        self.state, actions = decide(self.state, Unsure(reason))
-        return self._run(actions)
 
     def _run(self, actions: tuple[Action, ...]) -> CommitPermit | None:
         permit: CommitPermit | None = None

@@ -91,5 +91,5 @@ def decode(value: bytes) -> Record:
             data["ended"] = tuple(data.get("ended", ()))
         known = {item.name for item in fields(kind)}
         return kind(**{name: value for name, value in data.items() if name in known})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import sleep
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 
 _POLL_MS = 200
+_RETRY_S = 0.2
 
 
 class RangeGone(RuntimeError):
@@ -20,34 +23,23 @@ class PartitionReader:
     """Keeps its consumer between ranges, so that consecutive ones cost one fetch."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, partition: int) -> None:
+        self._kafka = kafka
         self._tp = TopicPartition(topic, partition)
-        self._consumer: KafkaConsumer = open_consumer(
-            kafka,
-            fetch_max_wait_ms=20,
-            max_poll_records=10_000,
-            max_partition_fetch_bytes=8 * 1024 * 1024,
-            fetch_max_bytes=64 * 1024 * 1024,
-            auto_offset_reset="none",
-        )
-        self._consumer.assign([self._tp])
+        self._consumer: KafkaConsumer | None = None
         self._position = -1
 
     def read(self, start: int, end: int) -> Iterator[list[Any]]:
-        """The committed records with start <= offset < end, in lists. Raises RangeGone."""
-        if self._position != start:
-            first = self._consumer.beginning_offsets([self._tp])[self._tp]
-            if first > start:
-                raise RangeGone(
-                    f"{self._tp.topic}-{self._tp.partition} begins at offset {first}, but {start} is needed:"
-                    " its retention is shorter than what this group lags behind"
-                )
-            self._consumer.seek(self._tp, start)
+        """The committed records with start <= offset < end, in lists. Raises RangeGone.
+
+        A broker that is away is waited for: the batch was granted, so it can only be read.
+        """
+        consumer = self._at(start)
         # A task may be ended in the middle of this: the consumer stands somewhere else then.
         self._position = -1
         position = start
         while position < end:
-            records = self._consumer.poll(_POLL_MS).get(self._tp, [])
-            position = self._consumer.position(self._tp)
+            records = consumer.poll(_POLL_MS).get(self._tp, [])
+            position = consumer.position(self._tp)
             if position > end:
                 records = [record for record in records if record.offset < end]
             if records:
@@ -56,4 +48,40 @@ class PartitionReader:
         self._position = position
 
     def close(self) -> None:
-        self._consumer.close()
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _at(self, start: int) -> KafkaConsumer:
+        """The consumer, standing at `start`."""
+        while True:
+            try:
+                if self._consumer is None:
+                    self._consumer, self._position = self._open(), -1
+                if self._position != start:
+                    self._seek(self._consumer, start)
+                return self._consumer
+            except KafkaError:
+                self.close()
+                sleep(_RETRY_S)
+
+    def _open(self) -> KafkaConsumer:
+        consumer = open_consumer(
+            self._kafka,
+            fetch_max_wait_ms=20,
+            max_poll_records=10_000,
+            max_partition_fetch_bytes=8 * 1024 * 1024,
+            fetch_max_bytes=64 * 1024 * 1024,
+            auto_offset_reset="none",
+        )
+        consumer.assign([self._tp])
+        return consumer
+
+    def _seek(self, consumer: KafkaConsumer, start: int) -> None:
+        first = consumer.beginning_offsets([self._tp])[self._tp]
+        if first > start:
+            raise RangeGone(
+                f"{self._tp.topic}-{self._tp.partition} begins at offset {first}, but {start} is needed:"
+                " its retention is shorter than what this group lags behind"
+            )
+        consumer.seek(self._tp, start)

@@ -10,6 +10,7 @@ from kafka.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
     KafkaError,
+    MessageSizeTooLargeError,
     ProducerFencedError,
     TransactionAbortableError,
 )
@@ -29,6 +30,10 @@ class Fenced(Exception):
 
 class Doubtful(Exception):
     """The broker did not answer: the transaction may have been committed or not. Read the journal."""
+
+
+class RecordTooLarge(RuntimeError):
+    """A record is larger than Kafka takes: trying again would not help. Nothing was committed."""
 
 
 class Transactions:
@@ -70,6 +75,8 @@ class Transactions:
                     raise Doubtful(f"{self.transactional_id}: a record was not written ({future.exception})")
         except (ProducerFencedError, InvalidProducerEpochError) as error:
             raise Fenced(f"{self.transactional_id}: {error}") from error
+        except MessageSizeTooLargeError as error:
+            raise RecordTooLarge(f"{self.transactional_id}: {error}") from error
         except (InvalidTxnStateError, TransactionAbortableError, KafkaError) as error:
             if self._was_fenced():
                 raise Fenced(f"{self.transactional_id}: {error}") from error

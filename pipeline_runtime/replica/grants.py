@@ -104,6 +104,7 @@ class Grants:
                 state.changed.notify_all()
                 followed = None if state.draining else self._followed(start.seq)
                 if followed is not None:
+                    state.pause_shift_ms = 0  # the owner's batch has it already
                     return self._grant(followed)
                 remaining = deadline - monotonic()
                 may_own = state.permit is not None and not state.draining and state.paused_at_ms is None

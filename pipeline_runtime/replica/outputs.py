@@ -14,6 +14,7 @@ from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
 from pipeline_runtime.model.spec import GroupSpec
 
 DEAD_SUFFIX = ".dead"
+RAW_CHARACTERS_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,12 @@ def outgoing(
         rows = _rows(collected, element.id + DEAD_SUFFIX)
         for value in rows["_value"].to_pylist():
             letter = {**json.loads(value), "element": element.id}
+            letter["raw"] = _shortened(letter.get("raw"))
             records.append(OutgoingRecord(spec.dead_letters(element.id), _json(letter)))
     for item in rejected:
         letter = {
             "reason": item.reason,
-            "raw": item.raw,
+            "raw": _shortened(item.raw),
             "element": item.consumer,
             "input": f"{item.input} partition {item.partition} offset {item.offset}",
         }
@@ -82,6 +84,13 @@ def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:
         if not output.external
         for partition in range(output.partitions)
     ]
+
+
+def _shortened(raw: Any) -> Any:
+    """A dead letter must fit into a record, however large and odd what it quotes is."""
+    if not isinstance(raw, str) or len(raw) <= RAW_CHARACTERS_MAX:
+        return raw
+    return f"{raw[:RAW_CHARACTERS_MAX]}... ({len(raw)} characters)"
 
 
 def _json(value: Any) -> bytes:

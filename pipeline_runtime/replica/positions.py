@@ -42,6 +42,24 @@ def slices_between(
     return parts
 
 
+def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
+    """How many of each input's waiting rows a batch of at most `rows_max` takes. Pure.
+
+    In proportion to what waits, so that inputs that lag reach the present together: one that ran ahead
+    would move the watermark past the rows of the others. Each that has rows gets at least one.
+    """
+    total = sum(waiting.values())
+    if total <= rows_max:
+        return dict(waiting)
+    taken = {key: max(1, rows * rows_max // total) if rows else 0 for key, rows in waiting.items()}
+    excess = sum(taken.values()) - rows_max
+    for key in sorted(taken, key=lambda key: -taken[key]):
+        given_back = max(0, min(excess, taken[key] - 1))
+        taken[key] -= given_back
+        excess -= given_back
+    return taken
+
+
 class Positions:
     """Asks Kafka and the group's source operators. Used by one thread at a time: the gate's."""
 
@@ -80,17 +98,17 @@ class Positions:
 
     def advance(self, start: Ends, now_ms: int) -> Ends:
         """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""
+        known = self._topic_ends() if self._partitions else {}
+        waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
+        reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}
+        waiting |= {id: self._sources[id].rows_between(start[id], end) for id, end in reach.items()}
+        steps = shares(waiting, self._rows_max)
         end = dict(start)
+        for key in self._partitions:
+            end[key] = start[key] + steps[key]
         for id, source in self._sources.items():
-            end[id] = source.advance(start[id], now_ms, self._rows_max)
-        if self._partitions:
-            known = self._topic_ends()
-            # A row limit for the batch as a whole: what one partition does not use, the next may.
-            budget = self._rows_max
-            for key in self._partitions:
-                step = min(budget, max(0, known[key] - start[key]))
-                end[key] = start[key] + step
-                budget -= step
+            fits = steps[id] == waiting[id]
+            end[id] = reach[id] if fits else source.advance(start[id], now_ms, steps[id])
         return end
 
     def lag_rows(self, ends: Ends) -> int:

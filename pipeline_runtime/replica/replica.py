@@ -21,8 +21,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pipeline_runtime.handover.claim import Claimant
 from pipeline_runtime.handover.protocol import JournalEnd, Refused, Stopped
 from pipeline_runtime.journal.reader import JournalTail, journal_end
-from pipeline_runtime.journal.records import Ends, Record, Retire
+from pipeline_runtime.journal.records import Boundary, Ends, Record, Retire
 from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -132,6 +133,7 @@ class Replica:
         """End at once; the batch that is running may be committed or not."""
         self._killed = True
         self._stopping.set()
+        self._claimant.cancelled.set()
         with self._state.changed:
             self._state.draining = True
             self._state.changed.notify_all()
@@ -191,18 +193,20 @@ class Replica:
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt)."""
         local = self._open_local_state()
-        self._follow_journal(local)
-        frame, grants, sink = self._build(local)
+        self._follow_journal(local.seq)
+        frame, sink = self._build(local)
         try:
             return self._supervise(self._start_query(frame, sink), sink)
         finally:
+            # First, since it waits for the batch that is running: its files must not close before.
+            self._end_query()
             sink.close()
             self._host.gate.shut(self.spec.id)
             if self._positions is not None:
                 self._positions.close()
-            del grants
 
-    def _open_local_state(self) -> Seq:
+    def _open_local_state(self) -> Boundary:
+        """Where the local state stands; seq 0 when there is none."""
         self.directory.mkdir(parents=True, exist_ok=True)
         spark_directory(self.directory).mkdir(exist_ok=True)
         newest = last_committed(self.directory)
@@ -213,7 +217,7 @@ class Replica:
         dropped = drop_unfinished(self.directory)
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
-        return newest.seq if newest else Seq(0)
+        return newest or Boundary(Seq(0), {}, 0)
 
     def _follow_journal(self, local: Seq) -> None:
         """Read the journal to its end, from where the local state stands."""
@@ -221,6 +225,8 @@ class Replica:
         if self._tail is not None:
             self._tail.close()
         mark = read_mark(self.directory, local)
+        # Where the sinks stood at `local`; the journal itself says it when it is read from before.
+        marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
             self._state.view = mark.view if mark else JournalView()
             self._state.journal_offset = mark.offset if mark else 0
@@ -236,9 +242,11 @@ class Replica:
             if local > view.last_seq:
                 where = f"the local state is at seq {local}, but the journal ends at {view.last_seq}"
                 raise LocalStateDamaged(f"{self.spec.id}: {where}")
-            self._marks = view.marks if view.last_seq == local else {}
             if local in view.commits:
-                self._marks = view.commits[local].marks
+                marks = view.commits[local].marks
+            if marks is None and local > 0:
+                raise LocalStateDamaged(f"{self.spec.id}: the journal no longer has seq {local}")
+            self._marks = marks or {}
             view.forget(local)
 
     def _apply_records(self, records: list[tuple[int, Record]]) -> None:
@@ -252,7 +260,7 @@ class Replica:
         assert self._tail is not None
         self._tail.wait_until(journal_end(self._host.kafka, self.spec.journal), JOURNAL_TIMEOUT_S)
 
-    def _build(self, local: Seq) -> tuple[GroupFrame, Grants, BatchSink]:
+    def _build(self, local: Boundary) -> tuple[GroupFrame, BatchSink]:
         spec, host = self.spec, self._host
         files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
@@ -280,15 +288,17 @@ class Replica:
         )
         sink = BatchSink(spec, frame, self._state, grants, host.node, host.changed)
         sink.restore(self._marks)
+        with self._state.changed:
+            self._state.ended = grants.is_last_stage(local.ends)
         host.gate.open(spec.id, grants)
-        return frame, grants, sink
+        return frame, sink
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery:
         session = self._host.session
         tagged = frame.query_frame(session, self._host.gate.address(self.spec.id))
         self._query = (
             tagged.writeStream.outputMode(frame.output_mode)
-            .queryName(self.spec.id)
+            .queryName(f"{self.spec.id} on {self._host.node}")
             .option("checkpointLocation", str(spark_directory(self.directory)))
             .foreachBatch(sink)
             .start()
@@ -304,8 +314,11 @@ class Replica:
                 order = self._order if self._may_claim() else None
                 drained = self._state.draining and self._state.granted is None
                 retire = self._retiring and self._state.permit is not None
+                taken = self._taken_over()
             if self._tail is not None and self._tail.failure is not None:
                 raise self._tail.failure
+            if taken is not None:
+                return self._give_way(taken)
             if sink.failure is not None or not query.isActive:
                 return self._after_failure(query, sink)
             if self._killed or (self._stopping.is_set() and drained):
@@ -314,7 +327,7 @@ class Replica:
                 return self._retire(query)
             if order is not None:
                 self._claim(order)
-                if self._phase == "refused":
+                if self._phase in FINAL_PHASES:
                     return False
 
     def _may_claim(self) -> bool:
@@ -340,32 +353,48 @@ class Replica:
             self._set(Role.OWNER, "owning")
         elif isinstance(self._claimant.state, Refused):
             self._order_done, self._order_refused = order.id, self._claimant.state.reason
-            self._set(Role.STANDBY, "refused")
+            retired = self._retiring and self._state.view.retired
+            self._set(Role.STANDBY, "retired" if retired else "refused")
+
+    def _taken_over(self) -> str | None:
+        """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
+        permit, view = self._state.permit, self._state.view
+        if permit is None or view.granted <= permit.epoch:
+            return None
+        return f"the journal grants epoch {view.granted} to {view.claimant}"
+
+    def _give_way(self, reason: str) -> bool:
+        self._claimant.lose(reason)
+        self._drop_permit()
+        assert isinstance(self._claimant.state, Stopped)
+        self._error = ReplicaError(
+            message=self._claimant.state.reason,
+            safe="Nothing was written twice: what it had not committed is processed by the new owner.",
+            next="Nothing. It starts again only when it is asked to.",
+            at_ms=_now_ms(),
+        )
+        self._set(Role.STOPPED, "fenced")
+        return False
+
+    def _claim_again(self, doubt: Doubtful) -> bool:
+        """As after a restart: it may, while its own epoch is the newest."""
+        log.warning("%s: %s; the journal decides", self.spec.id, doubt)
+        with self._state.changed:
+            epoch = self._state.permit.epoch if self._state.permit else Epoch(0)
+            order_id = self._order.id if self._order else "restart"
+            self._order = ClaimOrder(id=order_id, over=epoch)
+            self._order_done = None
+            self._state.draining = self._stopping.is_set()
+        self._drop_permit()
+        self._set(Role.STANDBY, "in doubt")
+        return True
 
     def _after_failure(self, query: StreamingQuery, sink: BatchSink) -> bool:
         failure = sink.failure
         if isinstance(failure, Fenced):
-            self._claimant.lose(str(failure))
-            self._drop_permit()
-            assert isinstance(self._claimant.state, Stopped)
-            self._error = ReplicaError(
-                message=self._claimant.state.reason,
-                safe="Nothing was written twice: what it had not committed is processed by the new owner.",
-                next="Nothing. It starts again only when it is asked to.",
-                at_ms=_now_ms(),
-            )
-            self._set(Role.STOPPED, "fenced")
-            return False
+            return self._give_way(str(failure))
         if isinstance(failure, Doubtful):
-            log.warning("%s: %s; the journal decides", self.spec.id, failure)
-            with self._state.changed:
-                epoch = self._state.permit.epoch if self._state.permit else Epoch(0)
-                order_id = self._order.id if self._order else "restart"
-                # As after a restart: it may claim again while its own epoch is the newest.
-                self._order = ClaimOrder(id=order_id, over=epoch)
-                self._order_done = None
-            self._drop_permit()
-            return True
+            return self._claim_again(failure)
         if self._stopping.is_set():
             return False
         raise (
@@ -380,15 +409,17 @@ class Replica:
             self._state.changed.wait_for(
                 lambda: self._state.granted is None or not query.isActive, timeout=RETIRE_TIMEOUT_S
             )
-        self._write_retire()
-        return False
-
-    def _write_retire(self) -> None:
-        permit = self._state.permit
+            permit = self._state.permit
         assert permit is not None
-        permit.commit(Retire(permit.epoch, self._host.node))
-        self._catch_up_with_journal()
+        try:
+            permit.commit(Retire(permit.epoch, self._host.node))
+            self._catch_up_with_journal()
+        except Fenced as error:
+            return self._give_way(str(error))
+        except Doubtful as error:
+            return self._claim_again(error)
         self._set(Role.STOPPED, "retired")
+        return False
 
     # --- called by others
 
@@ -416,7 +447,10 @@ class Replica:
             if self._state.view.start is not None:
                 return self._state.view.start
         assert self._positions is not None
-        return self._positions.beginning(_now_ms())
+        try:
+            return self._positions.beginning(_now_ms())
+        except KafkaError as error:
+            raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
     # --- small things
 

@@ -52,11 +52,13 @@ class BatchSink:
         self._done = done
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
+        self._closed = True
         self.failure: BaseException | None = None
 
     def restore(self, marks: dict[str, Any]) -> None:
         """Bring the sinks' files back to where the local state stands."""
         self.close()
+        self._closed = False
         self._marks = {}
         for element in self._frame.sinks:
             writer = self._frame.open_sink(element)
@@ -66,6 +68,7 @@ class BatchSink:
                 self._marks[element] = marks[element]
 
     def close(self) -> None:
+        self._closed = True
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
@@ -84,11 +87,13 @@ class BatchSink:
             raise NotOwner(f"{self._spec.id}: a batch without a plan")
         start, boundary = plan
         # 1
-        collected = frame.toArrow()
+        collected = self._frame.in_order(frame.toArrow())
         if boundary.seq == start.seq:
             return  # Spark's very first batch runs even when there is nothing to read: it has no seq
         if self._frame.has_late_elements:
-            collected = self._frame.after(frame.sparkSession, collected)
+            collected = self._frame.after(frame.sparkSession, collected, boundary.batch_time_ms)
+        if self._closed:
+            raise NotOwner(f"{self._spec.id}: stopped while it processed seq {boundary.seq}")
         # 2
         marks = self._write_sinks(collected, boundary)
         with self._state.changed:
@@ -121,9 +126,8 @@ class BatchSink:
 
     def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:
         for element, source in self._frame.sinks.items():
-            if element in self._writers:
-                rows = self._frame.rows_of(collected, source)
-                self._marks[element] = self._writers[element].write(rows, boundary.seq)
+            rows = self._frame.rows_of(collected, source)
+            self._marks[element] = self._writers[element].write(rows, boundary.seq)
         return dict(self._marks)
 
     def _check(self, committed: Commit, boundary: Boundary, marks: dict[str, Any]) -> None:

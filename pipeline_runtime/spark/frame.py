@@ -91,7 +91,7 @@ class GroupFrame:
         streams = {item.source: self._input_frame(source, item) for item in self.inputs}
         return self._tagged(streams, [id for id in self._operators if id not in self._late])
 
-    def after(self, session: SparkSession, collected: pa.Table) -> pa.Table:
+    def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
         assert self._stateful is not None
         source = f"{self._stateful}.out"
@@ -105,7 +105,7 @@ class GroupFrame:
         meta = {
             "_key": rows["_key"],
             "_time": times,
-            "_batch_time": times,
+            "_batch_time": pa.repeat(pa.scalar(batch_time_ms * 1000, pa.int64()), count).cast(TIMESTAMP),
             "_partition": pa.repeat(pa.scalar(0, pa.int32()), count),
             "_offset": pa.array(range(count), pa.int64()),
         }
@@ -113,6 +113,15 @@ class GroupFrame:
             table = table.append_column(name, values)
         frame = self._tagged({source: session.createDataFrame(table)}, list(self._late))
         return pa.concat_tables([collected, frame.toArrow().cast(collected.schema)])
+
+    def in_order(self, collected: pa.Table) -> pa.Table:
+        """The collected rows with those of Spark's own state (windows, aggregates, joins) by event time:
+        Spark gives them in no order, and the readers of a key expect its windows one after the other."""
+        if self._stateful is None or isinstance(self._operators[self._stateful], KeyedProcessor):
+            return collected
+        mine = pc.equal(collected["_out"], f"{self._stateful}.out")
+        others = collected.filter(pc.invert(mine))
+        return pa.concat_tables([others, collected.filter(mine).sort_by("_time_ms")])
 
     @property
     def has_late_elements(self) -> bool:

@@ -128,8 +128,8 @@ class _PerKey(StatefulProcessor):
         # the state before each row would cost more than the processing itself.
         good: list[dict[str, Any]] = []
         for text, time_us in _in_offset_order(rows):
-            row = self._row(text, time_us)
             try:
+                row = self._row(text, time_us)
                 made = process_row(self._processor, key[0], row, state, timers)
                 output += [self._encoded(item, key[0]) for item in made]
                 good.append(row)
@@ -137,6 +137,9 @@ class _PerKey(StatefulProcessor):
                 state, timers = stored.load()
                 for earlier in good:
                     process_row(self._processor, key[0], earlier, state, timers)
+                # So that many failures do not run all good rows again for each.
+                stored.save(state, timers)
+                good.clear()
                 output.append(self._rejected(text, time_us, error))
         stored.save(state, timers)
         self._state.update((stored.text,))

@@ -1,0 +1,115 @@
+"""The laws of the journal's fold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit, Record, Retire
+from pipeline_runtime.journal.view import JournalBroken, JournalView
+from pipeline_runtime.model.ids import Epoch, Seq
+
+
+def commit(seq: int, epoch: int = 1, **more: object) -> Commit:
+    return Commit(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000), **more)  # type: ignore[arg-type]
+
+
+def claim(epoch: int, order: str = "o", node: str = "a") -> Claim:
+    return Claim(Epoch(epoch), order, node, {"in-0": epoch})
+
+
+def folded(records: list[Record]) -> JournalView:
+    view = JournalView()
+    for record in records:
+        view.apply(record)
+    return view
+
+
+@st.composite
+def journals(draw: st.DrawFn) -> list[Record]:
+    """Lawful ones: each epoch claimed, then some commits."""
+    records: list[Record] = []
+    seq = 0
+    for epoch in range(1, draw(st.integers(1, 4)) + 1):
+        records.append(claim(epoch, f"order-{epoch}", draw(st.sampled_from("ab"))))
+        for _ in range(draw(st.integers(0, 4))):
+            seq += 1
+            ended = ("in-0",) if draw(st.booleans()) else ()
+            records.append(commit(seq, epoch, marks={"file": {"length": seq}}, ended=ended))
+    if draw(st.booleans()):
+        records.append(Retire(Epoch(epoch)))
+    return records
+
+
+def test_an_empty_journal_grants_nothing() -> None:
+    view = JournalView()
+    assert (view.granted, view.last_seq, view.start, view.retired) == (0, 0, None, False)
+
+
+def test_the_first_claim_decides_where_the_group_begins() -> None:
+    assert folded([claim(1), claim(2)]).start == {"in-0": 1}
+
+
+def test_the_newest_claim_grants() -> None:
+    view = folded([claim(1, "x", "a"), commit(1), claim(2, "y", "b")])
+    assert (view.granted, view.claimant) == (2, "b")
+    assert view.orders == {"x": 1, "y": 2}
+
+
+@pytest.mark.parametrize("seq", [1, 2, 4, 9])
+def test_a_seq_that_is_missing_or_stands_twice_breaks_the_journal(seq: int) -> None:
+    view = folded([claim(1), commit(1), commit(2)])
+    with pytest.raises(JournalBroken, match=f"seq {seq} follows 2"):
+        view.apply(commit(seq))
+    assert view.last_seq == 2
+
+
+def test_the_fold_keeps_what_a_follower_has_still_to_replay() -> None:
+    view = folded([claim(1), *(commit(seq) for seq in range(1, 6))])
+    view.forget(Seq(3))
+    assert sorted(view.commits) == [4, 5]
+    view.forget(Seq(2))
+    assert sorted(view.commits) == [4, 5]
+
+
+def test_a_commit_that_is_done_already_is_not_kept_when_it_is_read_later() -> None:
+    view = folded([claim(1), commit(1)])
+    view.forget(Seq(2))
+    view.apply(commit(2))
+    assert view.commits == {}
+    assert view.last_seq == 2
+
+
+def test_marks_and_ends_are_those_of_the_last_seq() -> None:
+    view = folded(
+        [claim(1), commit(1, marks={"f": 1}, ended=("a",)), commit(2, marks={"f": 2}, ended=("b",))]
+    )
+    assert view.marks == {"f": 2}
+    assert view.last_ends == {"in-0": 20}
+    assert view.ended == {"a", "b"}
+
+
+@settings(deadline=None)
+@given(journals(), st.data())
+def test_a_fold_that_was_put_away_goes_on_as_if_it_had_not_been(
+    records: list[Record], data: st.DataObject
+) -> None:
+    split = data.draw(st.integers(0, len(records)))
+    first = folded(records[:split])
+    restored = JournalView.from_json(json.loads(json.dumps(first.to_json())))
+    assert restored.to_json() == first.to_json()
+    for record in records[split:]:
+        restored.apply(record)
+    whole = folded(records)
+    assert restored.to_json() == whole.to_json()
+    behind = {seq for seq in whole.commits if seq > first.last_seq}
+    assert set(restored.commits) == behind
+
+
+def test_only_the_newest_orders_are_put_away() -> None:
+    view = folded([claim(epoch, f"order-{epoch}") for epoch in range(1, 51)])
+    orders = JournalView.from_json(view.to_json()).orders
+    assert len(orders) == 20
+    assert orders["order-50"] == 50

@@ -1,0 +1,102 @@
+"""What a follower is granted, and what tasks read between two boundaries."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings, strategies as st
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.replica.grants import next_followed
+from pipeline_runtime.replica.positions import END_STAGE, shares, slices_between
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.spark.inputs import GroupInput
+
+SCHEMA = StreamSchema(fields=())
+INPUTS = (
+    GroupInput(index=0, source="a.out", schema=SCHEMA, topic="ta", partitions=2),
+    GroupInput(index=1, source="b.out", schema=SCHEMA),
+)
+
+
+def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState:
+    """A journal with one commit for each number of rows; `stages`: seq -> stage of the end."""
+    made = ReplicaState()
+    made.view.apply(Claim(Epoch(1), "o", "a"))
+    for seq, count in enumerate(rows, 1):
+        stage = max((s for at, s in (stages or {}).items() if at <= seq), default=0)
+        ends = {"in-0": seq, **({END_STAGE: stage} if stage else {})}
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), ends, seq), rows_in=count))
+    return made
+
+
+def followed(made: ReplicaState, start: int, *, coalesced: bool, rows_max: int = 100) -> int | None:
+    boundary = next_followed(made, Seq(start), coalesced=coalesced, rows_max=rows_max)
+    return boundary.seq if boundary else None
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 60), max_size=12), st.data())
+def test_exact_follows_batch_by_batch(rows: list[int], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(rows)))
+    expected = start + 1 if start < len(rows) else None
+    assert followed(state(rows), start, coalesced=False) == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 60), max_size=12), st.data())
+def test_coalesced_takes_as_many_whole_batches_as_fit(rows: list[int], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(rows)))
+    got = followed(state(rows), start, coalesced=True)
+    if start == len(rows):
+        assert got is None
+        return
+    assert got is not None
+    taken = rows[start:got]
+    assert len(taken) == 1 or sum(taken) <= 100
+    assert got == len(rows) or sum(rows[start : got + 1]) > 100
+
+
+def test_a_batch_that_is_larger_than_the_limit_is_taken_alone() -> None:
+    assert followed(state([500, 1]), 0, coalesced=True) == 1
+
+
+def test_coalesced_never_crosses_a_stage_of_the_end() -> None:
+    made = state([1, 1, 0, 0], stages={3: 1, 4: 2})
+    assert followed(made, 0, coalesced=True) == 2
+    assert followed(made, 2, coalesced=True) == 3
+    assert followed(made, 3, coalesced=True) == 4
+
+
+def test_tasks_read_what_has_moved_and_nothing_else() -> None:
+    start = {"ta-0": 5, "ta-1": 7, "b": {"row": 1}}
+    end = {"ta-0": 5, "ta-1": 9, "b": {"row": 4}}
+    assert slices_between(INPUTS, start, end, 42, flushes=True) == [
+        {"input": 0, "partition": 1, "start": 7, "end": 9, "batch_time_ms": 42},
+        {"input": 1, "partition": 0, "start": {"row": 1}, "end": {"row": 4}, "batch_time_ms": 42},
+    ]
+    assert slices_between(INPUTS, start, start, 42, flushes=True) == []
+
+
+def test_a_stage_of_the_end_is_a_flush_where_something_is_kept_back() -> None:
+    start = {"ta-0": 5, "ta-1": 7, "b": {"row": 1}}
+    end = {**start, END_STAGE: 1}
+    assert slices_between(INPUTS, start, end, 42, flushes=True) == [{"input": -1, "batch_time_ms": 42}]
+    assert slices_between(INPUTS, start, end, 42, flushes=False) == []
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text(max_size=4), st.integers(0, 10**6), min_size=1, max_size=6),
+    st.integers(6, 30_000),
+)
+def test_a_batch_is_bounded_fair_and_never_starves_an_input(waiting: dict[str, int], rows_max: int) -> None:
+    taken = shares(waiting, rows_max)
+    assert taken.keys() == waiting.keys()
+    assert all(0 <= taken[key] <= waiting[key] for key in waiting)
+    assert sum(taken.values()) <= rows_max
+    assert all(taken[key] >= 1 for key in waiting if waiting[key])
+    if sum(waiting.values()) <= rows_max:
+        assert taken == waiting
+    else:
+        assert sum(taken.values()) > rows_max - 2 * len(waiting)

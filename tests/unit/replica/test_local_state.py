@@ -1,0 +1,123 @@
+"""A replica's directory as Spark leaves it when it dies at any step of a batch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.local_state import (
+    JournalMark,
+    LocalStateDamaged,
+    drop_unfinished,
+    last_committed,
+    read_mark,
+    size_bytes,
+    write_mark,
+)
+
+
+def plan(directory: Path, batch: int, seq: int) -> None:
+    offsets = directory / "spark" / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    offset = json.dumps({"seq": seq, "ends": {"in-0": seq * 10}, "batch_time": seq * 1000})
+    (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{offset}')
+    (offsets / f".{batch}.crc").write_bytes(b"crc")
+
+
+def finish(directory: Path, batch: int) -> None:
+    commits = directory / "spark" / "commits"
+    commits.mkdir(parents=True, exist_ok=True)
+    (commits / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    (commits / f".{batch}.crc").write_bytes(b"crc")
+
+
+def view(last_seq: int) -> JournalView:
+    found = JournalView()
+    found.apply(Claim(Epoch(1), "o", "a", {"in-0": 0}))
+    for seq in range(1, last_seq + 1):
+        found.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq * 10}, 0), marks={"file": seq}))
+    return found
+
+
+def test_an_empty_directory_has_nothing(tmp_path: Path) -> None:
+    assert last_committed(tmp_path) is None
+    assert drop_unfinished(tmp_path) == []
+    assert read_mark(tmp_path, Seq(0)) is None
+    assert size_bytes(tmp_path) == 0
+
+
+def test_the_newest_finished_batch_counts_by_number_not_by_text(tmp_path: Path) -> None:
+    for batch in (8, 9, 10):
+        plan(tmp_path, batch, batch + 1)
+        finish(tmp_path, batch)
+    assert last_committed(tmp_path) == Boundary(Seq(11), {"in-0": 110}, 11_000)
+
+
+def test_a_plan_without_its_commit_is_dropped_and_nothing_else(tmp_path: Path) -> None:
+    for batch in (3, 4):
+        plan(tmp_path, batch, batch)
+        finish(tmp_path, batch)
+    plan(tmp_path, 5, 5)
+    assert last_committed(tmp_path) == Boundary(Seq(4), {"in-0": 40}, 4000)
+    assert drop_unfinished(tmp_path) == [5]
+    left = sorted(path.name for path in (tmp_path / "spark" / "offsets").iterdir() if path.name.isdigit())
+    assert left == ["3", "4"]
+    assert drop_unfinished(tmp_path) == []
+
+
+def test_a_plan_of_the_very_first_batch_is_dropped(tmp_path: Path) -> None:
+    plan(tmp_path, 0, 1)
+    assert last_committed(tmp_path) is None
+    assert drop_unfinished(tmp_path) == [0]
+
+
+@pytest.mark.parametrize("content", ["", "v1", "v1\n{}", "v1\n{}\nnot json", 'v1\n{}\n{"seq": 1}'])
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+    plan(tmp_path, 0, 1)
+    finish(tmp_path, 0)
+    (tmp_path / "spark" / "offsets" / "0").write_text(content)
+    with pytest.raises(LocalStateDamaged, match="offsets/0 cannot be read"):
+        last_committed(tmp_path)
+
+
+def test_a_commit_without_its_plan_is_damage(tmp_path: Path) -> None:
+    finish(tmp_path, 0)
+    with pytest.raises(LocalStateDamaged):
+        last_committed(tmp_path)
+
+
+def test_a_mark_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    write_mark(tmp_path, JournalMark(17, view(3)))
+    found = read_mark(tmp_path, Seq(3))
+    assert found is not None
+    assert found.offset == 17
+    assert found.view.to_json() == view(3).to_json()
+    assert found.view.marks == {"file": 3}
+
+
+def test_a_mark_ahead_of_the_local_state_is_not_used(tmp_path: Path) -> None:
+    write_mark(tmp_path, JournalMark(17, view(3)))
+    assert read_mark(tmp_path, Seq(2)) is None
+    assert read_mark(tmp_path, Seq(5)) is not None
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[]", '{"journal_offset": 1}', '{"journal_offset": 1, "view": {}}']
+)
+def test_a_mark_that_cannot_be_read_is_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "replica.json").write_text(content)
+    assert read_mark(tmp_path, Seq(9)) is None
+
+
+def test_the_size_is_that_of_the_state(tmp_path: Path) -> None:
+    state = tmp_path / "spark" / "state" / "0" / "0"
+    state.mkdir(parents=True)
+    (state / "1.changelog").write_bytes(b"x" * 100)
+    (state / "2.zip").write_bytes(b"x" * 11)
+    plan(tmp_path, 0, 1)
+    assert size_bytes(tmp_path) == 111

@@ -1,0 +1,78 @@
+"""A batch's rows as the records of one transaction."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from pipeline_runtime.kafka.transactions import END_HEADER
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
+from pipeline_runtime.replica.outputs import RAW_CHARACTERS_MAX, RejectedRecord, outgoing
+
+SCHEMA = StreamSchema(fields=())
+SPEC = GroupSpec(
+    deployment="d",
+    pipeline="p",
+    group="g",
+    elements=(ElementSpec(id="x", type="filter"), ElementSpec(id="y", type="kafka-out")),
+    outputs=(
+        OutputStream(source="x.out", topic="fl.d.x.out", partitions=2, data_schema=SCHEMA),
+        OutputStream(source="y.out", topic="users", data_schema=SCHEMA, external=True),
+    ),
+)
+COLLECTED = pa.schema(
+    [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
+)
+
+
+def table(*rows: tuple[str, str | None, int, str]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(COLLECTED.names, row, strict=True)) for row in rows], COLLECTED)
+
+
+def rejected(raw: str = "abc") -> RejectedRecord:
+    return RejectedRecord("x", "in.out", 3, 17, raw, "because")
+
+
+def test_rows_go_where_they_are_tagged_in_their_order() -> None:
+    rows = table(
+        ("x.out", "k", 1, "{1}"), ("y.out", None, 2, "{2}"), ("x.out", None, 3, "{3}"), ("z.out", "", 4, "")
+    )
+    out = outgoing(SPEC, rows, [], ending=False)
+    assert [(r.topic, r.key, r.timestamp_ms, r.value) for r in out.records] == [
+        ("fl.d.x.out", b"k", 1, b"{1}"),
+        ("fl.d.x.out", None, 3, b"{3}"),
+        ("users", None, 2, b"{2}"),
+    ]
+    assert (out.rows_out, out.dead_letters) == (3, 0)
+
+
+def test_dead_letters_say_whose_they_are_and_why() -> None:
+    rows = table(("x.dead", None, 1, json.dumps({"reason": "r", "raw": "raw"})))
+    out = outgoing(SPEC, rows, [rejected()], ending=False)
+    assert (out.rows_out, out.dead_letters) == (0, 2)
+    assert [(r.topic, json.loads(r.value)) for r in out.records] == [
+        ("fl.d.x.dead", {"reason": "r", "raw": "raw", "element": "x"}),
+        (
+            "fl.d.x.dead",
+            {"reason": "because", "raw": "abc", "element": "x", "input": "in.out partition 3 offset 17"},
+        ),
+    ]
+
+
+def test_a_dead_letter_fits_into_a_record_whatever_it_quotes() -> None:
+    huge = "\N{REPLACEMENT CHARACTER}" * 3_000_000
+    rows = table(("x.dead", None, 1, json.dumps({"reason": "r", "raw": huge})))
+    for record in outgoing(SPEC, rows, [rejected(huge)], ending=False).records:
+        assert len(record.value) < 4 * RAW_CHARACTERS_MAX
+        assert json.loads(record.value)["raw"].endswith("... (3000000 characters)")
+
+
+def test_an_end_is_told_in_every_partition_of_fogline_s_own_streams() -> None:
+    out = outgoing(SPEC, table(), [], ending=True)
+    assert [(r.topic, r.partition, r.headers) for r in out.records] == [
+        ("fl.d.x.out", 0, (END_HEADER,)),
+        ("fl.d.x.out", 1, (END_HEADER,)),
+    ]
+    assert (out.rows_out, out.dead_letters) == (0, 0)

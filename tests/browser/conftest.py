@@ -41,9 +41,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_dashboard(
-    chromium: Browser, fogline: RunningFogline
-) -> Iterator[Callable[[str, str], Dashboard]]:
+def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Callable[[str, str], Dashboard]]:
     """Signs in, in a window of its own: `open_dashboard(username, password)`.
 
     No page of a test may log an error to the browser's console or throw.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -51,7 +52,13 @@ class Dashboard:
         item.drag_to(self.canvas, target_position={"x": x, "y": y})
 
     def connect(self, source: str, target: str) -> None:
-        """Draws a stream from the output of one element to the input of the other."""
+        streams = self.canvas.locator(".react-flow__edge")
+        before = streams.count()
+        self.draw_stream(source, target)
+        expect(streams).to_have_count(before + 1)
+
+    def draw_stream(self, source: str, target: str) -> None:
+        """Drags from the output of one element to the input of the other, whether it is taken or not."""
         start = _middle(self.canvas.get_by_label(f"Output out of {source}", exact=True))
         end = _middle(self.canvas.get_by_label(f"Input in of {target}", exact=True))
         mouse = self.page.mouse
@@ -59,7 +66,6 @@ class Dashboard:
         mouse.down()
         mouse.move(*end, steps=12)
         mouse.up()
-        expect(self.canvas.locator(".react-flow__edge")).not_to_have_count(0)
 
     def select(self, element: str) -> None:
         self.card(element).click()
@@ -93,6 +99,17 @@ class Dashboard:
     def deploy_button(self) -> Locator:
         return self.page.get_by_role("button", name=re.compile("^Deploy( changes)?$"))
 
+    @property
+    def toast(self) -> Locator:
+        """The newest message."""
+        return self.page.locator(".toast").last
+
+    def dismiss_toasts(self) -> None:
+        toasts = self.page.locator(".toast")
+        for _ in range(toasts.count()):
+            toasts.last.get_by_role("button", name="Dismiss").click()
+        expect(toasts).to_have_count(0)
+
     # -- live
 
     @property
@@ -117,6 +134,12 @@ class Dashboard:
             self.live_panel.get_by_role("link", name="Download output").click()
         download.value.save_as(to)
         return to
+
+    def post(self, path: str, body: object) -> int:
+        """The status of a request made with this page's session and token."""
+        token = json.loads(self.page.locator("#root").get_attribute("data-props") or "{}")["csrf"]
+        headers = {"X-CSRFToken": token, "Referer": self.page.url}
+        return self.page.request.post(path, data=body, headers=headers).status
 
 
 def _middle(locator: Locator) -> tuple[float, float]:

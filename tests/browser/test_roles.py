@@ -1,0 +1,77 @@
+"""Who may not do something sees why, and cannot do it past the page either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.dashboard import Dashboard
+from tests.running import RunningFogline, wait_until
+
+pytestmark = pytest.mark.browser
+
+PASSWORD = "only-looking-at-it-7"
+DOCUMENT = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": "for-viewers"},
+    "spec": {
+        "elements": [
+            {"id": "numbers", "type": "generator", "params": {"rate": 5}, "node": "edge-a"},
+            {"id": "file", "type": "csv-sink", "inputs": {"in": "numbers"}, "node": "edge-a"},
+        ]
+    },
+}
+
+
+@pytest.fixture
+def deployed(fogline: RunningFogline) -> Iterator[str]:
+    """A pipeline on edge-a, and an account `viewer`."""
+    with fogline.client() as client:
+        person = {"username": "viewer", "password": PASSWORD, "role": "viewer"}
+        client.post("/api/v1/users", json=person).raise_for_status()
+        client.post(
+            "/api/v1/pipelines", json={"name": "for-viewers", "document": DOCUMENT}
+        ).raise_for_status()
+        path = "/api/v1/pipelines/for-viewers"
+        client.post(f"{path}/deploy").raise_for_status()
+        wait_until(lambda: client.get(path).json()["status"] == "running", "the deployment", 180)
+        yield "for-viewers"
+        client.post(f"{path}/undeploy").raise_for_status()
+        wait_until(lambda: client.get(path).json()["deployment"] is None, "the end of the deployment", 60)
+
+
+@pytest.mark.timeout(300)
+def test_a_viewer_sees_everything_and_changes_nothing(
+    deployed: str, open_dashboard: Callable[[str, str], Dashboard]
+) -> None:
+    viewer = open_dashboard("viewer", PASSWORD)
+    viewer.page.goto(f"/pipelines/{deployed}?mode=live")
+    for name in ("Deploy", "Undeploy"):
+        button = viewer.page.get_by_role("button", name=name, exact=True)
+        expect(button).to_be_disabled()
+        expect(button).to_have_attribute(
+            "title", "Your role is viewer; this needs editor. An admin can change it."
+        )
+
+    viewer.select("numbers")
+    expect(viewer.live_panel.get_by_text("rows/s").first).to_be_visible()
+    for name in ("Migrate", "Restore", "Pause", "Checkpoint now"):
+        button = viewer.live_panel.get_by_role("button", name=name)
+        expect(button).to_have_attribute("aria-disabled", "true")
+        button.hover()
+        expect(viewer.page.get_by_role("tooltip")).to_contain_text(
+            "Your role is viewer; this needs operator."
+        )
+
+    viewer.page.get_by_role("button", name="Edit", exact=True).click()
+    palette = viewer.page.get_by_role("complementary", name="Elements")
+    expect(palette.get_by_role("button", name="Generator")).to_be_disabled()
+
+    # past the page: with the page's own session and token
+    for path in ("deploy", "undeploy", "elements/numbers/migrate"):
+        assert viewer.post(f"/api/v1/pipelines/{deployed}/{path}", {"target": "edge-b"}) == 403
+    state = viewer.page.request.get(f"/api/v1/pipelines/{deployed}/elements/numbers").json()
+    assert (state["node"], state["handover"]) == ("edge-a", None)

@@ -82,8 +82,9 @@ function LiveType({ id, type }: { id: string; type: string }) {
   );
   return (
     <span className="el-card__type">
+      {/* the node first: it is what changes, and the type may not fit */}
+      {element?.node && `${element.node} · `}
       {type}
-      {element?.node && ` · ${element.node}`}
     </span>
   );
 }

@@ -247,20 +247,20 @@ def main() -> None:
     with running_node() as node:
         empty = usage(node, memory=True)
         log(f"a node without elements: {empty.memory_mib:.0f} MiB in {empty.processes} processes")
+        settings = {
+            "machine": began,
+            "empty_node_memory_mib": round(empty.memory_mib),
+            "idle_s": IDLE_S,
+            "load_s": LOAD_S,
+            "window_s": WINDOW_S,
+            "pace": specs_pace(),
+            "event_bytes": len(Event(12_345, EPOCH_MS).encode()),
+        }
         for count in COUNTS:
             for layout in ("apart", "one group"):
                 rows.append(measure(node, count, layout, empty.memory_mib))
                 log(str(rows[-1]))
-    settings = {
-        "machine": began,
-        "empty_node_memory_mib": round(empty.memory_mib),
-        "idle_s": IDLE_S,
-        "load_s": LOAD_S,
-        "window_s": WINDOW_S,
-        "pace": specs_pace(),
-        "event_bytes": len(Event(12_345, EPOCH_MS).encode()),
-    }
-    write_results("node", settings, rows, figure_of(rows))
+                write_results("node", settings, rows, figure_of(rows))
     if any(row[name] for row in rows for name in ("lost", "duplicated", "reordered", "wrong")):
         sys.exit("FAILED: the outputs are not what the oracle computes; the figures above mean nothing")
 

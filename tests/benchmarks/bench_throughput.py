@@ -322,6 +322,15 @@ def main() -> None:
     only = os.environ.get("ONLY", "").split()
     cases = [case for case in CASES if not only or case.name in only]
     began = machine()
+    settings = {
+        "machine": began,
+        "batch_rows": BATCH_ROWS,
+        "batches_per_round": BATCHES,
+        "warm_batches": WARM_BATCHES,
+        "rounds": ROUNDS,
+        "event_bytes": len(Event(12_345, EPOCH_MS).encode()),
+        "partitions": 1,
+    }
     with running_node() as node:
         node.host.session.dataSource.register(plain.PlainSource)
         topic = "events"
@@ -345,16 +354,7 @@ def main() -> None:
             measured.latency = latency_at_half(node, case, middle)
             rows.append(row_of(measured))
             log(f"{case.name}: {rows[-1]}")
-    settings = {
-        "machine": began,
-        "batch_rows": BATCH_ROWS,
-        "batches_per_round": BATCHES,
-        "warm_batches": WARM_BATCHES,
-        "rounds": ROUNDS,
-        "event_bytes": len(Event(12_345, EPOCH_MS).encode()),
-        "partitions": 1,
-    }
-    write_results("throughput", settings, rows, figure_of(rows))
+            write_results("throughput", settings, rows, figure_of(rows))
     if any(row[name] for row in rows for name in ("lost", "duplicated", "reordered", "wrong")):
         sys.exit("FAILED: the outputs are not what the oracle computes; the figures above mean nothing")
 

@@ -210,8 +210,11 @@ def write_results(name: str, settings: dict[str, Any], rows: list[dict[str, Any]
         "name": name,
         "version": pipeline_runtime.__version__,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": settings.pop("machine"),
-        "settings": {"quick": QUICK, **settings},
+        "machine": settings["machine"],
+        "settings": {
+            "quick": QUICK,
+            **{name: value for name, value in settings.items() if name != "machine"},
+        },
         "rows": rows,
     }
     path.write_text(json.dumps(result, indent=1) + "\n")

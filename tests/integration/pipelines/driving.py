@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -27,28 +27,38 @@ def create_topic(bootstrap: str, topic: str) -> None:
         admin.close()
 
 
-class SteadyProducer:
-    """Sends `records` (key, value) to a topic at `rate` per second, in a thread of its own."""
+Event = tuple[str, dict[str, Any]]
+"""A record's key and value."""
 
-    def __init__(self, bootstrap: str, topic: str, records: Iterable[tuple[str, dict[str, Any]]], rate: float):
-        self._arguments = (bootstrap, topic, list(records), rate)
+
+class SteadyProducer:
+    """Sends what `make(0)`, `make(1)`, ... give to a topic, at `rate` per second, until finished."""
+
+    def __init__(self, bootstrap: str, topic: str, make: Callable[[int], Event], rate: float) -> None:
+        self._bootstrap, self._topic, self._make, self._rate = bootstrap, topic, make, rate
+        self._count_min: int | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.sent = 0
+        self.sent: list[Event] = []
 
     def start(self) -> None:
         self._thread.start()
 
-    def finish(self) -> None:
+    def finish(self, count_min: int) -> list[Event]:
+        """Stop once at least `count_min` are sent; all that were sent."""
+        self._count_min = count_min
         self._thread.join()
+        return self.sent
 
     def _run(self) -> None:
-        bootstrap, topic, records, rate = self._arguments
-        producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5)
+        producer = KafkaProducer(bootstrap_servers=self._bootstrap, linger_ms=5)
         begun = time.monotonic()
-        for index, (key, value) in enumerate(records):
-            time.sleep(max(0.0, begun + index / rate - time.monotonic()))
-            producer.send(topic, key=key.encode(), value=json.dumps(value).encode())
-            self.sent = index + 1
+        while self._count_min is None or len(self.sent) < self._count_min:
+            index = len(self.sent)
+            key, value = self._make(index)
+            if self._count_min is None:  # what is still missing at the end is sent at once
+                time.sleep(max(0.0, begun + index / self._rate - time.monotonic()))
+            producer.send(self._topic, key=key.encode(), value=json.dumps(value).encode())
+            self.sent.append((key, value))
         producer.flush()
         producer.close()
 
@@ -90,7 +100,9 @@ def deploy(client: httpx.Client, document: dict[str, Any]) -> str:
     assert answer.status_code == 202, answer.text
     operation = answer.json()
     operation_id = operation.get("id") or operation["operation"]
-    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), "the deployment", START_S)
+    finished = wait_until(
+        lambda: _ended(client, f"{API}/operations/{operation_id}"), "the deployment", START_S
+    )
     assert finished["status"] == "done", finished
     deployment = client.get(f"{API}/pipelines/{name}").json()["deployment"]
     assert isinstance(deployment, str)
@@ -101,7 +113,9 @@ def undeploy(client: httpx.Client, name: str) -> None:
     answer = client.post(f"{API}/pipelines/{name}/undeploy", json={})
     assert answer.status_code == 202, answer.text
     operation_id = answer.json().get("id") or answer.json()["operation"]
-    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), "the undeployment", START_S)
+    finished = wait_until(
+        lambda: _ended(client, f"{API}/operations/{operation_id}"), "the undeployment", START_S
+    )
     assert finished["status"] == "done", finished
 
 
@@ -118,7 +132,9 @@ def hand_over(client: httpx.Client, pipeline: str, id: str, action: str, target:
     assert answer.status_code == 202, answer.text
     handover_id = answer.json()["handover"]
     path = f"{API}/handovers/{handover_id if isinstance(handover_id, str) else handover_id['id']}"
-    finished: dict[str, Any] = wait_until(lambda: _ended(client, path), f"{action} of {id} to {target}", START_S)
+    finished: dict[str, Any] = wait_until(
+        lambda: _ended(client, path), f"{action} of {id} to {target}", START_S
+    )
     return finished
 
 

@@ -16,6 +16,7 @@ from pipeline_runtime.model.ids import journal_topic, stream_topic
 from tests.integration.pipelines.driving import (
     API,
     CommittedReader,
+    Event,
     SteadyProducer,
     create_topic,
     deploy,
@@ -29,11 +30,11 @@ KEYS = 20
 RECOVERY_S = 180.0
 
 
-def keyed_events(count: int) -> list[tuple[str, dict[str, Any]]]:
-    return [(f"k{n % KEYS}", {"sensor": f"k{n % KEYS}", "value": (n * 7919) % 1000}) for n in range(count)]
+def keyed_event(n: int) -> Event:
+    return f"k{n % KEYS}", {"sensor": f"k{n % KEYS}", "value": (n * 7919) % 1000}
 
 
-def expected_statistics(events: list[tuple[str, dict[str, Any]]]) -> dict[str, list[tuple[int, float, float]]]:
+def expected_statistics(events: list[Event]) -> dict[str, list[tuple[int, float, float]]]:
     """The oracle: per key, (count, minimum, maximum) after each of its events."""
     states: dict[str, tuple[int, float, float]] = {}
     outputs: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
@@ -101,13 +102,14 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     topic = "exactly-once-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document("exactly-once", topic))
-    events = keyed_events(20_000)
-    producer = SteadyProducer(fogline.bootstrap, topic, events, rate=200)
+    producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=200)
     producer.start()
     owner_again(client, "exactly-once", 5, "edge-a")
 
     kill_node(fogline, "edge-a")
-    seq = owner_again(client, "exactly-once", element(client, "exactly-once", "stats")["seq"], "edge-a")["seq"]
+    seq = owner_again(client, "exactly-once", element(client, "exactly-once", "stats")["seq"], "edge-a")[
+        "seq"
+    ]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-b")
     assert handover["outcome"] == "done", handover
     seq = owner_again(client, "exactly-once", seq, "edge-b")["seq"]
@@ -120,7 +122,7 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     kill_node(fogline, "edge-a")
     owner_again(client, "exactly-once", seq + 1, "edge-a")
 
-    producer.finish()
+    events = producer.finish(20_000)
     reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
     records = reader.read(len(events), RECOVERY_S)
     assert_agrees_with_oracle(records, events)
@@ -134,8 +136,7 @@ def test_a_revived_owner_commits_nothing_and_says_why(fogline: RunningFogline, c
     topic = "zombie-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document("zombie", topic))
-    events = keyed_events(6_000)
-    producer = SteadyProducer(fogline.bootstrap, topic, events, rate=100)
+    producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
     producer.start()
     owner_again(client, "zombie", 5, "edge-a")
 
@@ -150,7 +151,7 @@ def test_a_revived_owner_commits_nothing_and_says_why(fogline: RunningFogline, c
     wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again", 60)
     wait_until(lambda: reports_fence(client), "edge-a to say that it was fenced", 60)
 
-    producer.finish()
+    events = producer.finish(5_000)
     reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
     assert_agrees_with_oracle(reader.read(len(events), RECOVERY_S), events)
     reader.close()

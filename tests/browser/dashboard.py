@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, expect
 
 # Spark's first query on a node takes up to 40 s on two busy cores; a handover waits for one too.
 SLOW_MS = 180_000
@@ -135,11 +135,17 @@ class Dashboard:
         download.value.save_as(to)
         return to
 
-    def post(self, path: str, body: object) -> int:
-        """The status of a request made with this page's session and token."""
+    def hover(self, target: Locator) -> None:
+        """Comes as a hand does, in many small moves: one jump onto it opens no tooltip."""
+        x, y = _middle(target)
+        self.page.mouse.move(x - 6, y)
+        self.page.mouse.move(x, y, steps=6)
+
+    def post(self, path: str, body: object) -> APIResponse:
+        """A request made with this page's session and token."""
         token = json.loads(self.page.locator("#root").get_attribute("data-props") or "{}")["csrf"]
         headers = {"X-CSRFToken": token, "Referer": self.page.url}
-        return self.page.request.post(path, data=body, headers=headers).status
+        return self.page.request.post(path, data=body, headers=headers)
 
 
 def _middle(locator: Locator) -> tuple[float, float]:

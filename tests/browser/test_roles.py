@@ -61,7 +61,7 @@ def test_a_viewer_sees_everything_and_changes_nothing(
     for name in ("Migrate", "Restore", "Pause", "Checkpoint now"):
         button = viewer.live_panel.get_by_role("button", name=name)
         expect(button).to_have_attribute("aria-disabled", "true")
-        button.hover()
+        viewer.hover(button)
         expect(viewer.page.get_by_role("tooltip")).to_contain_text(
             "Your role is viewer; this needs operator."
         )
@@ -71,7 +71,14 @@ def test_a_viewer_sees_everything_and_changes_nothing(
     expect(palette.get_by_role("button", name="Generator")).to_be_disabled()
 
     # past the page: with the page's own session and token
-    for path in ("deploy", "undeploy", "elements/numbers/migrate"):
-        assert viewer.post(f"/api/v1/pipelines/{deployed}/{path}", {"target": "edge-b"}) == 403
+    attempts = {
+        "deploy": ({}, "editor"),
+        "undeploy": ({}, "editor"),
+        "elements/numbers/migrate": ({"target": "edge-b"}, "operator"),
+    }
+    for path, (body, role) in attempts.items():
+        answer = viewer.post(f"/api/v1/pipelines/{deployed}/{path}", body)
+        assert answer.status == 403, answer.text()
+        assert f"that needs the role {role}, yours is viewer" in answer.json()["detail"]
     state = viewer.page.request.get(f"/api/v1/pipelines/{deployed}/elements/numbers").json()
     assert (state["node"], state["handover"]) == ("edge-a", None)

@@ -231,19 +231,21 @@ export function useAddByKey(): (type: string) => string | null {
   );
 }
 
-/** Bring a card into view if it is not. */
+/** Room that a revealed card keeps to the canvas' edges; below, the tools float. */
+const ROOM = { side: 24, bottom: 88 };
+
+/** Bring a card into view if it is not, by the shortest way: what else is seen hardly moves. */
 export function reveal(flow: ReturnType<typeof useReactFlow>, id: string): void {
   const node = flow.getNode(id);
   const box = document.querySelector(".canvas")?.getBoundingClientRect();
   if (!node || !box) return;
   const corner = flow.flowToScreenPosition(node.position);
-  const zoom = flow.getZoom();
-  const inside =
-    corner.x > box.left &&
-    corner.y > box.top &&
-    corner.x + CARD.width * zoom < box.right &&
-    corner.y + CARD.height * zoom < box.bottom;
-  if (!inside) void flow.fitView({ ...FIT, maxZoom: Math.max(zoom, 0.5) });
+  const { x, y, zoom } = flow.getViewport();
+  const right = box.right - ROOM.side - CARD.width * zoom;
+  const bottom = box.bottom - ROOM.bottom - CARD.height * zoom;
+  const dx = Math.max(Math.min(corner.x, right), box.left + ROOM.side) - corner.x;
+  const dy = Math.max(Math.min(corner.y, bottom), box.top + ROOM.side) - corner.y;
+  if (dx || dy) void flow.setViewport({ x: x + dx, y: y + dy, zoom }, { duration: FIT.duration });
 }
 
 export { FIT };

@@ -1,0 +1,81 @@
+"""Operators of a user's own package, installed for the tests by an entry point: they fail when asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.sdk import (
+    KeyedProcessor,
+    OperatorContext,
+    Params,
+    Timers,
+    TransformOperator,
+)
+
+
+class FragileParams(Params):
+    plan_flag: str  # while this file exists, the plan cannot be made
+    row_flag: str  # while this file exists, a row with v = 13 cannot be processed
+
+
+class Fragile(TransformOperator):
+    """Hands its rows on; raises while a file exists."""
+
+    type = "fragile"
+    title = "Fragile"
+    summary = "Fails when asked to"
+    category = "transform"
+    icon = "bomb"
+    Params = FragileParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return inputs["in"]
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        if Path(self.params.plan_flag).exists():
+            raise LookupError("the plan cannot be made today")
+        flag = self.params.row_flag
+
+        def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                if Path(flag).exists() and 13 in batch.column("v").to_pylist():
+                    raise ArithmeticError("13 is more than I can bear")
+                yield batch
+
+        frame = inputs["in"]
+        return frame.mapInArrow(check, frame.schema)
+
+
+class PickyParams(Params):
+    pass
+
+
+class Picky(KeyedProcessor):
+    """The sum so far of each key's `v`. A negative one is refused, after the state was changed."""
+
+    type = "picky"
+    title = "Picky sum"
+    summary = "Sums what it likes"
+    category = "state"
+    icon = "sigma"
+    Params = PickyParams
+
+    def key_field(self) -> str | None:
+        return None
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return StreamSchema(fields=inputs["in"].fields, key=inputs["in"].key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        state["sum"] = state.get("sum", 0) + row["v"]
+        if row["v"] < 0:
+            raise ValueError(f"{row['v']} is negative")
+        yield {"k": row["k"], "v": state["sum"]}

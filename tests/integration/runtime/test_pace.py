@@ -1,0 +1,109 @@
+"""How fast rows come: bounded batches, visible lag, and what a pause does."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from time import time
+from uuid import uuid4
+
+import pytest
+
+from pipeline_runtime.model.spec import Pace
+from tests.integration.runtime.documents import by_key, events
+from tests.integration.runtime.engine import (
+    Deployed,
+    Node,
+    create_topic,
+    owning,
+    produce,
+    read_all,
+    wait_for_status,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+RATE = 100
+
+
+def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: Node) -> None:
+    topic = create_topic(kafka, 3)
+    rows = [{"k": f"k{n % 3}", "v": n} for n in range(6_000)]
+    produce(kafka, topic, rows, key=lambda row: row["k"], partition=lambda row: row["v"] % 3)
+    pace = Pace(batch_rows_max=400)
+    deployed = Deployed(kafka, [events(topic, partitions=3)], pace=pace)
+    replica = node.own(deployed.specs["events"])
+    wait_for_status(replica, lambda status: 0 < status.lag_rows < 6_000, "to show its lag")
+    wait_for_status(replica, lambda status: status.rows_in_total >= 6_000, "to catch up")
+    assert by_key(deployed.records("events")) == by_key(rows)
+    commits = deployed.commits("events")
+    assert max(commit.rows_in for commit in commits) <= 400
+    # Partitions that lag reach the present together.
+    half = commits[len(commits) // 2].boundary.ends.values()
+    assert max(half) - min(half) <= 400
+    wait_for_status(replica, lambda status: status.lag_rows == 0, "to have no lag")
+
+
+def test_a_pause_stops_the_clock_of_a_recording(
+    kafka: str, node: Node, files: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "endless.csv"
+    path.write_text("n\n" + "".join(f"{n}\n" for n in range(100)))
+    reference = f"upload:{uuid4().hex}"
+    files[reference] = path
+    replay = {"path": reference, "rate": RATE, "loops": 0, "columns": [{"name": "n", "type": "integer"}]}
+    elements = [
+        {"id": "replay", "type": "csv-replay", "params": replay},
+        {"id": "clock", "type": "generator", "params": {"rate": RATE}},
+    ]
+    deployed = Deployed(kafka, elements, files=[reference])
+    replicas = deployed.run(node)
+    replica = replicas["replay"]
+    wait_for_status(replica, lambda status: status.rows_out_total >= 100, "to replay")
+
+    begun_ms = time() * 1000
+    replica.set_paused(True)
+    wait_for_status(replica, lambda status: status.paused, "to be paused")
+    ticks = replicas["clock"].status().rows_out_total
+    wait_for_status(
+        replicas["clock"], lambda status: status.rows_out_total >= ticks + 3 * RATE, "to run on for 3 s"
+    )
+    seq = replica.status().seq
+    assert replica.status().role == "owner"
+    resumed_ms = time() * 1000
+    replica.set_paused(False)
+    paused_ms = resumed_ms - begun_ms
+    wait_for_status(replica, lambda status: status.seq >= seq + 4, "to go on")
+    node.stop_all()
+
+    records = read_all(kafka, f"fl.{deployed.id}.replay.out")
+    steps = [b.timestamp - a.timestamp for a, b in itertools.pairwise(records)]
+    jumps = [step for step in steps if step > 1000 / RATE + 1]
+    assert jumps == [pytest.approx(paused_ms + 1000 / RATE, abs=1_000)]
+    # No burst: at no time has more been released than the clock allows that stood still meanwhile.
+    released = 0
+    start_ms = deployed.claims("replay")[0].start["replay"]["t0"]
+    for commit in deployed.commits("replay"):
+        released += commit.rows_in
+        ran_ms = commit.boundary.batch_time_ms - start_ms
+        if commit.boundary.batch_time_ms > resumed_ms:
+            ran_ms -= paused_ms
+        assert released <= ran_ms * RATE / 1000 + 1 + RATE / 4
+    assert released == len(records)
+
+
+def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
+    topic = create_topic(kafka)
+    deployed = Deployed(kafka, [events(topic)])
+    replica = node.own(deployed.specs["events"])
+    owning(replica)
+    produce(kafka, topic, [{"k": "a", "v": 0}])
+    wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
+    replica.set_paused(True)
+    produce(kafka, topic, [{"k": "a", "v": v} for v in range(1, 500)])
+    assert replica.status().paused
+    assert len(deployed.records("events")) == 1
+    replica.set_paused(False)
+    wait_until(lambda: len(deployed.records("events")) >= 500, "all rows")
+    assert [row["v"] for row in deployed.records("events")] == list(range(500))

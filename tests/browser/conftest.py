@@ -6,14 +6,14 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline, wait_until
 
 NODES = ("edge-a", "edge-b")
 _READY_S = 180
-_WINDOW = {"width": 1440, "height": 900}
+_WINDOW = ViewportSize(width=1440, height=900)
 
 
 @pytest.fixture(scope="session")

@@ -77,8 +77,10 @@ class Grants:
             case "hello":
                 return self._hello
             case "initial":
+                self._state.connected.set()
                 return self._initial()
             case "latest":
+                self._state.connected.set()
                 return self.latest(Boundary.from_json(arguments["start"])).to_json()
             case "plan":
                 start = Boundary.from_json(arguments["start"])

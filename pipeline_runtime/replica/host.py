@@ -10,6 +10,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.sdk import FileResolver
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.replica.pacing import CpuLoad
+from pipeline_runtime.replica.starts import StartTurns
 from pipeline_runtime.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ReplicaHost:
         self.changed = changed
         self.resolve_file = resolve_file
         self.cpu = CpuLoad()
+        self.starts = StartTurns(cores)
         self._cores = cores
         self._memory_mib = memory_mib
         self._session: SparkSession | None = None

@@ -196,7 +196,8 @@ class Replica:
         self._follow_journal(local.seq)
         frame, sink = self._build(local)
         try:
-            return self._supervise(self._start_query(frame, sink), sink)
+            query = self._start_query(frame, sink)
+            return query is not None and self._supervise(query, sink)
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
             self._end_query()
@@ -293,10 +294,17 @@ class Replica:
         host.gate.open(spec.id, grants)
         return frame, sink
 
-    def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery:
-        session = self._host.session
-        tagged = frame.query_frame(session, self._host.gate.address(self.spec.id))
-        self._query = (
+    def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery | None:
+        """None: told to stop while it waited for its turn."""
+        if not self._host.starts.take(self._stopping):
+            return None
+        connected = self._state.connected
+        connected.clear()
+        self._host.starts.give_back_when(
+            connected, lambda: self._stopping.is_set() or self._phase in FINAL_PHASES
+        )
+        tagged = frame.query_frame(self._host.session, self._host.gate.address(self.spec.id))
+        self._query = query = (
             tagged.writeStream.outputMode(frame.output_mode)
             .queryName(f"{self.spec.id} on {self._host.node}")
             .option("checkpointLocation", str(spark_directory(self.directory)))
@@ -304,7 +312,7 @@ class Replica:
             .start()
         )
         self._set(Role.STANDBY, "following")
-        return self._query
+        return query
 
     def _supervise(self, query: StreamingQuery, sink: BatchSink) -> bool:
         """Watch the query, carry out orders; True: start again."""

@@ -43,6 +43,7 @@ class ReplicaState:
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
     ended: bool = False  # the group has processed all there will ever be
     start_ends: Ends | None = None
+    connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
     measures: Measures = field(default_factory=Measures)
 
     @property

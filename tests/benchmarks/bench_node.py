@@ -10,6 +10,7 @@ the observer's.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -41,7 +42,7 @@ from tests.benchmarks.harness import (
 from tests.benchmarks.load import load_steadily, observing
 
 RATE = 100.0
-COUNTS = (1, 5, 10)
+COUNTS = tuple(int(n) for n in os.environ.get("COUNTS", "1 5 10").split())
 SETTLE_S = 5 if QUICK else 15
 WINDOW_S = 2.0  # CPU is measured over windows of this length
 IDLE_S = 8 if QUICK else 40

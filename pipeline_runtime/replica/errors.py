@@ -10,6 +10,8 @@ SAFE = "Everything up to the last committed batch is kept; the batch that failed
 _PYTHON_ERROR = re.compile(
     r"^(\w+(?:\.\w+)*(?:Error|Exception|Damaged|Gone|Deterministic)): (.+)$", re.MULTILINE
 )
+# Spark gives a Python process 10 s to answer: only a machine without any time to spare takes longer.
+_STARVED = "Python worker failed to connect back"
 
 
 def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
@@ -17,10 +19,17 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     text = str(error) or type(error).__name__
     inner = [match for match in _PYTHON_ERROR.findall(text) if not match[0].startswith("pyspark")]
     message = f"{inner[-1][0]}: {inner[-1][1]}" if inner else text.splitlines()[0][:500]
+    next_step = "Look at the traceback, correct the element's parameters or its data, and deploy again."
+    if _STARVED in text:
+        message = "The node had no time to start a Python process for the element within 10 s"
+        next_step = (
+            "The node starts the element again by itself. If this comes again, the machine has too little"
+            " CPU or memory: move elements to another node."
+        )
     return ReplicaError(
         message=message,
         safe=SAFE,
-        next="Look at the traceback, correct the element's parameters or its data, and deploy again.",
+        next=next_step,
         traceback=trace[-8000:],
         at_ms=at_ms,
     )

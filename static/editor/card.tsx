@@ -54,7 +54,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           </Tip>
         ) : null}
       </div>
-      {live && <LiveFigures id={id} />}
+      {live && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
       <Ports id={id} ports={operator?.outputs ?? [{ name: "out" }]} side="out" />
     </div>
   );
@@ -97,7 +97,7 @@ function LiveStatus({ id }: { id: string }) {
   return <StatusDot status={element?.status ?? "draft"} />;
 }
 
-function LiveFigures({ id }: { id: string }) {
+function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
   const element = useElement(
     useEditor((state) => state.name),
     id,
@@ -121,9 +121,11 @@ function LiveFigures({ id }: { id: string }) {
       <span>
         <b>{rate(element.rows_in_per_s)}</b> in/s
       </span>
-      <span>
-        <b>{rate(element.rows_out_per_s)}</b> out/s
-      </span>
+      {!isSink && (
+        <span>
+          <b>{rate(element.rows_out_per_s)}</b> out/s
+        </span>
+      )}
       <span className={(element.lag_rows ?? 0) > 0 && element.status === "lagging" ? "el-card__lag" : ""}>
         lag <b>{rate(element.lag_rows)}</b>
       </span>

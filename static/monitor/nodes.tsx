@@ -42,7 +42,7 @@ function NodesPage() {
                 <th className="num">Memory</th>
                 <th className="num">Disk free</th>
                 <th>Runs</th>
-                <th>Version</th>
+                <th className="roomy-only">Version</th>
                 <th>Last heard</th>
               </tr>
             </thead>
@@ -157,7 +157,7 @@ function Row({ node }: { node: ClusterNode }) {
           <span className="muted">nothing</span>
         )}
       </td>
-      <td className="muted">{node.version}</td>
+      <td className="muted roomy-only">{node.version}</td>
       <td className="muted">
         <Ago at={node.last_seen_at} />
       </td>

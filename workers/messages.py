@@ -117,6 +117,9 @@ class CommandReceiver:
 
     def start(self) -> None:
         worker_state.should_stop = None
+        # The pool's threads look a task up in Celery's default app, which the bare controller leaves
+        # to whoever asked first: without this, a command may be dropped without a word.
+        self._app.set_default()
         self._thread.start()
 
     def _run(self) -> None:

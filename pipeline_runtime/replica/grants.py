@@ -69,6 +69,7 @@ class Grants:
         self._flushes = flushes
         self._end_stages = 2 if flushes else 1
         self._asked = asked  # told the seq of each batch that Spark has finished
+        self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self.granted_at_s = 0.0
         self.arrived_at_s = 0.0  # when the running batch's newest input cannot have been there yet
 
@@ -122,7 +123,7 @@ class Grants:
                 continue
             with state.changed:
                 if not state.draining and state.permit is not None and state.paused_at_ms is None:
-                    state.pause_shift_ms = 0
+                    state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
                     return self._grant(end)
 
     def _followed(self, start: Seq) -> Boundary | None:
@@ -147,9 +148,9 @@ class Grants:
             return None
         now_ms = max(int(time() * 1000), start.batch_time_ms + 1)
         try:
-            base = start.ends
-            if state.pause_shift_ms:
-                base = positions.source_shifted(base, state.pause_shift_ms)
+            base, self._shifted_ms = start.ends, state.pause_shift_ms
+            if self._shifted_ms:
+                base = positions.source_shifted(base, self._shifted_ms)
             ends = positions.advance(base, now_ms)
             if ends == start.ends:
                 ends = self._ending(start.ends)

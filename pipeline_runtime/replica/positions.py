@@ -42,6 +42,10 @@ def slices_between(
     return parts
 
 
+class InputTopicDiffers(RuntimeError):
+    """A user's own topic is not what the element was told."""
+
+
 def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
     """How many of each input's waiting rows a batch of at most `rows_max` takes. Pure.
 
@@ -90,11 +94,21 @@ class Positions:
         if self._partitions:
             consumer = self._open()
             for item in self._topics:
+                self._check_partitions(item)
                 partitions = [self._partitions[key] for key in item.end_keys()]
                 ask = consumer.end_offsets if item.start == "latest" else consumer.beginning_offsets
                 found = ask(partitions)
                 ends |= {key: found[self._partitions[key]] for key in item.end_keys()}
         return ends
+
+    def _check_partitions(self, item: GroupInput) -> None:
+        """A user's own topic has as many as it has: rows of others would be left out without a word."""
+        found = self._open().partitions_for_topic(item.topic) if item.external else None
+        if found and len(found) != item.partitions:
+            raise InputTopicDiffers(
+                f"the topic {item.topic} has {len(found)} partitions, but {item.consumer} reads"
+                f" {item.partitions}: set its parameter partitions to {len(found)}"
+            )
 
     def advance(self, start: Ends, now_ms: int) -> Ends:
         """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""

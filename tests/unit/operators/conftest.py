@@ -23,7 +23,7 @@ def registry():
     return default_registry()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark():
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ export function thickness(perSecond: number): number {
 }
 
 /** Seconds of work that wait at the end of a stream, from which the badge shows. */
-const QUEUE_S = 1;
+const QUEUE_S = 3;
 
 export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
   const { id, source, target, targetHandleId, selected } = props;
@@ -24,7 +24,9 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
   const flowing = live ? (producer?.rows_out_per_s ?? 0) : 0;
   const lag = live ? (consumer?.lag_rows ?? 0) : 0;
   const behind_s = lag / Math.max(1, consumer?.rows_in_per_s ?? 0);
-  const queued = lag > 0 && behind_s >= QUEUE_S;
+  // within a group nothing waits: its elements take each batch together
+  const inside = producer?.group != null && producer.group === consumer?.group;
+  const queued = !inside && lag > 0 && behind_s >= QUEUE_S;
   return (
     <>
       <BaseEdge

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-LAG_S_MAX = 2.0  # rows waiting for longer than this, at the present rate, count as lagging
+# Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
+LAG_S_MAX = 5.0
 LAG_ROWS_MIN = 200
 ENDED_DEPLOYMENTS = ("undeployed", "failed")
 

@@ -62,6 +62,13 @@ class ReplicaError(Frozen):
     at_ms: int = 0
 
 
+class ElementRows(Frozen):
+    """What went through one element of a group; None: Spark alone saw the rows."""
+
+    rows_in_total: int | None = None
+    rows_out_total: int | None = None
+
+
 class ReplicaStatus(Frozen):
     """One replica as its node sees it. Totals count from the replica's start on this node."""
 
@@ -75,6 +82,7 @@ class ReplicaStatus(Frozen):
     order_refused: str | None = None  # why
     rows_in_total: int = 0
     rows_out_total: int = 0
+    elements: dict[str, ElementRows] = {}  # of a group of several
     dead_letters_total: int = 0
     lag_rows: int = 0
     batch_ms_p50: float | None = None

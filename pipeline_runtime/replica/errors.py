@@ -33,3 +33,13 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
         traceback=trace[-8000:],
         at_ms=at_ms,
     )
+
+
+def replaced(reason: str, at_ms: int) -> ReplicaError:
+    """What an owner says that is none any more."""
+    return ReplicaError(
+        message=reason,
+        safe="Nothing was written twice: what it had not committed is processed by the new owner.",
+        next="Nothing. It starts again only when it is asked to.",
+        at_ms=at_ms,
+    )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from pipeline_runtime.model.desired import ElementRows
 
 _WINDOW = 200  # batches
 
@@ -21,6 +24,7 @@ class Measures:
     rows_in_total: int = 0
     rows_out_total: int = 0
     dead_letters_total: int = 0
+    elements: dict[str, ElementRows] = field(default_factory=dict)
     first_output_at_ms: int | None = None
     last_output_at_ms: int | None = None
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
@@ -29,6 +33,14 @@ class Measures:
     def batch(self, rows_in: int, duration_ms: float) -> None:
         self.rows_in_total += rows_in
         self.batch_ms.append(duration_ms)
+
+    def element_rows(self, rows: Mapping[str, tuple[int | None, int | None]]) -> None:
+        for element, (read, written) in rows.items():
+            old = self.elements.get(element, ElementRows())
+            self.elements[element] = ElementRows(
+                rows_in_total=_plus(old.rows_in_total, read),
+                rows_out_total=_plus(old.rows_out_total, written),
+            )
 
     def committed(self, rows_out: int, dead_letters: int, at_ms: int, latency_ms: float | None) -> None:
         self.rows_out_total += rows_out
@@ -39,3 +51,7 @@ class Measures:
                 self.first_output_at_ms = at_ms
         if latency_ms is not None:
             self.latency_ms.append(latency_ms)
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return total if more is None else (total or 0) + more

@@ -64,6 +64,30 @@ def outgoing(
     return Outgoing(records, rows_out, dead_letters)
 
 
+def element_rows(
+    spec: GroupSpec, collected: pa.Table, rows_in: int
+) -> dict[str, tuple[int | None, int | None]]:
+    """Rows in and out of each element of a group of several; None where Spark alone saw them.
+
+    `rows_in`: what the group read, which is what its first elements get.
+    """
+    if len(spec.elements) < 2:
+        return {}
+    counted = pc.value_counts(collected["_out"].combine_chunks())
+    counts = {item["values"]: item["counts"] for item in counted.to_pylist()}
+    leaving = {output.source for output in spec.outputs}
+    members = {element.id for element in spec.elements}
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for element in spec.elements:
+        inside = [source for source in element.inputs.values() if source.partition(".")[0] in members]
+        read = sum(counts.get(source, 0) for source in inside) if inside else rows_in
+        known_in = all(source in leaving or source in counts for source in inside)
+        out = f"{element.id}.out"
+        known_out = out in leaving or out in counts
+        found[element.id] = (read if known_in else None, counts.get(out, 0) if known_out else None)
+    return found
+
+
 def _rows(collected: pa.Table, tag: str) -> pa.Table:
     return collected.filter(pc.equal(collected["_out"], tag))
 

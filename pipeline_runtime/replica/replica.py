@@ -28,7 +28,7 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.errors import explain
+from pipeline_runtime.replica.errors import explain, replaced
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import (
@@ -74,6 +74,7 @@ class Replica:
         self._error: ReplicaError | None = None
         self._owner_since_ms: int | None = None
         self._retiring = False
+        self._doubted = False  # it owned until a commit was not answered
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
@@ -153,6 +154,7 @@ class Replica:
                 order_refused=self._order_refused,
                 rows_in_total=measures.rows_in_total,
                 rows_out_total=measures.rows_out_total,
+                elements=dict(measures.elements),
                 dead_letters_total=measures.dead_letters_total,
                 lag_rows=self._lag_rows(),
                 batch_ms_p50=percentile(batch_ms, 0.5),
@@ -358,11 +360,16 @@ class Replica:
                 self._state.measures.first_output_at_ms = None
                 self._owner_since_ms = _now_ms()
                 self._state.changed.notify_all()
+            self._doubted = False
             self._set(Role.OWNER, "owning")
         elif isinstance(self._claimant.state, Refused):
             self._order_done, self._order_refused = order.id, self._claimant.state.reason
-            retired = self._retiring and self._state.view.retired
-            self._set(Role.STANDBY, "retired" if retired else "refused")
+            if self._retiring and self._state.view.retired:
+                self._set(Role.STANDBY, "retired")
+            elif self._doubted:
+                self._stand_down(self._claimant.state.reason)
+            else:
+                self._set(Role.STANDBY, "refused")
 
     def _taken_over(self) -> str | None:
         """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
@@ -375,14 +382,13 @@ class Replica:
         self._claimant.lose(reason)
         self._drop_permit()
         assert isinstance(self._claimant.state, Stopped)
-        self._error = ReplicaError(
-            message=self._claimant.state.reason,
-            safe="Nothing was written twice: what it had not committed is processed by the new owner.",
-            next="Nothing. It starts again only when it is asked to.",
-            at_ms=_now_ms(),
-        )
-        self._set(Role.STOPPED, "fenced")
+        self._stand_down(self._claimant.state.reason)
         return False
+
+    def _stand_down(self, reason: str) -> None:
+        """It owned, and another does now."""
+        self._error = replaced(reason, _now_ms())
+        self._set(Role.STOPPED, "fenced")
 
     def _claim_again(self, doubt: Doubtful) -> bool:
         """As after a restart: it may, while its own epoch is the newest."""
@@ -393,6 +399,7 @@ class Replica:
             self._order = ClaimOrder(id=order_id, over=epoch)
             self._order_done = None
             self._state.draining = self._stopping.is_set()
+        self._doubted = True
         self._drop_permit()
         self._set(Role.STANDBY, "in doubt")
         return True
@@ -405,11 +412,7 @@ class Replica:
             return self._claim_again(failure)
         if self._stopping.is_set():
             return False
-        raise (
-            failure
-            if failure is not None
-            else (query.exception() or RuntimeError("the query ended by itself"))
-        )
+        raise failure or query.exception() or RuntimeError("the query ended by itself")
 
     def _retire(self, query: StreamingQuery) -> bool:
         with self._state.changed:

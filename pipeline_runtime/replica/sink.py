@@ -19,7 +19,7 @@ from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.grants import Grants
-from pipeline_runtime.replica.outputs import Outgoing, outgoing
+from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
 
@@ -119,6 +119,7 @@ class BatchSink:
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
+            self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
             self._state.measures.batch(rows_in, (monotonic() - self._grants.granted_at_s) * 1000)
             self._state.ended = self._grants.is_last_stage(boundary.ends)
             self._state.changed.notify_all()

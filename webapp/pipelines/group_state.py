@@ -32,7 +32,7 @@ class ReplicaFacts:
     epoch: int
     seq: int
     status: Mapping[str, Any] = field(default_factory=dict)  # ReplicaStatus
-    rates: Mapping[str, float] = field(default_factory=dict)
+    rates: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,9 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
     rates = owner.rates if owner else {}
+    # In a group of several each element has counts of its own; the rest is the group's.
+    status |= status.get("elements", {}).get(element["id"], {})
+    rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
     actions = actions_of(group)
     if view:
         reason = "the dashboard itself shows it, no node runs it"
@@ -232,7 +235,7 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
         "rows_in_per_s": rates.get("rows_in_per_s"),
         "rows_out_per_s": rates.get("rows_out_per_s"),
         **{
-            name: status.get(name, 0)
+            name: status.get(name) or 0
             for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "lag_rows", "state_bytes")
         },
         **{

@@ -214,8 +214,11 @@ class Ingest:
         row.status, row.rates = status.model_dump(mode="json"), rates
         row.save()
         if status.role is Role.OWNER:
-            point = {"t": heard_ms, **rates, **{name: row.status[name] for name in _STATUS_POINT}}
+            by_element = rates["elements"]
+            whole = {name: rate for name, rate in rates.items() if name != "elements"}
+            measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
+                point = {"t": heard_ms, **by_element.get(element, whole), **measured}
                 self._history(messages.element_history(deployment.pk, element), point)
 
     def _elements_of(self, deployment: str, group: str) -> list[str]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec, OutputStream
-from pipeline_runtime.replica.outputs import RAW_CHARACTERS_MAX, RejectedRecord, outgoing
+from pipeline_runtime.replica.outputs import RAW_CHARACTERS_MAX, RejectedRecord, element_rows, outgoing
 
 SCHEMA = StreamSchema(fields=())
 SPEC = GroupSpec(
@@ -76,3 +76,27 @@ def test_an_end_is_told_in_every_partition_of_fogline_s_own_streams() -> None:
         ("fl.d.x.out", 1, (END_HEADER,)),
     ]
     assert (out.rows_out, out.dead_letters) == (0, 0)
+
+
+def test_each_element_of_a_group_counts_its_own_rows() -> None:
+    spec = SPEC.model_copy(
+        update={
+            "elements": (
+                ElementSpec(id="keep", type="filter", inputs={"in": "before.out"}),
+                ElementSpec(id="x", type="window-aggregate", inputs={"in": "keep.out"}),
+                ElementSpec(id="file", type="csv-sink", inputs={"in": "x.out"}),
+            ),
+            "outputs": (OutputStream(source="x.out", topic="fl.d.x.out", data_schema=SCHEMA),),
+        }
+    )
+    collected = table(("x.out", None, 1, "{}"), ("x.out", None, 2, "{}"))
+    assert element_rows(spec, collected, rows_in=7) == {
+        "keep": (7, None),  # what it passes on stays inside Spark
+        "x": (None, 2),
+        "file": (2, None),
+    }
+
+
+def test_an_element_of_its_own_is_counted_as_its_group() -> None:
+    spec = SPEC.model_copy(update={"elements": SPEC.elements[:1]})
+    assert element_rows(spec, table(), rows_in=7) == {}

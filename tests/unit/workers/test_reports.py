@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.desired import ElementRows, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from workers.control.reports import Rates, Runs, notices
 
@@ -43,7 +43,8 @@ def test_after_a_restart_of_control_the_database_says_which_run_is_the_newest() 
 
 def test_rates_are_of_the_last_seconds() -> None:
     rates = Rates()
-    assert rates.update("a", status(), 0) == {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0}
+    first = rates.update("a", status(), 0)
+    assert first == {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0, "elements": {}}
     for second in range(1, 21):
         rate = 10 if second <= 10 else 100
         rows = 10 * min(second, 10) + 100 * max(0, second - 10)
@@ -57,6 +58,15 @@ def test_a_replica_that_counts_from_zero_again_has_no_negative_rate() -> None:
     rates.update("a", status(rows_in_total=1000), 0)
     assert rates.update("a", status(rows_in_total=3), 1000)["rows_in_per_s"] == 0.0
     assert rates.update("a", status(rows_in_total=13), 2000)["rows_in_per_s"] == 10.0
+
+
+def test_each_element_of_a_group_has_rates_of_its_own() -> None:
+    rates = Rates()
+    for second, out in ((0, 5), (2, 9)):
+        elements = {"alerts": ElementRows(rows_in_total=100 + out, rows_out_total=None)}
+        found = rates.update("a", status(rows_in_total=50, elements=elements), second * 1000)
+    assert found["rows_in_per_s"] == 0.0
+    assert found["elements"] == {"alerts": {"rows_in_per_s": 2.0, "rows_out_per_s": None}}
 
 
 def test_each_thing_is_told_once() -> None:

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
 
-pytestmark = pytest.mark.browser
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def test_a_wrong_parameter_is_told_at_its_field_and_in_the_drawer_and_is_not_deployed(

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline, wait_until
 
-pytestmark = pytest.mark.browser
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 PASSWORD = "only-looking-at-it-7"
 DOCUMENT = {
@@ -43,7 +44,6 @@ def deployed(fogline: RunningFogline) -> Iterator[str]:
         wait_until(lambda: client.get(path).json()["deployment"] is None, "the end of the deployment", 60)
 
 
-@pytest.mark.timeout(300)
 def test_a_viewer_sees_everything_and_changes_nothing(
     deployed: str, open_dashboard: Callable[[str, str], Dashboard]
 ) -> None:

@@ -466,9 +466,8 @@ class Replica:
     # --- small things
 
     def _lag_rows(self) -> int:
-        if self._positions is None or self._state.plan is None:
-            return 0
-        return self._positions.lag_rows(self._state.plan[1].ends)
+        plan, positions = self._state.plan, self._positions
+        return positions.lag_rows(plan[1].ends) if positions and plan else 0
 
     def _set(self, role: Role, phase: str) -> None:
         self._role, self._phase = role, phase

@@ -151,7 +151,9 @@ class GroupFrame:
         # One input needs no filter, so Spark plans a plain projection over the source.
         frame = source if len(self.inputs) == 1 else source.filter(F.col("_input") == item.index)
         columns = [F.col(column(item.index, name)).alias(name) for name in item.schema.names]
-        return frame.select(*columns, *_DATA_META, "_flush")
+        frame = frame.select(*columns, *_DATA_META, "_flush")
+        # Fogline's own topics have the stream's key as their records' key; a user's may have any.
+        return _keyed(item.schema, frame) if item.topic is None or item.external else frame
 
     def _tagged(self, streams: dict[str, DataFrame], elements: list[str]) -> DataFrame:
         needed = self._needed()
@@ -195,7 +197,7 @@ class GroupFrame:
         if operator.flushes:
             return operator.transform(frames, self._context(id))
         data = {port: _data_only(frame) for port, frame in frames.items()}
-        result = operator.transform(data, self._context(id))
+        result = _keyed(self.spec.schemas.get(f"{id}.out"), operator.transform(data, self._context(id)))
         if not self.flushes or id in self._late:
             return result
         # The rows that close a window at the end of its input go around what stands before it.
@@ -231,6 +233,13 @@ def _key_column(schema: StreamSchema, frame: DataFrame):  # type: ignore[no-unty
     if schema.key is not None:
         return F.col(schema.key).cast("string")
     return F.col("_key") if "_key" in frame.columns else F.lit(None).cast("string")
+
+
+def _keyed(schema: StreamSchema | None, frame: DataFrame) -> DataFrame:
+    """`_key` as it would be read from the stream's topic: a group gives what its elements give apart."""
+    if schema is None or schema.key is None:
+        return frame
+    return frame.withColumn("_key", _key_column(schema, frame))
 
 
 def _data_only(frame: DataFrame) -> DataFrame:

@@ -37,8 +37,9 @@ def wait_until(
     """Its first true value; AssertionError after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
-        said = what if isinstance(what, str) else what()
-        assert time.monotonic() < deadline, f"still waiting after {timeout_s:.0f} s: {said}"
+        if time.monotonic() >= deadline:
+            said = what if isinstance(what, str) else what()
+            raise AssertionError(f"still waiting after {timeout_s:.0f} s: {said}")
         time.sleep(0.05)
     return value
 

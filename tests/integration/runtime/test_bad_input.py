@@ -86,7 +86,11 @@ def assert_processed(
         return sum(getattr(commit, field) for group in deployed.specs for commit in deployed.commits(group))
 
     bad = len(zeros) + len(negative) + len(malformed)
-    wait_until(lambda: by_key(deployed.records("sums")) == expected, f"exactly {expected}", 90)
+    wait_until(
+        lambda: by_key(deployed.records("sums")) == expected,
+        lambda: f"{by_key(deployed.records('sums'))} to be {expected}",
+        60,
+    )
     wait_until(lambda: total("dead_letters") == bad, f"{bad} dead letters")
 
     letters = deployed.dead_letters("events")

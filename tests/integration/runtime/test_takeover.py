@@ -93,7 +93,7 @@ def test_a_standby_from_an_older_copy_follows_without_emitting_and_then_owns(
     status = wait_for_status(old, lambda status: status.role is Role.STOPPED, "to give way")
     assert status.phase == "fenced"
     assert status.error is not None
-    assert "another replica took over" in status.error.message
+    assert "another" in status.error.message
 
     rows = stream.finish()
     if stateful is WINDOWS:
@@ -112,10 +112,14 @@ def test_a_standby_from_an_older_copy_follows_without_emitting_and_then_owns(
 
 def assert_windows(deployed: Deployed, kafka: str, source: str, target: str, rows: list[dict]) -> None:
     """Every row is in exactly one window, and every window was given once."""
+
+    def all_closed() -> bool:
+        # A window closes with the batch behind the one that moved the watermark.
+        produce(kafka, source, [{"k": "end", "v": 1}], time_ms=lambda _: in_ten_minutes)
+        return sum(row["n"] for row in values(kafka, target)) >= len(rows)
+
     in_ten_minutes = wait_until(lambda: deployed.commits("all")[-1].boundary.batch_time_ms, "") + 600_000
-    produce(kafka, source, [{"k": "end", "v": 1}], time_ms=lambda _: in_ten_minutes)
-    produce(kafka, source, [{"k": "end", "v": 1}], time_ms=lambda _: in_ten_minutes)
-    wait_until(lambda: sum(row["n"] for row in values(kafka, target)) >= len(rows), "all windows", 90)
+    wait_until(all_closed, "all windows", 90)
     found = values(kafka, target)
     assert sum(row["n"] for row in found) == len(rows)
     assert sum(row["v"] for row in found) == sum(row["v"] for row in rows)

@@ -243,7 +243,7 @@ class Replica:
         with self._state.changed:
             view = self._state.view
             if local > view.last_seq:
-                raise LocalStateDamaged(f"{self.spec.id} is at {local}, but its journal ends at {view.last_seq}")
+                raise LocalStateDamaged(f"{self.spec.id}: at {local}, its journal ends at {view.last_seq}")
             if local in view.commits:
                 marks = view.commits[local].marks
             if marks is None and local > 0:

@@ -23,7 +23,7 @@ def registry():
     return default_registry()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def spark():
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
@@ -41,7 +41,8 @@ def spark():
     )
     assert session.conf.get("spark.sql.ansi.enabled") == "true"
     yield session
-    session.stop()
+    if session.sparkContext._jsc is not None:  # else tests with a session of their own have ended it
+        session.stop()
 
 
 def at(seconds):

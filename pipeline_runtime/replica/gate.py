@@ -13,6 +13,7 @@ import shutil
 import socket
 import tempfile
 import threading
+from contextlib import suppress
 from typing import Any, Protocol
 
 log = logging.getLogger(__name__)
@@ -59,13 +60,11 @@ class GateServer:
             threading.Thread(target=self._serve, args=(connection,), name="gate client", daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection, connection.makefile("rwb") as stream:
-            try:
-                for line in stream:
-                    stream.write(json.dumps(self._answer(line)).encode() + b"\n")
-                    stream.flush()
-            except (OSError, ValueError):
-                return  # the Spark process has ended
+        # The Spark process may end at any time, also while its last answer is still to be flushed.
+        with suppress(OSError, ValueError), connection, connection.makefile("rwb") as stream:
+            for line in stream:
+                stream.write(json.dumps(self._answer(line)).encode() + b"\n")
+                stream.flush()
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         request = json.loads(line)

@@ -15,32 +15,28 @@ import threading
 import traceback
 from pathlib import Path
 from time import monotonic, time
+from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline_runtime.handover.claim import Claimant
-from pipeline_runtime.handover.protocol import JournalEnd, Refused, Stopped
-from pipeline_runtime.journal.reader import JournalTail, journal_end
-from pipeline_runtime.journal.records import Boundary, Ends, Record, Retire
-from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.handover.protocol import Refused, Stopped
+from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.errors import explain, replaced
+from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import (
-    JournalMark,
-    LocalStateDamaged,
     drop_unfinished,
     last_committed,
-    read_mark,
     relocate,
     size_bytes,
     spark_directory,
-    write_mark,
 )
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.positions import Positions
@@ -51,10 +47,8 @@ from pipeline_runtime.spark.inputs import open_source
 
 log = logging.getLogger(__name__)
 
-JOURNAL_TIMEOUT_S = 10.0
 RETIRE_TIMEOUT_S = 30.0
 FINAL_PHASES = ("failed", "fenced", "refused", "retired")
-_MARK_EVERY_S = 2.0
 _SIZE_EVERY_S = 5.0
 
 
@@ -79,12 +73,11 @@ class Replica:
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
         self._query: StreamingQuery | None = None
-        self._tail: JournalTail | None = None
+        self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._positions: Positions | None = None
-        self._marked_at_s = 0.0
         self._state_bytes = 0
         self._sized_at_s = 0.0
-        self._claimant = Claimant(spec, host.kafka, host.node, self._read_journal, self._start_ends)
+        self._claimant = Claimant(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
 
     # --- what is wanted of it
 
@@ -187,16 +180,16 @@ class Replica:
             finally:
                 self._end_query()
         self._drop_permit()
-        if self._tail is not None:
-            self._tail.close()
+        self._journal.close()
         self._claimant.cancelled.set()
         self._set(Role.STOPPED, self._phase if self._phase in FINAL_PHASES else "stopped")
 
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt)."""
         local = self._open_local_state()
-        self._follow_journal(local.seq)
-        frame, sink = self._build(local)
+        self._set(Role.STANDBY, "reading the journal")
+        marks = self._journal.follow(local.seq)
+        frame, sink = self._build(local, marks)
         try:
             query = self._start_query(frame, sink)
             return query is not None and self._supervise(query, sink)
@@ -222,47 +215,7 @@ class Replica:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest or Boundary(Seq(0), {}, 0)
 
-    def _follow_journal(self, local: Seq) -> None:
-        """Read the journal to its end, from where the local state stands."""
-        self._set(Role.STANDBY, "reading the journal")
-        if self._tail is not None:
-            self._tail.close()
-        mark = read_mark(self.directory, local)
-        # Where the sinks stood at `local`; the journal itself says it when it is read from before.
-        marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
-        with self._state.changed:
-            self._state.view = mark.view if mark else JournalView()
-            self._state.journal_offset = mark.offset if mark else 0
-            self._state.local = local
-            self._state.granted = self._state.plan = None
-        self._tail = JournalTail(
-            self._host.kafka, self.spec.journal, mark.offset if mark else None, self._apply_records
-        )
-        self._tail.start()
-        self._catch_up_with_journal()
-        with self._state.changed:
-            view = self._state.view
-            if local > view.last_seq:
-                raise LocalStateDamaged(f"{self.spec.id}: at {local}, its journal ends at {view.last_seq}")
-            if local in view.commits:
-                marks = view.commits[local].marks
-            if marks is None and local > 0:
-                raise LocalStateDamaged(f"{self.spec.id}: the journal no longer has seq {local}")
-            self._marks = marks or {}
-            view.forget(local)
-
-    def _apply_records(self, records: list[tuple[int, Record]]) -> None:
-        with self._state.changed:
-            for offset, record in records:
-                self._state.view.apply(record)
-                self._state.journal_offset = offset + 1
-            self._state.changed.notify_all()
-
-    def _catch_up_with_journal(self) -> None:
-        assert self._tail is not None
-        self._tail.wait_until(journal_end(self._host.kafka, self.spec.journal), JOURNAL_TIMEOUT_S)
-
-    def _build(self, local: Boundary) -> tuple[GroupFrame, BatchSink]:
+    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, BatchSink]:
         spec, host = self.spec, self._host
         files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
@@ -286,10 +239,10 @@ class Replica:
             host.cpu,
             hello,
             flushes=frame.flushes,
-            asked=self._batch_finished,
+            asked=self._journal.remember,
         )
         sink = BatchSink(spec, frame, self._state, grants, host.node, host.changed)
-        sink.restore(self._marks)
+        sink.restore(marks)
         with self._state.changed:
             self._state.ended = grants.is_last_stage(local.ends)
         host.gate.open(spec.id, grants)
@@ -324,8 +277,8 @@ class Replica:
                 drained = self._state.draining and self._state.granted is None
                 retire = self._retiring and self._state.permit is not None
                 taken = self._taken_over()
-            if self._tail is not None and self._tail.failure is not None:
-                raise self._tail.failure
+            if self._journal.failure is not None:
+                raise self._journal.failure
             if taken is not None:
                 return self._give_way(taken)
             if sink.failure is not None or not query.isActive:
@@ -352,7 +305,7 @@ class Replica:
         self._set(Role.STANDBY, "claiming")
         permit = self._claimant.claim(order)
         if permit is not None:
-            self._catch_up_with_journal()
+            self._journal.catch_up()
             with self._state.changed:
                 self._state.permit = permit
                 self._order_done = order.id
@@ -423,7 +376,7 @@ class Replica:
         assert permit is not None
         try:
             permit.commit(Retire(permit.epoch, self._host.node))
-            self._catch_up_with_journal()
+            self._journal.catch_up()
         except Fenced as error:
             return self._give_way(str(error))
         except Doubtful as error:
@@ -432,24 +385,6 @@ class Replica:
         return False
 
     # --- called by others
-
-    def _batch_finished(self, seq: Seq) -> None:
-        """Spark asks for the batch behind `seq`, so `seq` is in its commit log."""
-        if monotonic() - self._marked_at_s < _MARK_EVERY_S:
-            return
-        self._marked_at_s = monotonic()
-        with self._state.changed:
-            view, offset = self._state.view, self._state.journal_offset
-            if view.last_seq > seq or view.last_seq == 0:
-                return
-            mark = JournalMark(offset, JournalView.from_json(view.to_json()))
-        write_mark(self.directory, mark)
-
-    def _read_journal(self, order: ClaimOrder) -> JournalEnd:
-        self._catch_up_with_journal()
-        with self._state.changed:
-            view = self._state.view
-            return JournalEnd(view.granted, view.orders.get(order.id), view.retired)
 
     def _start_ends(self) -> Ends:
         """For the CLAIM: where the group's first batch begins, unless the journal says so already."""

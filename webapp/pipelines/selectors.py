@@ -111,7 +111,7 @@ class Board:
         status = deployment.status if deployment else "draft"
         if status == Deployment.Status.RUNNING:
             states = {element["status"] for element in self.elements(pipeline)}
-            status = "attention" if states & {"failed", "silent", "lagging"} else "running"
+            status = running_status(states)
         metadata = pipeline.draft.get("metadata")
         return {
             "name": pipeline.name,
@@ -197,6 +197,13 @@ def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupF
             nodes=nodes,
         )
     return found
+
+
+def running_status(elements: set[str]) -> str:
+    """A deployed pipeline in one word, from its elements' statuses."""
+    if elements & {"failed", "silent", "lagging"}:
+        return "attention"
+    return "ended" if elements - {"view"} == {"ended"} else "running"
 
 
 def element_list(pipeline: Pipeline) -> list[dict[str, Any]]:

@@ -1,0 +1,102 @@
+"""Keeps a replica's view of its journal up to date, and remembers on disk how far it has read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pipeline_runtime.handover.protocol import JournalEnd
+from pipeline_runtime.journal.reader import JournalTail, journal_end
+from pipeline_runtime.journal.records import Record
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.local_state import JournalMark, LocalStateDamaged, read_mark, write_mark
+from pipeline_runtime.replica.state import ReplicaState
+
+_TIMEOUT_S = 10.0
+_MARK_EVERY_S = 2.0
+
+
+class JournalFollower:
+    """Reads into `state.view`. `failure` is what ended the reading, if anything did."""
+
+    def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
+        self._spec = spec
+        self._kafka = kafka
+        self._directory = directory
+        self._state = state
+        self._tail: JournalTail | None = None
+        self._marked_at_s = 0.0
+
+    def follow(self, local: Seq) -> dict[str, Any]:
+        """Read the journal to its end, from where the local state stands, and go on reading.
+
+        Returns where the sinks stood at `local`. Raises Doubtful, or LocalStateDamaged when the
+        journal does not fit the local state.
+        """
+        self.close()
+        mark = read_mark(self._directory, local)
+        # The journal itself says it when it is read from before.
+        marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
+        with self._state.changed:
+            self._state.view = mark.view if mark else JournalView()
+            self._state.journal_offset = mark.offset if mark else 0
+            self._state.local = local
+            self._state.granted = self._state.plan = None
+        self._tail = JournalTail(
+            self._kafka, self._spec.journal, mark.offset if mark else None, self._apply_records
+        )
+        self._tail.start()
+        self.catch_up()
+        with self._state.changed:
+            view = self._state.view
+            if local > view.last_seq:
+                raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")
+            if local in view.commits:
+                marks = view.commits[local].marks
+            if marks is None and local > 0:
+                raise LocalStateDamaged(f"{self._spec.id}: the journal no longer has seq {local}")
+            view.forget(local)
+        return marks or {}
+
+    def catch_up(self) -> None:
+        """Until all that the journal holds now has been read; Doubtful when that takes too long."""
+        assert self._tail is not None
+        self._tail.wait_until(journal_end(self._kafka, self._spec.journal), _TIMEOUT_S)
+
+    def read_for(self, order: ClaimOrder) -> JournalEnd:
+        self.catch_up()
+        with self._state.changed:
+            view = self._state.view
+            return JournalEnd(view.granted, view.orders.get(order.id), view.retired)
+
+    def remember(self, seq: Seq) -> None:
+        """`seq` is in Spark's commit log: a restart need not read again what lies before it."""
+        if monotonic() - self._marked_at_s < _MARK_EVERY_S:
+            return
+        self._marked_at_s = monotonic()
+        with self._state.changed:
+            view, offset = self._state.view, self._state.journal_offset
+            if view.last_seq > seq or view.last_seq == 0:
+                return
+            mark = JournalMark(offset, JournalView.from_json(view.to_json()))
+        write_mark(self._directory, mark)
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._tail.failure if self._tail is not None else None
+
+    def close(self) -> None:
+        if self._tail is not None:
+            self._tail.close()
+
+    def _apply_records(self, records: list[tuple[int, Record]]) -> None:
+        with self._state.changed:
+            for offset, record in records:
+                self._state.view.apply(record)
+                self._state.journal_offset = offset + 1
+            self._state.changed.notify_all()

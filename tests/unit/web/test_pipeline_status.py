@@ -1,0 +1,25 @@
+"""A deployed pipeline in one word."""
+
+from __future__ import annotations
+
+import pytest
+
+from webapp.pipelines.selectors import running_status
+
+
+@pytest.mark.parametrize(
+    ("elements", "status"),
+    [
+        ({"running"}, "running"),
+        ({"running", "ended", "view"}, "running"),
+        ({"ended", "view"}, "ended"),
+        ({"view"}, "running"),
+        ({"ended", "failed"}, "attention"),
+        ({"running", "silent"}, "attention"),
+        ({"lagging"}, "attention"),
+    ],
+)
+def test_a_pipeline_has_ended_when_all_of_it_has_and_wants_attention_when_any_of_it_does(
+    elements: set[str], status: str
+) -> None:
+    assert running_status(elements) == status

@@ -125,7 +125,7 @@ def test_timers_fire_in_order_before_the_row_that_reaches_them() -> None:
     processor, state = Summing(), dict[str, Any]()
     timers = KeyTimers([START_MS + 3000, START_MS + 1000, START_MS + 9000, START_MS + 5000])
     row = {"v": 1, "_time": START + timedelta(milliseconds=5100)}
-    made = process_row(processor, "k", row, state, timers)
+    made = process_row(processor, "k", row, state, timers, START_MS + 5100)
     assert state["fired"] == [1000, 3000, 5000, 5100]  # the last was set by the one before
     assert [item["v"] for item in made] == [-1, -1, -1, -1, 1]
     assert made[0]["_time"] == START + timedelta(seconds=1)

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP, arrow_schema
+from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP
 
 # `_input`: which input the row is of. `_flush`: the row has no data, it only moves the watermark.
 ENVELOPE = pa.schema(
@@ -35,11 +35,6 @@ def source_schema(schemas: Sequence[StreamSchema]) -> pa.Schema:
     for index, schema in enumerate(schemas):
         fields += [pa.field(column(index, field.name), ARROW_TYPES[field.type]) for field in schema.fields]
     return pa.schema(fields)
-
-
-def spark_types(schema: StreamSchema) -> StructType:
-    """A stream's data columns as Spark types."""
-    return from_arrow_schema(arrow_schema(schema), prefer_timestamp_ntz=False)
 
 
 def spark_schema(schemas: Sequence[StreamSchema]) -> StructType:

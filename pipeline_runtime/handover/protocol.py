@@ -1,18 +1,31 @@
 """The rules of ownership as a pure function: `decide(state, event) -> (state, actions)`.
 
-A replica follows its group's journal until it is ordered to own, then claims (design, section 4):
+A replica follows its group's journal until it owns. There are two ways to that (design, section 4).
+
+By release, when the owner cooperates:
+
+    successor   Following --ArmOrdered--> ReadingToArm --JournalEnd--> Arming --Initialised--> Announcing
+                    ^                                                                             |
+                    +--- Lost, Unsure, Disarmed, or another was granted --- Armed <--- Committed -+
+                                                                              |
+                                            JournalShows its token released:  +--> Owning
+    owner       Owning --ReleaseOrdered, its successor is armed--> Releasing --Committed--> Following
+
+By claim, whatever the owner does:
 
     Following --Ordered--> Reading --JournalEnd--> Fencing --Initialised--> Preparing
-                              |                       ^                        | Initialised
+    (or Armed)                |                       ^                        | Initialised
                               | stale order           | h grew                 v
                               v                       +------------------- Rereading
                            Refused                                             | JournalEnd, h as before
                                                                                v
-    Owning <-----------------------------Claimed--------------------------- Claiming
+    Owning <----------------------------Committed-------------------------- Claiming
       |
       +--Lost--> Stopped            another replica was granted: this one never comes back by itself
       +--Unsure--> Reading          it may claim again, but only while its own epoch is the newest
+                                    (so does Releasing: whether it has released is for the journal to say)
 
+The claim, step by step:
 1. Reading: the journal to its end gives h, the highest epoch granted. An order names the epoch
    that it takes over (`over`): when h is another one, the order is out of date and is refused.
 2. Fencing: initialise the id of h: its owner's open transaction is aborted, and it cannot commit again.
@@ -21,6 +34,10 @@ A replica follows its group's journal until it is ordered to own, then claims (d
 5. Claiming: commit CLAIM{h+1}.
 6. Owning: the replica follows to the last seq, then grants its own batches.
 
+The release: the successor initialises the id of h+1, which fences nobody at h, and commits
+ARMED{h+1, token}. The owner names that token in its RELEASE, and only who holds it owns by it: a
+successor that has initialised again since holds another token, and must claim.
+
 No I/O, no clock, no randomness. `tests/simulation` runs it over an in-memory journal.
 """
 
@@ -28,7 +45,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
 from pipeline_runtime.model.ids import Epoch
 
 # --- states
@@ -37,6 +54,33 @@ from pipeline_runtime.model.ids import Epoch
 @dataclass(frozen=True, slots=True)
 class Following:
     """Follows the journal; owns nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingToArm:
+    order: ArmOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Arming:
+    order: ArmOrder
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Announcing:
+    """Its ARMED is on the way."""
+
+    order: ArmOrder
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """Ready to own `epoch` as soon as the journal releases it to `order.token`."""
+
+    order: ArmOrder
+    epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +114,14 @@ class Claiming:
 
 @dataclass(frozen=True, slots=True)
 class Owning:
+    order: ClaimOrder  # a successor's: the handover's id, over the epoch that was released
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Releasing:
+    """Its RELEASE is on the way: it commits nothing after that."""
+
     order: ClaimOrder
     epoch: Epoch
 
@@ -90,14 +142,51 @@ class Stopped:
     reason: str
 
 
-State = Following | Reading | Fencing | Preparing | Rereading | Claiming | Owning | Refused | Stopped
+State = (
+    Following
+    | ReadingToArm
+    | Arming
+    | Announcing
+    | Armed
+    | Reading
+    | Fencing
+    | Preparing
+    | Rereading
+    | Claiming
+    | Owning
+    | Releasing
+    | Refused
+    | Stopped
+)
 
 # --- events
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
+    """To own, by claim."""
+
     order: ClaimOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ArmOrdered:
+    order: ArmOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Disarmed:
+    """The handover was cancelled, or the replica starts anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOrdered:
+    """To give the group away in handover `handover`. `armed`: the newest ARMED that the journal has."""
+
+    handover: str
+    armed_for: str | None = None  # its handover
+    armed_epoch: Epoch = Epoch(0)
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +194,16 @@ class JournalEnd:
     """What the journal said when it was read to its end."""
 
     granted: Epoch
-    order_granted: Epoch | None = None  # the epoch that a claim of this very order was granted
+    order_granted: Epoch | None = None  # the epoch that this very order was granted
     retired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JournalShows:
+    """What an armed replica has read so far."""
+
+    granted: Epoch
+    released_token: str | None = None  # of the newest RELEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +212,8 @@ class Initialised:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """The CLAIM is committed."""
+class Committed:
+    """The CLAIM, ARMED or RELEASE is in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +230,18 @@ class Unsure:
     reason: str
 
 
-Event = Ordered | JournalEnd | Initialised | Claimed | Lost | Unsure
+Event = (
+    Ordered
+    | ArmOrdered
+    | Disarmed
+    | ReleaseOrdered
+    | JournalEnd
+    | JournalShows
+    | Initialised
+    | Committed
+    | Lost
+    | Unsure
+)
 
 # --- actions
 
@@ -154,18 +262,75 @@ class CommitClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitArmed:
+    epoch: Epoch
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRelease:
+    epoch: Epoch
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Own:
     epoch: Epoch
 
 
-Action = ReadJournal | Initialise | CommitClaim | Own
+Action = ReadJournal | Initialise | CommitClaim | CommitArmed | CommitRelease | Own
+Decision = tuple[State, tuple[Action, ...]]
 
 
-def decide(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
+def decide(state: State, event: Event) -> Decision:
     """One step. An event that a state does not expect changes nothing."""
-    match state, event:
-        case ((Following() | Refused() | Stopped()), Ordered(order)):
+    match state:
+        case Following() | Refused() | Stopped():
+            return _idle(state, event)
+        case ReadingToArm() | Arming() | Announcing() | Armed():
+            return _succeed(state, event)
+        case Reading() | Fencing() | Preparing() | Rereading() | Claiming():
+            return _claim(state, event)
+        case Owning() | Releasing():
+            return _own(state, event)
+
+
+def _idle(state: State, event: Event) -> Decision:
+    match event:
+        case Ordered(order):
             return Reading(order), (ReadJournal(),)
+        case ArmOrdered(arm_order):
+            return ReadingToArm(arm_order), (ReadJournal(),)
+    return state, ()
+
+
+def _succeed(state: ReadingToArm | Arming | Announcing | Armed, event: Event) -> Decision:
+    match state, event:
+        case _, Ordered(order):
+            return Reading(order), (ReadJournal(),)
+        case _, (Disarmed() | Lost() | Unsure()):
+            # What it has initialised is given up: the next try has another nonce.
+            return Following(), ()
+        case ReadingToArm(arm_order), JournalEnd():
+            if event.retired or event.granted == 0:
+                return Following(), ()  # there is nobody to succeed
+            epoch = Epoch(event.granted + 1)
+            return Arming(arm_order, epoch), (Initialise(epoch),)
+        case Arming(arm_order, epoch), Initialised():
+            return Announcing(arm_order, epoch), (CommitArmed(epoch, arm_order.token),)
+        case Announcing(arm_order, epoch), Committed():
+            return Armed(arm_order, epoch), ()
+        case Armed(arm_order, epoch), JournalShows():
+            if event.granted == epoch and event.released_token == arm_order.token:
+                over = Epoch(epoch - 1)
+                return Owning(ClaimOrder(id=arm_order.id, over=over), epoch), (Own(epoch),)
+            if event.granted >= epoch:
+                return Following(), ()  # somebody else was granted
+    return state, ()
+
+
+def _claim(state: Reading | Fencing | Preparing | Rereading | Claiming, event: Event) -> Decision:
+    match state, event:
         case Reading(order), JournalEnd():
             return _after_reading(order, event)
         case Fencing(order, granted), Initialised():
@@ -179,24 +344,17 @@ def decide(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
                 return Fencing(order, event.granted), (Initialise(event.granted),)
             epoch = Epoch(granted + 1)
             return Claiming(order, epoch), (CommitClaim(epoch),)
-        case Claiming(order, epoch), Claimed():
+        case Claiming(order, epoch), Committed():
             return Owning(order, epoch), (Own(epoch),)
         case ((Fencing(order) | Preparing(order) | Claiming(order)), Lost(reason)):
             return Refused(order, f"another replica claimed at the same time ({reason})"), ()
-        case (
-            (Reading(order) | Fencing(order) | Preparing(order) | Rereading(order) | Claiming(order)),
-            Unsure(),
-        ):
+        case _, Unsure():
             # The order is still what is wanted: from the top, which trusts nothing but the journal.
-            return Reading(order), (ReadJournal(),)
-        case Owning(order, epoch), Lost(reason):
-            return Stopped(order, f"epoch {epoch} was fenced: another replica took over ({reason})"), ()
-        case Owning(order, epoch), Unsure():
-            return Reading(ClaimOrder(id=order.id, over=epoch)), (ReadJournal(),)
+            return Reading(state.order), (ReadJournal(),)
     return state, ()
 
 
-def _after_reading(order: ClaimOrder, end: JournalEnd) -> tuple[State, tuple[Action, ...]]:
+def _after_reading(order: ClaimOrder, end: JournalEnd) -> Decision:
     if end.retired:
         return Refused(order, "the group was undeployed: its journal is retired"), ()
     if end.order_granted is not None and end.order_granted != end.granted:
@@ -206,3 +364,18 @@ def _after_reading(order: ClaimOrder, end: JournalEnd) -> tuple[State, tuple[Act
         reason = f"the order takes over epoch {order.over}, but the journal grants {end.granted}"
         return Refused(order, reason), ()
     return Fencing(order, end.granted), (Initialise(end.granted),)
+
+
+def _own(state: Owning | Releasing, event: Event) -> Decision:
+    order, epoch = state.order, state.epoch
+    match state, event:
+        case Owning(), ReleaseOrdered():
+            if event.armed_for == event.handover and event.armed_epoch == epoch + 1:
+                return Releasing(order, epoch), (CommitRelease(epoch, event.token),)
+        case Releasing(), Committed():
+            return Following(), ()
+        case _, Lost(reason):
+            return Stopped(order, f"epoch {epoch} was fenced: another replica took over ({reason})"), ()
+        case _, Unsure():
+            return Reading(ClaimOrder(id=order.id, over=epoch)), (ReadJournal(),)
+    return state, ()

@@ -12,7 +12,8 @@ from pipeline_runtime.kafka.transactions import Doubtful
 
 
 class JournalTail:
-    """A thread that hands every committed record to `apply`, in order, until closed.
+    """A thread that hands every committed record to `apply`, in order, until closed, each with its
+    offset and the broker's time (ms).
 
     `apply` is called with this object's lock held by nobody: it takes its own. What `apply` raises
     ends the thread and is kept in `failure`.
@@ -23,7 +24,7 @@ class JournalTail:
         kafka: KafkaSettings,
         topic: str,
         start_offset: int | None,
-        apply: Callable[[list[tuple[int, Record]]], None],
+        apply: Callable[[list[tuple[int, int, Record]]], None],
     ) -> None:
         self._kafka = kafka
         self._topic = topic
@@ -81,7 +82,9 @@ class JournalTail:
             while not self._closing.is_set():
                 records = consumer.poll(500).get(tp, [])
                 if records:
-                    self._apply([(record.offset, decode(record.value)) for record in records])
+                    self._apply(
+                        [(record.offset, record.timestamp, decode(record.value)) for record in records]
+                    )
                 position = consumer.position(tp)
                 if position != self._position:
                     with self._progress:

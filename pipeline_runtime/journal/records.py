@@ -4,6 +4,9 @@
 |---|---|---|
 | COMMIT | the owner | the batch `seq` is processed: its outputs are in the same transaction |
 | CLAIM | a forced successor | `epoch` owns from here on |
+| ARMED | a designated successor | it has initialised the id of `epoch`; grants nothing |
+| ANNOUNCE | the owner | the boundary of the batch that it has begun; grants nothing |
+| RELEASE | the owner | `epoch` has ended with `seq`; the holder of `token` owns the next one |
 | RETIRE | the owner | the group has ended: nobody claims after it |
 """
 
@@ -61,13 +64,45 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Armed:
+    epoch: Epoch  # the one that it would own
+    token: str  # new for each initialisation: what was armed before cannot be released to
+    order: str  # the handover's
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """So that a successor can run the batch at the same time. Its COMMIT may never follow."""
+
+    epoch: Epoch
+    boundary: Boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    epoch: Epoch  # the one that ends
+    seq: Seq  # its last
+    token: str  # of the ARMED that it releases to
+    order: str
+    node: str = ""  # the successor's
+
+
+@dataclass(frozen=True, slots=True)
 class Retire:
     epoch: Epoch
     node: str = ""
 
 
-Record = Commit | Claim | Retire
-_KINDS: dict[str, type[Record]] = {"COMMIT": Commit, "CLAIM": Claim, "RETIRE": Retire}
+Record = Commit | Claim | Armed | Announce | Release | Retire
+_KINDS: dict[str, type[Record]] = {
+    "COMMIT": Commit,
+    "CLAIM": Claim,
+    "ARMED": Armed,
+    "ANNOUNCE": Announce,
+    "RELEASE": Release,
+    "RETIRE": Retire,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -77,7 +112,7 @@ class JournalDamaged(ValueError):
 
 def encode(record: Record) -> bytes:
     data = asdict(record)
-    if isinstance(record, Commit):
+    if isinstance(record, Commit | Announce):
         data["boundary"] = record.boundary.to_json()
     return json.dumps({"kind": _NAMES[type(record)], **data}, separators=(",", ":")).encode()
 
@@ -86,9 +121,10 @@ def decode(value: bytes) -> Record:
     try:
         data = json.loads(value)
         kind = _KINDS[data.pop("kind")]
-        if kind is Commit:
+        if "boundary" in data:
             data["boundary"] = Boundary.from_json(data["boundary"])
-            data["ended"] = tuple(data.get("ended", ()))
+        if "ended" in data:
+            data["ended"] = tuple(data["ended"])
         known = {item.name for item in fields(kind)}
         return kind(**{name: value for name, value in data.items() if name in known})
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pipeline_runtime.journal.records import Claim, Commit, Ends, Record, Retire
+from pipeline_runtime.journal.records import Announce, Armed, Boundary, Claim, Commit, Ends, Record, Release
+from pipeline_runtime.model.desired import Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 
 _ORDERS_KEPT = 20
@@ -26,28 +27,53 @@ class JournalView:
     last_seq: Seq = Seq(0)
     last_ends: Ends = field(default_factory=dict)
     start: Ends | None = None
-    orders: dict[str, Epoch] = field(default_factory=dict)  # claim order -> the epoch it was granted
-    claimant: str = ""  # node of the newest claim
+    orders: dict[str, Epoch] = field(default_factory=dict)  # order to own -> the epoch it was granted
+    holder: str = ""  # the node to which `granted` was granted
+    armed: Armed | None = None  # the newest
+    released: Release | None = None  # the newest
     retired: bool = False
     ended: set[str] = field(default_factory=set)
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
+    takeover: Takeover | None = None
+    last_output_at_ms: int | None = None  # by the broker's clock
     commits: dict[Seq, Commit] = field(default_factory=dict)
+    announced: Boundary | None = None  # the batch behind last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: Record, at_ms: int = 0) -> None:
+        """`at_ms`: when the broker took the record."""
         match record:
             case Claim():
-                self.granted = max(self.granted, record.epoch)
-                self.orders[record.order] = record.epoch
-                self.claimant = record.node
+                self._grant(record.epoch, "claim", record.order, record.node, at_ms)
                 if self.start is None:
                     self.start = record.start
+            case Release():
+                self.released = record
+                self._grant(Epoch(record.epoch + 1), "release", record.order, record.node, at_ms)
+            case Armed():
+                self.armed = record
+            case Announce(epoch, boundary):
+                if epoch == self.granted and boundary.seq == self.last_seq + 1:
+                    self.announced = boundary
             case Commit():
-                self._apply_commit(record)
-            case Retire():
+                self._apply_commit(record, at_ms)
+            case _:
                 self.retired = True
 
-    def _apply_commit(self, commit: Commit) -> None:
+    def _grant(self, epoch: Epoch, by: Any, order: str, node: str, at_ms: int) -> None:
+        self.orders[order] = epoch
+        if epoch > self.granted:
+            self.granted, self.holder, self.announced = epoch, node, None
+            self.takeover = Takeover(
+                epoch=epoch,
+                by=by,
+                order=order,
+                node=node,
+                at_ms=at_ms,
+                last_output_at_ms=self.last_output_at_ms,
+            )
+
+    def _apply_commit(self, commit: Commit, at_ms: int) -> None:
         if self.last_seq and commit.seq != self.last_seq + 1:
             raise JournalBroken(f"seq {commit.seq} follows {self.last_seq} in the journal")
         self.granted = max(self.granted, commit.epoch)
@@ -55,8 +81,16 @@ class JournalView:
         self.last_ends = commit.boundary.ends
         self.marks = commit.marks
         self.ended.update(commit.ended)
+        self.announced = None
+        if commit.rows_out:
+            self._note_output(at_ms)
         if commit.seq > self._forgotten:
             self.commits[commit.seq] = commit
+
+    def _note_output(self, at_ms: int) -> None:
+        self.last_output_at_ms = at_ms
+        if self.takeover is not None and self.takeover.first_output_at_ms is None:
+            self.takeover = self.takeover.model_copy(update={"first_output_at_ms": at_ms})
 
     def forget(self, seq: Seq) -> None:
         """Drop the commits up to `seq`: this replica has processed them."""
@@ -73,14 +107,26 @@ class JournalView:
             "last_ends": self.last_ends,
             "start": self.start,
             "orders": newest_orders,
-            "claimant": self.claimant,
+            "holder": self.holder,
+            "armed": asdict(self.armed) if self.armed else None,
+            "released": asdict(self.released) if self.released else None,
             "retired": self.retired,
             "ended": sorted(self.ended),
             "marks": self.marks,
+            "takeover": self.takeover.model_dump() if self.takeover else None,
+            "last_output_at_ms": self.last_output_at_ms,
         }
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> JournalView:
-        view = JournalView(**{**data, "ended": set(data["ended"])})
+        view = JournalView(
+            **{
+                **data,
+                "armed": Armed(**data["armed"]) if data["armed"] else None,
+                "released": Release(**data["released"]) if data["released"] else None,
+                "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
+                "ended": set(data["ended"]),
+            }
+        )
         view._forgotten = view.last_seq
         return view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from kafka import KafkaProducer
+from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
@@ -41,6 +41,7 @@ class Transactions:
 
     def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
         self.transactional_id = transactional_id
+        self._open = False  # a transaction has begun and holds nothing yet
         try:
             self._producer: KafkaProducer = open_producer(kafka, transactional_id)
         except KafkaError as error:
@@ -63,11 +64,33 @@ class Transactions:
             except KafkaError as error:
                 raise Doubtful(f"{self.transactional_id}: no metadata for {topic} ({error})") from error
 
+    def keep_open(self, topics: Iterable[str]) -> None:
+        """Have a transaction open whose partitions the coordinator knows already, so that the next
+        commit has not to wait for that. Call it again before the transaction times out."""
+        producer = self._producer
+        try:
+            if self._open:
+                self._open = False
+                self._end_transaction()
+            producer.begin_transaction()
+            self._open = True
+            manager = producer._transaction_manager
+            for topic in topics:
+                for partition in producer.partitions_for(topic) or ():
+                    manager.maybe_add_partition_to_transaction(TopicPartition(topic, partition))
+            producer._sender.wakeup()
+        except (ProducerFencedError, InvalidProducerEpochError) as error:
+            raise Fenced(f"{self.transactional_id}: {error}") from error
+        except KafkaError as error:
+            raise Doubtful(f"{self.transactional_id}: not answered ({error})") from error
+
     def commit(self, records: Iterable[OutgoingRecord]) -> None:
         """Write all `records` in one transaction."""
         producer = self._producer
         try:
-            producer.begin_transaction()
+            if not self._open:
+                producer.begin_transaction()
+            self._open = False
             sent = send_all(producer, records)
             self._end_transaction()
             for future in sent:

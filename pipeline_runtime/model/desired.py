@@ -28,6 +28,17 @@ class ClaimOrder(Frozen):
     over: Epoch
 
 
+class ArmOrder(Frozen):
+    """An order to a standby to make itself ready as the one successor to whom the owner may release."""
+
+    id: str  # of the handover
+    nonce: str  # new for each try: tells this initialisation from every earlier one
+
+    @property
+    def token(self) -> str:
+        return f"{self.id}/{self.nonce}"
+
+
 class CheckpointSource(Frozen):
     """Where a replica without local state gets its checkpoint."""
 
@@ -41,6 +52,9 @@ class DesiredReplica(Frozen):
     role: Role
     order: ClaimOrder | None = None  # with role OWNER
     source: CheckpointSource | None = None  # None: local state, or empty for a new group
+    succeed: str | None = None  # with role STANDBY: arm for the handover of this id once caught up
+    release: str | None = None  # with role OWNER: release to whoever has armed for this handover
+    followed: bool = False  # with role OWNER: somebody follows exactly, leave time for that
     paused: bool = False
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
     generation: int = 1  # a new generation discards the local state and starts from `source` again
@@ -69,6 +83,25 @@ class ElementRows(Frozen):
     rows_out_total: int | None = None
 
 
+class Takeover(Frozen):
+    """The newest change of owner, as the journal has it: all times are the broker's."""
+
+    epoch: Epoch  # the new owner's
+    by: Literal["claim", "release"]
+    order: str
+    node: str
+    at_ms: int  # of the CLAIM or RELEASE
+    last_output_at_ms: int | None = None  # of the old owner
+    first_output_at_ms: int | None = None  # of the new one; None: none yet
+    round_trips: int | None = None  # that the new owner waited for, from RELEASE to its first commit
+
+    @property
+    def gap_ms(self) -> int | None:
+        if self.last_output_at_ms is None or self.first_output_at_ms is None:
+            return None
+        return self.first_output_at_ms - self.last_output_at_ms
+
+
 class ReplicaStatus(Frozen):
     """One replica as its node sees it. Totals count from the replica's start on this node."""
 
@@ -78,8 +111,12 @@ class ReplicaStatus(Frozen):
     phase: str = ""  # finer than the role: fetching, starting, following, claiming, owning, ...
     epoch: Epoch = Epoch(0)  # as OWNER: its own; else the highest grant it has read
     seq: Seq = Seq(0)
-    order_id: str | None = None  # the newest claim order it has carried out or refused
+    order_id: str | None = None  # the newest order to own (claim or succession) it has carried out or refused
     order_refused: str | None = None  # why
+    armed: str | None = None  # the handover it is armed for
+    released: str | None = None  # the newest handover for which it has committed RELEASE
+    behind: int = 0  # committed batches that it has still to follow
+    takeover: Takeover | None = None
     rows_in_total: int = 0
     rows_out_total: int = 0
     elements: dict[str, ElementRows] = {}  # of a group of several

@@ -11,7 +11,6 @@ from pipeline_runtime.journal.reader import JournalTail, journal_end
 from pipeline_runtime.journal.records import Record
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.local_state import JournalMark, LocalStateDamaged, read_mark, write_mark
@@ -68,11 +67,11 @@ class JournalFollower:
         assert self._tail is not None
         self._tail.wait_until(journal_end(self._kafka, self._spec.journal), _TIMEOUT_S)
 
-    def read_for(self, order: ClaimOrder) -> JournalEnd:
+    def read_for(self, order_id: str) -> JournalEnd:
         self.catch_up()
         with self._state.changed:
             view = self._state.view
-            return JournalEnd(view.granted, view.orders.get(order.id), view.retired)
+            return JournalEnd(view.granted, view.orders.get(order_id), view.retired)
 
     def remember(self, seq: Seq) -> None:
         """`seq` is in Spark's commit log: a restart need not read again what lies before it."""
@@ -94,9 +93,9 @@ class JournalFollower:
         if self._tail is not None:
             self._tail.close()
 
-    def _apply_records(self, records: list[tuple[int, Record]]) -> None:
+    def _apply_records(self, records: list[tuple[int, int, Record]]) -> None:
         with self._state.changed:
-            for offset, record in records:
-                self._state.view.apply(record)
+            for offset, at_ms, record in records:
+                self._state.view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1
             self._state.changed.notify_all()

@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipeline_runtime.handover.claim import Claimant
+from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
@@ -77,7 +77,7 @@ class Replica:
         self._positions: Positions | None = None
         self._state_bytes = 0
         self._sized_at_s = 0.0
-        self._claimant = Claimant(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
+        self._ownership = Ownership(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
 
     # --- what is wanted of it
 
@@ -116,7 +116,7 @@ class Replica:
             self._state.draining = True
             self._stopping.set()
             self._state.changed.notify_all()
-        self._claimant.cancelled.set()
+        self._ownership.cancelled.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
@@ -127,7 +127,7 @@ class Replica:
         """End at once; the batch that is running may be committed or not."""
         self._killed = True
         self._stopping.set()
-        self._claimant.cancelled.set()
+        self._ownership.cancelled.set()
         with self._state.changed:
             self._state.draining = True
             self._state.changed.notify_all()
@@ -181,7 +181,7 @@ class Replica:
                 self._end_query()
         self._drop_permit()
         self._journal.close()
-        self._claimant.cancelled.set()
+        self._ownership.cancelled.set()
         self._set(Role.STOPPED, self._phase if self._phase in FINAL_PHASES else "stopped")
 
     def _live_once(self) -> bool:
@@ -303,7 +303,7 @@ class Replica:
 
     def _claim(self, order: ClaimOrder) -> None:
         self._set(Role.STANDBY, "claiming")
-        permit = self._claimant.claim(order)
+        permit = self._ownership.claim(order)
         if permit is not None:
             self._journal.catch_up()
             with self._state.changed:
@@ -314,12 +314,12 @@ class Replica:
                 self._state.changed.notify_all()
             self._doubted = False
             self._set(Role.OWNER, "owning")
-        elif isinstance(self._claimant.state, Refused):
-            self._order_done, self._order_refused = order.id, self._claimant.state.reason
+        elif isinstance(self._ownership.state, Refused):
+            self._order_done, self._order_refused = order.id, self._ownership.state.reason
             if self._retiring and self._state.view.retired:
                 self._set(Role.STANDBY, "retired")
             elif self._doubted:
-                self._stand_down(self._claimant.state.reason)
+                self._stand_down(self._ownership.state.reason)
             else:
                 self._set(Role.STANDBY, "refused")
 
@@ -328,13 +328,13 @@ class Replica:
         permit, view = self._state.permit, self._state.view
         if permit is None or view.granted <= permit.epoch:
             return None
-        return f"the journal grants epoch {view.granted} to {view.claimant}"
+        return f"the journal grants epoch {view.granted} to {view.holder}"
 
     def _give_way(self, reason: str) -> bool:
-        self._claimant.lose(reason)
+        self._ownership.lose(reason)
         self._drop_permit()
-        assert isinstance(self._claimant.state, Stopped)
-        self._stand_down(self._claimant.state.reason)
+        assert isinstance(self._ownership.state, Stopped)
+        self._stand_down(self._ownership.state.reason)
         return False
 
     def _stand_down(self, reason: str) -> None:
@@ -375,7 +375,7 @@ class Replica:
             permit = self._state.permit
         assert permit is not None
         try:
-            permit.commit(Retire(permit.epoch, self._host.node))
+            permit.commit([Retire(permit.epoch, self._host.node)])
             self._journal.catch_up()
         except Fenced as error:
             return self._give_way(str(error))
@@ -425,10 +425,9 @@ class Replica:
 
     def _drop_permit(self) -> None:
         with self._state.changed:
-            permit, self._state.permit = self._state.permit, None
+            self._state.permit = None
             self._owner_since_ms = None
-        if permit is not None:
-            permit.close()
+        self._ownership.close()
 
 
 def _now_ms() -> int:

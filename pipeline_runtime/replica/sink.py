@@ -114,7 +114,7 @@ class BatchSink:
             commit = Commit(
                 permit.epoch, boundary, rows_in, out.rows_out, out.dead_letters, marks, ended, self._node
             )
-            permit.commit(commit, out.records)
+            permit.commit([commit], out.records)
             self._count(out)
         with self._state.changed:
             self._state.local = boundary.seq

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from pipeline_runtime.handover.claim import CommitPermit
+from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Ends
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq

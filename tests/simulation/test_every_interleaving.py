@@ -17,8 +17,8 @@ import pytest
 from pipeline_runtime.handover import protocol
 from pipeline_runtime.handover.protocol import (
     Action,
-    Claimed,
     CommitClaim,
+    Committed,
     Event,
     Following,
     Initialise,
@@ -117,7 +117,7 @@ def perform(world: World, index: int, actor: Actor, name: str, decide: Decide) -
                 yield f"{name} lost", world.put(index, told(actor, Lost("fenced"), decide))
             elif len(world.journal) < world.journal_max:
                 written = world.write(("CLAIM", epoch, order.id))
-                yield f"{name} claims {epoch}", written.put(index, told(actor, Claimed(), decide))
+                yield f"{name} claims {epoch}", written.put(index, told(actor, Committed(), decide))
                 if actor.doubts_left:
                     doubtful = told(replace(actor, doubts_left=actor.doubts_left - 1), Unsure(""), decide)
                     yield f"{name} claims {epoch} in doubt", written.put(index, doubtful)

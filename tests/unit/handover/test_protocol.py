@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.handover.protocol import (
-    Claimed,
     Claiming,
     CommitClaim,
+    Committed,
     Event,
     Fencing,
     Following,
@@ -56,7 +56,7 @@ EVENTS: dict[str, Event] = {
     "end with own claim superseded": JournalEnd(FIVE, order_granted=FOUR),
     "end retired": JournalEnd(THREE, retired=True),
     "initialised": Initialised(),
-    "claimed": Claimed(),
+    "claimed": Committed(),
     "lost": Lost("why"),
     "unsure": Unsure("why"),
 }
@@ -122,7 +122,7 @@ def test_ownership_is_reached_by_one_path_only() -> None:
         Initialised(),
         Initialised(),
         JournalEnd(THREE),
-        Claimed(),
+        Committed(),
     ):
         state, actions = decide(state, event)
         seen += actions

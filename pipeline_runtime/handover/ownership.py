@@ -1,0 +1,237 @@
+"""Carries out what `protocol.decide` says, on a real broker, and mints the permit to commit."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pipeline_runtime.handover.crash_points import reached
+from pipeline_runtime.handover.protocol import (
+    Action,
+    Armed,
+    ArmOrdered,
+    CommitArmed,
+    CommitClaim,
+    CommitRelease,
+    Committed,
+    Disarmed,
+    Event,
+    Following,
+    Initialise,
+    Initialised,
+    JournalEnd,
+    JournalShows,
+    Lost,
+    Ordered,
+    Own,
+    Owning,
+    ReadJournal,
+    Refused,
+    ReleaseOrdered,
+    Releasing,
+    State,
+    Unsure,
+    decide,
+)
+from pipeline_runtime.journal import records as journal
+from pipeline_runtime.journal.records import Ends, Record, encode
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
+from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.spec import GroupSpec
+
+log = logging.getLogger(__name__)
+
+RETRY_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True)
+class CommitPermit:
+    """The right to commit at `epoch`. Only Ownership mints it, once the journal has granted that epoch."""
+
+    epoch: Epoch
+    journal: str
+    transactions: Transactions
+
+    def commit(self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = ()) -> None:
+        """Outputs and the journal's records in one transaction. Raises Fenced or Doubtful."""
+        written = [OutgoingRecord(self.journal, encode(record)) for record in records]
+        self.transactions.commit([*outputs, *written])
+
+
+class Ownership:
+    """One replica's way to ownership and out of it.
+
+    `claim` and `arm` ask the broker and block their caller, a thread of the replica; the rest is
+    answered from what is known.
+    """
+
+    def __init__(
+        self,
+        spec: GroupSpec,
+        kafka: KafkaSettings,
+        node: str,
+        read_journal: Callable[[str], JournalEnd],
+        start_ends: Callable[[], Ends],
+    ) -> None:
+        """`read_journal(order id)`: to its end as of now. Both callables raise Doubtful."""
+        self._spec = spec
+        self._kafka = kafka
+        self._node = node
+        self._read_journal = read_journal
+        self._start_ends = start_ends
+        self._transactions: Transactions | None = None
+        self.state: State = Following()
+        self.cancelled = threading.Event()
+
+    # --- by claim
+
+    def claim(self, order: ClaimOrder) -> CommitPermit | None:
+        """Claim until owned or refused; None: refused or cancelled (`state` says why).
+
+        It begins anew: what an earlier claim had reached was given up with its permit, and whether
+        this one may own is for the journal to say.
+        """
+        self._drop()
+        self.state, actions = decide(Following(), Ordered(order))
+        return self._run(actions)
+
+    # --- by release: the successor
+
+    def arm(self, handover: str) -> bool:
+        """Become the one to whom the owner may release in that handover; False: not this time."""
+        self._drop()
+        order = ArmOrder(id=handover, nonce=uuid4().hex)
+        self.state, actions = decide(Following(), ArmOrdered(order))
+        self._run(actions)
+        return self.armed_for == handover
+
+    @property
+    def armed_for(self) -> str | None:
+        return self.state.order.id if isinstance(self.state, Armed) else None
+
+    @property
+    def armed_token(self) -> str | None:
+        return self.state.order.token if isinstance(self.state, Armed) else None
+
+    def see(self, granted: Epoch, released_token: str | None) -> CommitPermit | None:
+        """What the journal shows an armed successor; the permit, if it owns by that."""
+        self.state, actions = decide(self.state, JournalShows(granted, released_token))
+        permit = self._run(actions)
+        if isinstance(self.state, Following):
+            self._drop()
+        return permit
+
+    def disarm(self) -> None:
+        if isinstance(self.state, Armed):
+            self.state, _ = decide(self.state, Disarmed())
+            self._drop()
+
+    def stay_warm(self) -> bool:
+        """Keep an armed successor's first transaction open, so that its partitions are known to the
+        coordinator when it counts; False: it is armed no more."""
+        if not isinstance(self.state, Armed):
+            return False
+        assert self._transactions is not None
+        try:
+            self._transactions.keep_open(self._topics())
+        except (Fenced, Doubtful) as error:
+            log.info("%s: armed no more: %s", self._spec.id, error)
+            self.state, _ = decide(self.state, Lost(str(error)))
+            self._drop()
+            return False
+        return True
+
+    # --- by release: the owner
+
+    def release(self, handover: str, armed: journal.Armed | None) -> str | None:
+        """The token to release to, from when on this owner must commit nothing but its last batch;
+        None: its successor is not armed."""
+        event = ReleaseOrdered(handover)
+        if armed is not None:
+            event = ReleaseOrdered(handover, armed.order, armed.epoch, armed.token)
+        self.state, actions = decide(self.state, event)
+        return actions[0].token if actions and isinstance(actions[0], CommitRelease) else None
+
+    def released(self) -> None:
+        """Its RELEASE is in the journal."""
+        self.state, _ = decide(self.state, Committed())
+        self._drop()
+
+    def lose(self, reason: str) -> None:
+        """The owner's commit was fenced."""
+        self.state, _ = decide(self.state, Lost(reason))
+        self._drop()
+
+    @property
+    def releasing(self) -> bool:
+        return isinstance(self.state, Releasing)
+
+    def close(self) -> None:
+        self._drop()
+
+    # --- what the protocol asks for
+
+    def _run(self, actions: tuple[Action, ...]) -> CommitPermit | None:
+        while actions and not self.cancelled.is_set():
+            [action] = actions
+            if isinstance(action, Own):
+                assert self._transactions is not None
+                return CommitPermit(action.epoch, self._spec.journal, self._transactions)
+            event = self._perform(action)
+            self.state, actions = decide(self.state, event)
+            if isinstance(event, Unsure):
+                log.warning("%s: %s; the journal decides", self._spec.id, event.reason)
+                self._drop()
+                self.cancelled.wait(RETRY_PAUSE_S)
+        if isinstance(self.state, Refused | Following):
+            self._drop()
+        return None
+
+    def _perform(self, action: Action) -> Event:
+        assert not isinstance(self.state, Following)
+        order = self.state.order
+        try:
+            match action:
+                case ReadJournal():
+                    return self._read_journal(order.id)
+                case Initialise(epoch):
+                    self._drop()
+                    self._transactions = Transactions(self._kafka, self._spec.transactional_id(epoch))
+                    self._transactions.initialise()
+                    reached("initialised")
+                    return Initialised()
+                case CommitClaim(epoch):
+                    self._commit(journal.Claim(epoch, order.id, self._node, self._start_ends()))
+                    reached("claimed")
+                    return Committed()
+                case CommitArmed(epoch, token):
+                    self._commit(journal.Armed(epoch, token, order.id, self._node))
+                    reached("armed")
+                    return Committed()
+        except Fenced as error:
+            return Lost(str(error))
+        except Doubtful as error:
+            return Unsure(str(error))
+        raise AssertionError(f"{action} is not carried out here")
+
+    def _commit(self, record: Record) -> None:
+        assert self._transactions is not None
+        self._transactions.warm(self._topics())
+        self._transactions.commit([OutgoingRecord(self._spec.journal, encode(record))])
+
+    def _topics(self) -> list[str]:
+        return [*(output.topic for output in self._spec.outputs), self._spec.journal]
+
+    def _drop(self) -> None:
+        if self._transactions is not None:
+            self._transactions.close()
+            self._transactions = None
+
+    @property
+    def owning(self) -> bool:
+        return isinstance(self.state, Owning)

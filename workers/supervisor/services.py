@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -128,11 +129,19 @@ class Kafka(Service):
     name = "kafka"
 
     def __init__(
-        self, directory: Path, port: int, controller_port: int | None = None, heap_mb: int = 512
+        self,
+        directory: Path,
+        port: int,
+        controller_port: int | None = None,
+        heap_mb: int = 512,
+        advertised: Mapping[int, int] | None = None,
     ) -> None:
+        """`advertised`: further ports to listen on -> the ports that clients of each are told to use, for
+        those who reach the broker by way of something in between."""
         super().__init__(directory, port)
         self.controller_port = controller_port or port + 1
         self.heap_mb = heap_mb
+        self.advertised = dict(advertised or {})
 
     @property
     def bootstrap(self) -> str:
@@ -142,7 +151,7 @@ class Kafka(Service):
         self.directory.mkdir(parents=True, exist_ok=True)
         data = self.directory / "data"
         properties = self.directory / "server.properties"
-        properties.write_text(_kafka_properties(data, self.port, self.controller_port))
+        properties.write_text(_kafka_properties(data, self.port, self.controller_port, self.advertised))
         (self.directory / "log4j2.properties").write_text(_KAFKA_LOGGING)
         if (data / "meta.properties").exists():
             return
@@ -250,13 +259,19 @@ def _receive(connection: socket.socket, length: int) -> bytes:
     return received
 
 
-def _kafka_properties(data: Path, port: int, controller_port: int) -> str:
+def _kafka_properties(data: Path, port: int, controller_port: int, advertised: Mapping[int, int]) -> str:
+    ports = {"PLAINTEXT": (port, port)}
+    ports |= {f"FURTHER{number}": pair for number, pair in enumerate(advertised.items(), 1)}
+    listeners = [f"{name}://{_HOST}:{listening}" for name, (listening, _) in ports.items()]
+    told = [f"{name}://{_HOST}:{shown}" for name, (_, shown) in ports.items()]
     values = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{_HOST}:{controller_port}",
-        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "listeners": ",".join([*listeners, f"CONTROLLER://{_HOST}:{controller_port}"]),
+        "advertised.listeners": ",".join(told),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in [*ports, "CONTROLLER"]),
+        "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "log.dirs": data,
         # One broker: internal topics have one replica and few partitions (each costs files and time).

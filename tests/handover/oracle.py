@@ -1,0 +1,91 @@
+"""What a keyed sequence must give, computed in plain Python from the inputs as Kafka holds them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+
+from tests.benchmarks.events import Verdict
+
+Identity = tuple[str, int]
+"""A key, and the how-many-th row of that key."""
+
+
+class Oracle:
+    """Fed with inputs and outputs in the order of their partition; may be asked at any time."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[Identity, tuple[int, int]] = {}  # -> n, checksum
+        self._chains: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # key -> count, checksum
+        self._seen: set[Identity] = set()
+        self._last: dict[str, int] = defaultdict(int)  # key -> the highest count that has come out
+        self._duplicated = self._reordered = self._wrong = 0
+        self.inputs = 0
+        self.outputs = 0
+
+    def take_inputs(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            count, checksum = self._chains[row["k"]]
+            count, checksum = count + 1, (checksum * 31 + row["n"] + 1) % 2**31
+            self._chains[row["k"]] = (count, checksum)
+            self._wanted[row["k"], count] = (row["n"], checksum)
+            self.inputs += 1
+
+    def take_outputs(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            key, count = row["k"], row["count"]
+            self.outputs += 1
+            self._duplicated += (key, count) in self._seen
+            self._wrong += self._wanted.get((key, count)) != (row["n"], row["checksum"])
+            self._reordered += count < self._last[key]
+            self._seen.add((key, count))
+            self._last[key] = max(self._last[key], count)
+
+    def verdict(self, *, final: bool) -> Verdict:
+        """`final`: every input must have its output by now; else only those before a later one."""
+        lost = sum(1 for key, count in self._wanted.keys() - self._seen if final or count < self._last[key])
+        return Verdict(lost, self._duplicated, self._reordered, self._wrong)
+
+
+class Judge:
+    """Reads both topics (of one partition each) on, as a read_committed consumer, and asks the oracle."""
+
+    def __init__(self, bootstrap: str, inputs: str, outputs: str) -> None:
+        self._bootstrap = bootstrap
+        self._positions = {inputs: 0, outputs: 0}
+        self._inputs, self._outputs = inputs, outputs
+        self.oracle = Oracle()
+
+    def verdict(self, *, final: bool = False) -> Verdict:
+        # Outputs first as far as they are now: whatever they come from is among the inputs then.
+        outputs = self._read(self._outputs)
+        self.oracle.take_inputs(self._read(self._inputs))
+        self.oracle.take_outputs(outputs)
+        return self.oracle.verdict(final=final)
+
+    def _read(self, topic: str) -> list[dict[str, Any]]:
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._bootstrap,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            max_poll_records=10_000,
+            retry_backoff_ms=5,
+        )
+        try:
+            part = TopicPartition(topic, 0)
+            consumer.assign([part])
+            consumer.seek(part, self._positions[topic])
+            end = consumer.end_offsets([part])[part]
+            rows: list[dict[str, Any]] = []
+            while consumer.position(part) < end:
+                for record in consumer.poll(200).get(part, []):
+                    if not record.headers:
+                        rows.append(json.loads(record.value))
+            self._positions[topic] = consumer.position(part)
+            return rows
+        finally:
+            consumer.close()

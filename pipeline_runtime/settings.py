@@ -17,6 +17,12 @@
 | FOGLINE_NODE | | a node process's own name |
 | FOGLINE_SILENCE_S | 10 | a node that is silent for so long counts as down |
 | FOGLINE_CHECKPOINT_S | 5 | how often a checkpoint leaves the node |
+| FOGLINE_CHECKPOINT_BATCHES | 0 | also after so many batches; 0: by time alone |
+| FOGLINE_CHECKPOINTS_KEPT, FOGLINE_CHECKPOINTS_HOURS | 5, 24 | centrally: the newest, and one of each hour for so long |
+| FOGLINE_NODE_CHECKPOINTS_KEPT, FOGLINE_NODE_CHECKPOINTS_HOURS | 3, 0 | the same on each node |
+| FOGLINE_CHECKPOINT_MB_S | 25 | megabytes per second that a node spends on sending them; 0: no limit |
+| FOGLINE_DISK_RESERVE_MB | 256 | free disk that checkpoints leave to everything else |
+| FOGLINE_TRIM_S | 600 | how often journals and streams are trimmed behind them; 0: never |
 | FOGLINE_LOG | INFO | log level |
 | FOGLINE_DEMO | 1 | deploy the demo pipeline when there is no pipeline yet |
 """
@@ -68,6 +74,14 @@ class Settings:
     node: str | None
     silence_s: float
     checkpoint_s: float
+    checkpoint_batches: int  # 0: by time alone
+    checkpoints_kept: int
+    checkpoints_hours: int
+    node_checkpoints_kept: int
+    node_checkpoints_hours: int
+    checkpoint_mb_s: float  # 0: no limit
+    disk_reserve_mb: int
+    trim_s: float  # 0: never
     log: str
     demo: bool
 
@@ -128,6 +142,14 @@ class Settings:
             "node": reader.read("FOGLINE_NODE", "", _optional_node_name),
             "silence_s": reader.read("FOGLINE_SILENCE_S", "10", _positive_seconds),
             "checkpoint_s": reader.read("FOGLINE_CHECKPOINT_S", "5", _positive_seconds),
+            "checkpoint_batches": reader.read("FOGLINE_CHECKPOINT_BATCHES", "0", _count),
+            "checkpoints_kept": reader.read("FOGLINE_CHECKPOINTS_KEPT", "5", _positive_count),
+            "checkpoints_hours": reader.read("FOGLINE_CHECKPOINTS_HOURS", "24", _count),
+            "node_checkpoints_kept": reader.read("FOGLINE_NODE_CHECKPOINTS_KEPT", "3", _positive_count),
+            "node_checkpoints_hours": reader.read("FOGLINE_NODE_CHECKPOINTS_HOURS", "0", _count),
+            "checkpoint_mb_s": reader.read("FOGLINE_CHECKPOINT_MB_S", "25", _amount),
+            "disk_reserve_mb": reader.read("FOGLINE_DISK_RESERVE_MB", "256", _count),
+            "trim_s": reader.read("FOGLINE_TRIM_S", "600", _amount),
             "log": reader.read("FOGLINE_LOG", "INFO", _log_level),
             "demo": reader.read("FOGLINE_DEMO", "1", _switch),
         }
@@ -208,6 +230,28 @@ def _positive_seconds(value: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ValueError("must be a positive number of seconds")
     return seconds
+
+
+def _amount(value: str) -> float:
+    try:
+        amount = float(value)
+    except ValueError:
+        raise ValueError("must be a number") from None
+    if not 0 <= amount < float("inf"):
+        raise ValueError("must be 0 or more")
+    return amount
+
+
+def _count(value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError("must be a whole number, 0 or more")
+    return int(value)
+
+
+def _positive_count(value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise ValueError("must be a whole number, 1 or more: the newest one is always kept")
+    return int(value)
 
 
 def _log_level(value: str) -> str:

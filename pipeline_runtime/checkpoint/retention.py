@@ -13,7 +13,11 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True)
 class Retention:
-    """The newest `newest`, and the last one of each earlier hour for `hours`."""
+    """The newest `newest`, and the first one of each hour for `hours`.
+
+    The first of an hour, because it stays the first: so a group's oldest checkpoint is as old as
+    `hours` allows, and what was trimmed behind it is at least that old, too.
+    """
 
     newest: int = 5
     hours: int = 24
@@ -25,10 +29,10 @@ class Retention:
 
 def retained(checkpoints: Iterable[CheckpointSummary], now_ms: int, policy: Retention) -> frozenset[Seq]:
     """The seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
-    by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq, reverse=True)
-    kept = {checkpoint.seq for checkpoint in by_seq[: policy.newest]}
-    last_of_hour: dict[int, Seq] = {}
+    by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq)
+    kept = {checkpoint.seq for checkpoint in by_seq[-policy.newest :]}
+    first_of_hour: dict[int, Seq] = {}
     for checkpoint in by_seq:
-        if now_ms - checkpoint.created_at_ms <= policy.hours * HOUR_MS:
-            last_of_hour.setdefault(checkpoint.created_at_ms // HOUR_MS, checkpoint.seq)
-    return frozenset(kept | set(last_of_hour.values()))
+        if now_ms - checkpoint.created_at_ms < policy.hours * HOUR_MS:
+            first_of_hour.setdefault(checkpoint.created_at_ms // HOUR_MS, checkpoint.seq)
+    return frozenset(kept | set(first_of_hour.values()))

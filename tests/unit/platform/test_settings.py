@@ -86,11 +86,16 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
             FOGLINE_KAFKA_SECURITY="[1]",
             FOGLINE_NODES="edge-a,Edge B",
             FOGLINE_SILENCE_S="-1",
+            FOGLINE_CHECKPOINT_BATCHES="1.5",
+            FOGLINE_CHECKPOINTS_KEPT="0",
+            FOGLINE_TRIM_S="-1",
             FOGLINE_LOG="loud",
             FOGLINE_DEMO="perhaps",
         )
     named = [fault.split("=")[0] for fault in caught.value.faults]
     assert sorted(named) == [
+        "FOGLINE_CHECKPOINTS_KEPT",
+        "FOGLINE_CHECKPOINT_BATCHES",
         "FOGLINE_DEMO",
         "FOGLINE_KAFKA_PORT",  # its controller needs the next port
         "FOGLINE_KAFKA_SECURITY",
@@ -98,6 +103,7 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
         "FOGLINE_NODES",
         "FOGLINE_PORT",
         "FOGLINE_SILENCE_S",
+        "FOGLINE_TRIM_S",
     ]
     assert not (tmp_path / "data").exists()
 

@@ -26,6 +26,7 @@ class ClaimOrder(Frozen):
 
     id: str
     over: Epoch
+    rewind: Seq | None = None  # what was committed after this seq is void: it is processed and emitted again
 
 
 class ArmOrder(Frozen):
@@ -74,6 +75,7 @@ class ReplicaError(Frozen):
     next: str  # what to do
     traceback: str | None = None
     at_ms: int = 0
+    damaged: bool = False  # it is the local state that cannot be used; a checkpoint can
 
 
 class ElementRows(Frozen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pipeline_runtime.model.desired import ReplicaError
+from pipeline_runtime.replica.local_state import LocalStateDamaged
 
 SAFE = "Everything up to the last committed batch is kept; the batch that failed left nothing behind."
 _PYTHON_ERROR = re.compile(
@@ -32,6 +33,8 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
         next=next_step,
         traceback=trace[-8000:],
         at_ms=at_ms,
+        # Spark hands on only the text of what was raised in its threads.
+        damaged=isinstance(error, LocalStateDamaged) or f"{LocalStateDamaged.__name__}: " in text,
     )
 
 

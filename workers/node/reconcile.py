@@ -1,8 +1,10 @@
 """What a node does next for one group: a pure decision, made again after each action.
 
-    want: OWNER    (nothing) --Fetch--> local state --Start--> running --Own--> owner
-    want: STANDBY  (nothing) --Fetch--> local state --Start--> running
+    want: OWNER    (nothing) --Fetch--> local state --Start--> running --Tell--> owner
+    want: STANDBY  (nothing) --Fetch--> local state --Start--> running --Tell--> armed, or just following
+                   owner that has released: runs on as a standby; one that still owns: Stop, Start
     want: STOPPED  running --Stop--> local state --FinalCheckpoint--> kept
+                   (nothing) --Fetch--> kept
     want: nothing  running --Stop--> local state --grace--> Forget --> (nothing)
 
 No step remembers the one before: whatever crashed, was lost or came twice, the next decision is
@@ -22,6 +24,18 @@ FORGET_AFTER_MS = 60_000
 
 
 @dataclass(frozen=True)
+class Wish:
+    """What a running replica is to do, as a whole: told again, it changes nothing."""
+
+    paused: bool = False
+    followed: bool = False
+    succeed: str | None = None
+    release: str | None = None
+    order: ClaimOrder | None = None
+    retire: bool = False
+
+
+@dataclass(frozen=True)
 class Have:
     """What there is of one group on this node."""
 
@@ -29,11 +43,11 @@ class Have:
     generation: int | None = None  # of the local state; None: there is none
     running: bool = False
     version: str | None = None  # GroupSpec.version of what runs
-    order_id: str | None = None  # the newest order that the running replica was given
-    paused: bool = False
-    retire_told: bool = False
+    told: Wish | None = None  # what the running replica was told last
+    may_own: bool = False  # the running replica owns, or may do so any moment
     ended_for: str | None = None  # the order under which it stopped for good: fenced, refused, retired
-    final_checkpoint: bool = False  # taken since it stopped
+    damaged: bool = False  # the local state cannot be used, and may be replaced
+    final_checkpoint: bool = False  # taken since it stopped, or the state is a fetched one
     retry_at_ms: int | None = None  # after a failure; None: nothing failed
     gave_up: bool = False
     unwanted_since_ms: int | None = None
@@ -49,21 +63,12 @@ class Fetch:
 class Start:
     spec: GroupSpec
     generation: int
+    wish: Wish  # told before it begins, so that it begins nothing that it should not
 
 
 @dataclass(frozen=True)
-class Own:
-    order: ClaimOrder
-
-
-@dataclass(frozen=True)
-class SetPaused:
-    paused: bool
-
-
-@dataclass(frozen=True)
-class Retire:
-    pass
+class Tell:
+    wish: Wish
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class FinalCheckpoint:
 
 @dataclass(frozen=True)
 class Discard:
-    """Drop the local state of another generation."""
+    """Drop the local state: it is of another generation, or damaged."""
 
     generation: int
 
@@ -98,9 +103,7 @@ class Idle:
     until_ms: int | None = None  # None: until something changes
 
 
-Action = (
-    Fetch | Start | Own | SetPaused | Retire | Stop | FinalCheckpoint | Discard | MarkUnwanted | Forget | Idle
-)
+Action = Fetch | Start | Tell | Stop | FinalCheckpoint | Discard | MarkUnwanted | Forget | Idle
 
 
 def reconcile(desired: Iterable[DesiredReplica], actual: Iterable[Have], now_ms: int) -> Mapping[str, Action]:
@@ -121,7 +124,7 @@ def next_action(want: DesiredReplica | None, have: Have, now_ms: int) -> Action:
             return Stop(f"generation {want.generation} replaces {have.generation}")
         return Discard(have.generation)
     if want.role is Role.STOPPED:
-        return _keep_stopped(have)
+        return _keep_stopped(want, have, now_ms)
     if have.running:
         return _steer(want, have)
     return _bring_up(want, have, now_ms)
@@ -138,9 +141,11 @@ def _let_go(have: Have, now_ms: int) -> Action:
     return Forget() if now_ms >= forget_at_ms else Idle(forget_at_ms)
 
 
-def _keep_stopped(have: Have) -> Action:
+def _keep_stopped(want: DesiredReplica, have: Have, now_ms: int) -> Action:
     if have.running:
         return Stop("told to stop")
+    if have.generation is None and want.source is not None:
+        return _held_back(want, have, now_ms) or Fetch(want.source, want.generation)
     if have.generation is not None and not have.final_checkpoint:
         return FinalCheckpoint()
     return Idle()
@@ -150,20 +155,37 @@ def _steer(want: DesiredReplica, have: Have) -> Action:
     """Bring a running replica to what is wanted of it."""
     if have.version != want.spec.version:
         return Stop("its definition changed")
-    order_id = want.order.id if want.order else None
-    if want.role is Role.STANDBY and have.order_id is not None:
+    if want.role is Role.STANDBY and have.may_own:
+        # One that owns gives that up only by a release or by its end.
         return Stop("demoted to standby")
-    # Pause comes before ownership: a paused group must not run a batch in between.
-    if want.paused != have.paused:
-        return SetPaused(want.paused)
-    if want.role is Role.OWNER and want.order is not None and have.order_id != order_id:
-        return Own(want.order)
-    if want.retire and not have.retire_told:
-        return Retire()
-    return Idle()
+    wish = wish_of(want)
+    return Idle() if wish == have.told else Tell(wish)
+
+
+def wish_of(want: DesiredReplica) -> Wish:
+    owner = want.role is Role.OWNER
+    return Wish(
+        paused=want.paused,
+        followed=want.followed and owner,
+        succeed=None if owner else want.succeed,
+        release=want.release if owner else None,
+        order=want.order if owner else None,
+        retire=want.retire and owner,
+    )
 
 
 def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
+    wait = _held_back(want, have, now_ms)
+    if wait is not None:
+        return wait
+    if have.damaged and have.generation is not None:
+        return Discard(have.generation)
+    if have.generation is None and want.source is not None:
+        return Fetch(want.source, want.generation)
+    return Start(want.spec, want.generation, wish_of(want))
+
+
+def _held_back(want: DesiredReplica, have: Have, now_ms: int) -> Idle | None:
     order_id = want.order.id if want.order else None
     if have.ended_for is not None and have.ended_for == order_id:
         return Idle()  # it lost that order for good: only a new one may wake it
@@ -171,9 +193,7 @@ def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
         return Idle()
     if have.retry_at_ms is not None and now_ms < have.retry_at_ms:
         return Idle(have.retry_at_ms)
-    if have.generation is None and want.source is not None:
-        return Fetch(want.source, want.generation)
-    return Start(want.spec, want.generation)
+    return None
 
 
 @dataclass(frozen=True)

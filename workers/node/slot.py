@@ -24,11 +24,10 @@ from workers.node.reconcile import (
     Have,
     Idle,
     MarkUnwanted,
-    Own,
-    Retire,
-    SetPaused,
     Start,
     Stop,
+    Tell,
+    Wish,
     next_action,
 )
 from workers.node.runtime import LocalState, NodeRuntime, RunningReplica, Taken
@@ -38,6 +37,9 @@ log = logging.getLogger(__name__)
 STOP_TIMEOUT_S = 20.0
 LOOK_AGAIN_S = 1.0
 """How often a slot looks at its replica when nobody woke it."""
+REPLACE_EVERY_MS = 3_600_000
+"""Local state that cannot be used is replaced by a checkpoint at most this often: a state that goes bad
+again and again is to be seen, not to be hidden."""
 
 
 class Slot:
@@ -52,10 +54,10 @@ class Slot:
         # Below: changed by the slot's thread alone, read by `status`.
         self._replica: RunningReplica | None = None
         self._spec: GroupSpec | None = None
-        self._running_order: str | None = None
-        self._running_paused = False
-        self._retire_told = False
+        self._told: Wish | None = None
         self._ended_for: str | None = None
+        self._damaged = False
+        self._replaced_at_ms: int | None = None
         self._final: bool = False
         self._failures = Failures()
         self._failures_of: tuple[object, ...] = ()
@@ -122,6 +124,11 @@ class Slot:
         """Of the present wish: another one begins anew."""
         return self._failures
 
+    @property
+    def told(self) -> Wish | None:
+        """What the running replica was told last."""
+        return self._told
+
     def checkpoint(self) -> bool:
         """Take one now if the replica owns and has moved on since; True: there is a new one."""
         replica, spec = self._replica, self._spec
@@ -173,27 +180,34 @@ class Slot:
                 self._wake.wait(timeout_s)
 
     def _have(self) -> Have:
-        gave_up = self._failures.gave_up
+        replica = self._replica
         return Have(
             group=self.group,
             generation=self._local.generation(),
-            running=self._replica is not None,
-            version=self._spec.version if self._replica is not None and self._spec else None,
-            order_id=self._running_order,
-            paused=self._running_paused,
-            retire_told=self._retire_told,
+            running=replica is not None,
+            version=self._spec.version if replica is not None and self._spec else None,
+            told=self._told,
+            may_own=replica is not None and self._may_own(replica.status()),
             ended_for=self._ended_for,
+            damaged=self._damaged,
             final_checkpoint=self._final,
             retry_at_ms=self._failures.retry_at_ms,
-            gave_up=gave_up,
+            gave_up=self._failures.gave_up,
             unwanted_since_ms=self._unwanted_since_ms,
         )
+
+    def _may_own(self, status: ReplicaStatus) -> bool:
+        """An order that it was given and has not carried out may make it an owner any moment."""
+        order = self._told.order if self._told else None
+        return status.role is Role.OWNER or (order is not None and order.id != status.order_id)
 
     def _observe(self, want: DesiredReplica | None) -> None:
         """Take note of a replica that ended by itself, and of a new wish that clears old failures."""
         if want is not None:
             self._unwanted_since_ms = None
-            key = (want.generation, want.order.id if want.order else None, want.spec.version, want.role)
+            source = (want.source.url, want.source.seq) if want.source else None
+            order_id = want.order.id if want.order else None
+            key = (want.generation, order_id, want.spec.version, want.role, source)
             if key != self._failures_of:
                 self._failures_of, self._failures = key, Failures()
         replica = self._replica
@@ -202,16 +216,16 @@ class Slot:
         status = replica.status()
         if status.role is not Role.STOPPED:
             return
-        order_id = self._running_order
+        ended_for = self._told.order.id if self._told and self._told.order else None
         # It has ended, but its query may still be closing files of the directory we go on with.
         replica.stop(STOP_TIMEOUT_S)
         status = replica.status()
         self._put_down(status)
         if status.retired or status.order_refused is not None or status.phase == "fenced":
-            self._ended_for = order_id
+            self._ended_for = ended_for
             self._error = status.error
         elif status.error is not None:
-            self._count_failure(status.error)
+            self._count_failure(self._may_replace(status.error) if status.error.damaged else status.error)
         else:
             self._count_failure(
                 ReplicaError(
@@ -221,6 +235,19 @@ class Slot:
                     at_ms=self._runtime.now_ms(),
                 )
             )
+
+    def _may_replace(self, error: ReplicaError) -> ReplicaError:
+        """Let the local state be replaced, unless that was done lately."""
+        now_ms = self._runtime.now_ms()
+        if self._replaced_at_ms is not None and now_ms - self._replaced_at_ms < REPLACE_EVERY_MS:
+            next_step = (
+                "Its state was replaced by a checkpoint within the last hour already, so look for the "
+                "cause: the disk, or the operator. Restore the element on another node meanwhile."
+            )
+        else:
+            self._damaged, self._replaced_at_ms = True, now_ms
+            next_step = "The node takes the newest checkpoint instead, by itself, and goes on from there."
+        return error.model_copy(update={"next": next_step})
 
     def _perform(self, action: Action) -> None:
         replica = self._replica
@@ -239,21 +266,25 @@ class Slot:
             case Discard():
                 with self._files:
                     shutil.rmtree(self._local.at(action.generation))
-                self._taken = None
-            case Own():
+                self._taken, self._damaged = None, False
+            case Tell():
                 assert replica is not None
-                replica.own(action.order)
-                self._running_order = action.order.id
-            case SetPaused():
-                assert replica is not None
-                replica.set_paused(action.paused)
-                self._running_paused = action.paused
-            case Retire():
-                assert replica is not None
-                replica.retire()
-                self._retire_told = True
+                self._tell(replica, action.wish)
             case MarkUnwanted():
                 self._unwanted_since_ms = self._runtime.now_ms()
+
+    def _tell(self, replica: RunningReplica, wish: Wish) -> None:
+        # Pause comes before ownership: a paused group must not run a batch in between.
+        replica.set_paused(wish.paused)
+        replica.set_followed(wish.followed)
+        replica.succeed(wish.succeed)
+        replica.release(wish.release)
+        # One that owns by that order, say by its release, has nothing to claim.
+        if wish.order is not None and wish.order.id != replica.status().order_id:
+            replica.own(wish.order)
+        if wish.retire:
+            replica.retire()
+        self._told = wish
 
     def _fetch(self, action: Fetch) -> None:
         self._set_phase("fetching")
@@ -265,6 +296,7 @@ class Slot:
         )
         with self._files:
             incoming.rename(self._local.at(action.generation))
+        self._final = True
         self._set_phase("fetched")
 
     def _start_replica(self, action: Start) -> None:
@@ -273,9 +305,9 @@ class Slot:
         directory.mkdir(parents=True, exist_ok=True)
         self._runtime.fetch_files(action.spec)
         replica = self._runtime.open_replica(action.spec, directory)
+        self._tell(replica, action.wish)
         replica.start()
-        self._spec, self._running_order, self._running_paused = action.spec, None, False
-        self._retire_told, self._ended_for, self._final = False, None, False
+        self._spec, self._ended_for, self._final = action.spec, None, False
         self._error = None
         self._phase = ""
         self._replica = replica
@@ -314,12 +346,11 @@ class Slot:
         return True
 
     def _put_down(self, status: ReplicaStatus) -> None:
-        self._last = status.model_copy(update={"role": Role.STOPPED})
+        self._last = status.model_copy(update={"role": Role.STOPPED, "error": None})
         self._phase = (
             status.phase if status.phase in ("fenced", "failed", "retired", "refused") else "stopped"
         )
-        self._replica = None
-        self._running_order, self._running_paused, self._retire_told = None, False, False
+        self._replica = self._told = None
         self._final = False
 
     def _set_phase(self, phase: str) -> None:

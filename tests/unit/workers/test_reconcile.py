@@ -20,11 +20,10 @@ from workers.node.reconcile import (
     Have,
     Idle,
     MarkUnwanted,
-    Own,
-    Retire,
-    SetPaused,
     Start,
     Stop,
+    Tell,
+    Wish,
     next_action,
     reconcile,
 )
@@ -42,7 +41,10 @@ STOPPED = DesiredReplica(spec=SPEC, role=Role.STOPPED)
 NOTHING = Have("d.power")
 LOCAL = Have("d.power", generation=1)
 RUNNING = Have("d.power", generation=1, running=True, version="1")
-OWNING = replace(RUNNING, order_id="o1")
+OWN = Wish(order=ORDER)
+OWNING = replace(RUNNING, told=OWN, may_own=True)
+FOLLOWING = replace(RUNNING, told=Wish())
+RELEASED = replace(RUNNING, told=replace(OWN, release="h1"))
 
 
 def changed(want: DesiredReplica, **update: object) -> DesiredReplica:
@@ -50,26 +52,51 @@ def changed(want: DesiredReplica, **update: object) -> DesiredReplica:
 
 
 TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
-    ("a new group starts empty", OWNER, NOTHING, Start(SPEC, 1)),
+    ("a new group starts empty", OWNER, NOTHING, Start(SPEC, 1, OWN)),
     ("a moved group is fetched first", MOVED, NOTHING, Fetch(SOURCE, 2)),
-    ("what was fetched is started", MOVED, replace(LOCAL, generation=2), Start(SPEC, 2)),
-    ("local state is never fetched over", changed(OWNER, source=SOURCE), LOCAL, Start(SPEC, 1)),
-    ("a running replica is told to own", OWNER, RUNNING, Own(ORDER)),
+    ("what was fetched is started", MOVED, replace(LOCAL, generation=2), Start(SPEC, 2, OWN)),
+    ("local state is never fetched over", changed(OWNER, source=SOURCE), LOCAL, Start(SPEC, 1, OWN)),
+    ("a running replica is told to own", OWNER, FOLLOWING, Tell(OWN)),
     ("an order is given once", OWNER, OWNING, Idle()),
-    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Own(ORDER2)),
-    ("a standby is given no order", STANDBY, RUNNING, Idle()),
-    ("an owner becomes a standby by a restart", STANDBY, OWNING, Stop("demoted to standby")),
-    ("pause", changed(OWNER, paused=True), OWNING, SetPaused(True)),
-    ("pause comes before ownership", changed(OWNER, paused=True), RUNNING, SetPaused(True)),
-    ("resume", OWNER, replace(OWNING, paused=True), SetPaused(False)),
-    ("retire", changed(OWNER, retire=True), OWNING, Retire()),
-    ("retire is told once", changed(OWNER, retire=True), replace(OWNING, retire_told=True), Idle()),
-    ("a restarted owner that retires owns first", changed(OWNER, retire=True), RUNNING, Own(ORDER)),
+    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Tell(Wish(order=ORDER2))),
+    ("a standby is given no order", changed(STANDBY, order=ORDER), FOLLOWING, Idle()),
+    ("a standby is to succeed", changed(STANDBY, succeed="h1"), FOLLOWING, Tell(Wish(succeed="h1"))),
+    ("a standby is to succeed no more", STANDBY, replace(RUNNING, told=Wish(succeed="h1")), Tell(Wish())),
+    ("an owner is to release", changed(OWNER, release="h1"), OWNING, Tell(replace(OWN, release="h1"))),
+    ("told to release, it is told once", changed(OWNER, release="h1"), RELEASED, Idle()),
+    ("an owner is followed", changed(OWNER, followed=True), OWNING, Tell(replace(OWN, followed=True))),
+    ("one that owns becomes a standby by a restart", STANDBY, OWNING, Stop("demoted to standby")),
+    ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(Wish())),
+    (
+        "one that released owns by a new order",
+        changed(OWNER, order=ORDER2),
+        RELEASED,
+        Tell(Wish(order=ORDER2)),
+    ),
+    ("pause", changed(OWNER, paused=True), OWNING, Tell(replace(OWN, paused=True))),
+    ("resume", OWNER, replace(OWNING, told=replace(OWN, paused=True)), Tell(OWN)),
+    ("retire", changed(OWNER, retire=True), OWNING, Tell(replace(OWN, retire=True))),
+    (
+        "retire is told once",
+        changed(OWNER, retire=True),
+        replace(OWNING, told=replace(OWN, retire=True)),
+        Idle(),
+    ),
+    ("only an owner retires", changed(STANDBY, retire=True), FOLLOWING, Idle()),
     ("stop", STOPPED, OWNING, Stop("told to stop")),
     ("a stop ends with a checkpoint", STOPPED, LOCAL, FinalCheckpoint()),
     ("one final checkpoint is enough", STOPPED, replace(LOCAL, final_checkpoint=True), Idle()),
     ("stopped without state", STOPPED, NOTHING, Idle()),
-    ("back after a stop", OWNER, replace(LOCAL, final_checkpoint=True), Start(SPEC, 1)),
+    ("a stopped copy is fetched and kept", changed(STOPPED, source=SOURCE), NOTHING, Fetch(SOURCE, 1)),
+    (
+        "a stopped copy whose fetch failed waits",
+        changed(STOPPED, source=SOURCE),
+        replace(NOTHING, retry_at_ms=20_000),
+        Idle(20_000),
+    ),
+    ("damaged state is dropped", MOVED, replace(LOCAL, generation=2, damaged=True), Discard(2)),
+    ("damaged state that is gone is fetched", MOVED, replace(NOTHING, damaged=True), Fetch(SOURCE, 2)),
+    ("back after a stop", OWNER, replace(LOCAL, final_checkpoint=True), Start(SPEC, 1, OWN)),
     ("a changed definition restarts", changed(OWNER, spec=SPEC2), OWNING, Stop("its definition changed")),
     ("a new generation stops the old", MOVED, OWNING, Stop("generation 2 replaces 1")),
     ("a new generation discards the old", MOVED, LOCAL, Discard(1)),
@@ -88,10 +115,17 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         "one that was fenced obeys a new order",
         changed(OWNER, order=ORDER2),
         replace(LOCAL, ended_for="o1"),
-        Start(SPEC, 1),
+        Start(SPEC, 1, Wish(order=ORDER2)),
+    ),
+    ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, Wish())),
+    (
+        "an element starts as it is wanted: paused",
+        changed(OWNER, paused=True),
+        LOCAL,
+        Start(SPEC, 1, replace(OWN, paused=True)),
     ),
     ("a failed one waits", OWNER, replace(LOCAL, retry_at_ms=20_000), Idle(20_000)),
-    ("a failed one is started again", OWNER, replace(LOCAL, retry_at_ms=9_000), Start(SPEC, 1)),
+    ("a failed one is started again", OWNER, replace(LOCAL, retry_at_ms=9_000), Start(SPEC, 1, OWN)),
     ("one given up stays down", OWNER, replace(LOCAL, gave_up=True), Idle()),
     ("one given up can still be let go", None, replace(LOCAL, gave_up=True), MarkUnwanted()),
 ]
@@ -105,7 +139,7 @@ def test_next_action(law: str, want: DesiredReplica | None, have: Have, action: 
 def test_each_group_is_decided_by_itself() -> None:
     other = GroupSpec(deployment="d", pipeline="p", group="alert", elements=())
     actions = reconcile([OWNER, changed(OWNER, spec=other)], [OWNING, Have("d.gone")], 0)
-    assert actions == {"d.power": Idle(), "d.alert": Start(other, 1), "d.gone": Forget()}
+    assert actions == {"d.power": Idle(), "d.alert": Start(other, 1, OWN), "d.gone": Forget()}
 
 
 def test_failures_back_off_and_give_up_after_five_in_ten_minutes() -> None:

@@ -35,11 +35,31 @@ def owner(order: str = "o1", **update: object) -> DesiredReplica:
 class ScriptedReplica:
     def __init__(self) -> None:
         self.now = ReplicaStatus(group=SPEC.id, role=Role.STANDBY, phase="following")
+        self.orders: list[str] = []
+        self.started_after: list[str] = []
 
     def start(self) -> None:
+        self.started_after = list(self.orders)
+
+    def succeed(self, handover: str | None) -> None:
+        self.now = self.now.model_copy(update={"armed": handover})
+
+    def release(self, handover: str | None) -> None:
+        if handover is not None:
+            self.now = self.now.model_copy(
+                update={"role": Role.STANDBY, "phase": "following", "epoch": 2, "released": handover}
+            )
+
+    def set_followed(self, followed: bool) -> None:
         pass
 
+    def become_owner_by_release(self, handover: str) -> None:
+        self.now = self.now.model_copy(
+            update={"role": Role.OWNER, "phase": "owning", "epoch": 2, "order_id": handover}
+        )
+
     def own(self, order: ClaimOrder) -> None:
+        self.orders.append(order.id)
         self.now = self.now.model_copy(
             update={"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}
         )
@@ -208,6 +228,79 @@ def test_a_slow_fetch_is_shown_and_followed_by_the_start(node: Node) -> None:
     assert node.fetched == [5]
     status = node.slot.status()
     assert (status.generation, status.bytes_fetched) == (2, 100)
+
+
+def test_an_owner_that_releases_goes_on_as_a_standby_and_may_own_again(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    node.want(owner(release="h1"))
+    eventually(lambda: node.slot.status().released == "h1")
+    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY))
+    node.want(owner("o2"))
+    eventually(lambda: is_owner(node))
+    assert len(node.replicas) == 1
+    assert node.replicas[0].orders == ["o1", "o2"]
+
+
+def test_who_owns_by_a_release_is_not_ordered_to_claim(node: Node) -> None:
+    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1"))
+    eventually(lambda: node.slot.status().armed == "h1")
+    node.replicas[0].become_owner_by_release("h1")
+    node.want(owner("h1", paused=True))
+    eventually(lambda: node.slot.told is not None and node.slot.told.paused)
+    assert node.replicas[0].orders == []
+    assert is_owner(node)
+
+
+def test_an_owner_that_is_wanted_as_a_standby_ends_first(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY))
+    eventually(lambda: len(node.replicas) == 2)
+    assert node.replicas[0].now.role is Role.STOPPED
+    eventually(lambda: node.slot.status().role is Role.STANDBY)
+    assert node.replicas[1].orders == []
+
+
+def test_a_replica_knows_what_is_wanted_before_it_starts(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    assert node.replicas[0].started_after == ["o1"]
+
+
+def test_damaged_state_is_replaced_by_a_checkpoint_at_most_once_an_hour(node: Node) -> None:
+    damaged = ERROR.model_copy(update={"damaged": True})
+    node.want(owner(source=CheckpointSource(url="http://other", token="t", seq=Seq(5))))
+    eventually(lambda: is_owner(node))
+    assert node.fetched == [5]
+    node.replicas[-1].end("failed", damaged)
+    node.slot.wake()
+    eventually(lambda: len(node.slot.failures.at_ms) == 1)
+    error = node.slot.status().error
+    assert error is not None
+    assert "newest checkpoint instead" in error.next
+    node.pass_ms(1000)
+    eventually(lambda: is_owner(node))
+    assert node.fetched == [5, 5]
+    node.replicas[-1].end("failed", damaged)
+    node.slot.wake()
+    eventually(lambda: len(node.slot.failures.at_ms) == 2)
+    error = node.slot.status().error
+    assert error is not None
+    assert "within the last hour" in error.next
+    node.pass_ms(2000)
+    eventually(lambda: is_owner(node))
+    assert node.fetched == [5, 5]
+
+
+def test_a_stopped_copy_is_fetched_and_not_started(node: Node) -> None:
+    node.want(
+        DesiredReplica(
+            spec=SPEC, role=Role.STOPPED, source=CheckpointSource(url="http://other", token="t", seq=Seq(3))
+        )
+    )
+    eventually(lambda: node.slot.status().phase == "fetched")
+    assert (node.fetched, node.replicas) == ([3], [])
 
 
 def test_what_nobody_wants_is_stopped_at_once_and_forgotten_after_the_grace(node: Node) -> None:

@@ -18,7 +18,7 @@
 | FOGLINE_SILENCE_S | 10 | a node that is silent for so long counts as down |
 | FOGLINE_CHECKPOINT_S | 5 | how often a checkpoint leaves the node |
 | FOGLINE_CHECKPOINT_BATCHES | 0 | also after so many batches; 0: by time alone |
-| FOGLINE_CHECKPOINTS_KEPT, FOGLINE_CHECKPOINTS_HOURS | 5, 24 | centrally: the newest, and one of each hour for so long |
+| FOGLINE_CHECKPOINTS_KEPT, FOGLINE_CHECKPOINTS_HOURS | 5, 24 | centrally: so many, and one of each hour |
 | FOGLINE_NODE_CHECKPOINTS_KEPT, FOGLINE_NODE_CHECKPOINTS_HOURS | 3, 0 | the same on each node |
 | FOGLINE_CHECKPOINT_MB_S | 25 | megabytes per second that a node spends on sending them; 0: no limit |
 | FOGLINE_DISK_RESERVE_MB | 256 | free disk that checkpoints leave to everything else |

@@ -259,12 +259,16 @@ class StateDatabase:
         return Pruned(dropped, chunks, freed)
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
-        """Prune by age and count."""
+        """Prune by count and age. Only whole checkpoints count, so the newest whole one always stays."""
         state = self._find(group)
         if state is None:
             return Pruned((), 0, 0)
         with state.lock:  # so that nothing is stored between the look and the prune
-            return self.prune(group, retained(self.manifests(group), now_ms, policy))
+            with self._guard():
+                whole = [found for found in self.manifests(group) if not _absent(state, found.chunks)]
+            if not whole:
+                return Pruned((), 0, 0)
+            return self.prune(group, retained(whole, now_ms, policy))
 
     def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
         now = time.monotonic()

@@ -27,6 +27,10 @@ class Retention:
             raise ValueError("at least one checkpoint is always kept")
 
 
+CENTRALLY = Retention()
+ON_NODES = Retention(newest=3, hours=0)
+
+
 def retained(checkpoints: Iterable[CheckpointSummary], now_ms: int, policy: Retention) -> frozenset[Seq]:
     """The seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
     by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq)

@@ -121,6 +121,9 @@ def credential_document(credential: str, name: str, central_url: str) -> dict[st
         "central_url": central_url,
         "silence_s": fogline.silence_s,
         "checkpoint_s": fogline.checkpoint_s,
+        "checkpoint_batches": fogline.checkpoint_batches,
+        "checkpoints_kept": fogline.node_checkpoints_kept,
+        "checkpoints_hours": fogline.node_checkpoints_hours,
     }
 
 

@@ -10,26 +10,32 @@ from pathlib import Path
 
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.files import FileStore
-from pipeline_runtime.checkpoint.retention import Retention, retained
+from pipeline_runtime.checkpoint.retention import CENTRALLY, Retention
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 
 log = logging.getLogger(__name__)
 
 PRUNE_INTERVAL_S = 60.0
-POLICY = Retention()
 
 
 class CentralStore:
     """`forgotten(group id, newest checkpoint's time in ms)`: nobody will ask for its checkpoints again."""
 
     def __init__(
-        self, directory: Path, cluster_key: str, host: str, port: int, forgotten: Callable[[str, int], bool]
+        self,
+        directory: Path,
+        cluster_key: str,
+        host: str,
+        port: int,
+        forgotten: Callable[[str, int], bool],
+        kept: Retention = CENTRALLY,
     ) -> None:
         self.database = StateDatabase(directory / "state")
         self._app = chunk_service(self.database, cluster_key, FileStore(directory / "files"))
         self._host, self._port = host, port
         self._server: Server | None = None
         self._forgotten = forgotten
+        self._kept = kept
         self._closing = threading.Event()
         self._pruner = threading.Thread(target=self._prune, name="prune", daemon=True)
 
@@ -53,6 +59,6 @@ class CentralStore:
                     if manifests and self._forgotten(group, manifests[0].created_at_ms):
                         self.database.drop_group(group)
                         continue
-                    self.database.prune(group, retained(manifests, int(time.time() * 1000), POLICY))
+                    self.database.retain(group, self._kept, int(time.time() * 1000))
                 except Exception:
                     log.exception("%s: old checkpoints could not be removed", group)

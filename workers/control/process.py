@@ -18,6 +18,7 @@ from celery import Celery
 from django.db import close_old_connections
 from django.utils import timezone
 
+from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
 from webapp.nodes.models import Node
@@ -45,7 +46,12 @@ class ControlProcess:
         directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(directory)
         self._store = CentralStore(
-            directory, settings.cluster_key, settings.host, settings.chunk_port, _is_forgotten
+            directory,
+            settings.cluster_key,
+            settings.host,
+            settings.chunk_port,
+            _is_forgotten,
+            Retention(settings.checkpoints_kept, settings.checkpoints_hours),
         )
         app = messages.celery_app("fogline-control", settings.redis_url, messages.CONTROL_QUEUE)
         self.context = ControlContext(

@@ -6,17 +6,26 @@ import logging
 import threading
 from time import monotonic
 
-from pipeline_runtime.model.desired import NodeDesired, ReplicaStatus
+from pipeline_runtime.model.desired import NodeDesired, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Seq
+from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
 from workers.node.runtime import NodeRuntime
 from workers.node.slot import Slot
 
 log = logging.getLogger(__name__)
 
+_NEVER = Tried(float("-inf"), Seq(-1))
+
 
 class Agent:
     def __init__(
-        self, node: str, runtime: NodeRuntime, store: DesiredStore, checkpoint_interval_s: float
+        self,
+        node: str,
+        runtime: NodeRuntime,
+        store: DesiredStore,
+        checkpoint_s: float,
+        checkpoint_batches: int = 0,
     ) -> None:
         self._node = node
         self._runtime = runtime
@@ -25,7 +34,10 @@ class Agent:
         self._slots: dict[str, Slot] = {}
         self._desired = NodeDesired(node=node, revision=0)
         self._closing = threading.Event()
-        self._interval_s = checkpoint_interval_s
+        self._every_s = checkpoint_s
+        self._every_batches = checkpoint_batches
+        self._tried: dict[str, Tried] = {}
+        self._look = threading.Event()
         self._checkpointer = threading.Thread(target=self._checkpoint_all, name="checkpoints", daemon=True)
 
     def start(self) -> None:
@@ -61,6 +73,8 @@ class Agent:
             slots = list(self._slots.values())
         for slot in slots:
             slot.wake()
+        if self._every_batches:
+            self._look.set()
 
     def statuses(self) -> tuple[ReplicaStatus, ...]:
         with self._lock:
@@ -76,6 +90,7 @@ class Agent:
     def close(self, timeout_s: float) -> None:
         """End all replicas after their running batches, at the same time; local state is kept."""
         self._closing.set()
+        self._look.set()
         deadline = monotonic() + timeout_s
         with self._lock:
             slots = list(self._slots.values())
@@ -101,14 +116,30 @@ class Agent:
                 slot.start()
 
     def _checkpoint_all(self) -> None:
-        while not self._closing.wait(self._interval_s):
+        """By time, and when batches are counted also at each change of a replica."""
+        while not self._closing.is_set():
+            now_s = monotonic()
+            left_s = (tried.at_s + self._every_s - now_s for tried in self._tried.values())
+            self._look.wait(min((wait_s for wait_s in left_s if wait_s > 0), default=self._every_s))
+            self._look.clear()
             with self._lock:
                 slots = list(self._slots.values())
+            self._tried = {slot.group: self._tried.get(slot.group, _NEVER) for slot in slots}
             for slot in slots:
                 if self._closing.is_set():
                     return
-                try:
-                    slot.checkpoint()
-                except Exception:
-                    # The group runs on; the age of its newest checkpoint shows in the dashboard.
-                    log.exception("%s: no checkpoint this time", slot.group)
+                self._checkpoint_if_due(slot)
+
+    def _checkpoint_if_due(self, slot: Slot) -> None:
+        status = slot.status()
+        tried, now_s = self._tried[slot.group], monotonic()
+        if status.role is not Role.OWNER:
+            return
+        if not due(tried, status.seq, now_s, self._every_s, self._every_batches):
+            return
+        self._tried[slot.group] = Tried(now_s, status.seq)
+        try:
+            slot.checkpoint()
+        except Exception:
+            # The group runs on; the age of its newest checkpoint shows in the dashboard.
+            log.exception("%s: no checkpoint this time", slot.group)

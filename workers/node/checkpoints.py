@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline_runtime.checkpoint import access
@@ -15,6 +16,7 @@ from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import NothingCommitted
 from pipeline_runtime.checkpoint.replicator import Replicator
+from pipeline_runtime.checkpoint.retention import ON_NODES, Retention
 from pipeline_runtime.checkpoint.store import store
 from pipeline_runtime.checkpoint.transfer import fetch_checkpoint
 from pipeline_runtime.model.desired import CheckpointSource
@@ -25,9 +27,26 @@ from workers.node.runtime import Taken
 
 log = logging.getLogger(__name__)
 
-KEPT_HERE = 3
-"""Checkpoints per group on the node itself; the central store keeps more, for longer."""
 TOKEN_S = 3600
+
+
+@dataclass(frozen=True)
+class Tried:
+    """When a group's checkpoint was tried last, and at which seq; it need not have succeeded."""
+
+    at_s: float  # monotonic
+    seq: Seq
+
+
+def due(tried: Tried, seq: Seq, now_s: float, every_s: float, batches: int) -> bool:
+    """Whether an owner that stands at `seq` shall be checkpointed now. Pure.
+
+    After `every_s` seconds, or after `batches` batches when that is not 0; never without a new batch.
+    What failed counts as tried, so a full disk is not asked again at each batch.
+    """
+    if seq <= tried.seq:
+        return False
+    return now_s - tried.at_s >= every_s or 0 < batches <= seq - tried.seq
 
 
 def token_minter(cluster_key: str) -> Callable[[str], str]:
@@ -45,10 +64,12 @@ class NodeCheckpoints:
         central_url: str,
         cluster_key: str,
         changed: Callable[[], None],
-        bytes_per_s_max: int | None = None,
+        kept: Retention = ON_NODES,
+        bytes_per_s: int | None = None,
     ) -> None:
         self._node = node
         self._central_url = central_url
+        self._kept = kept
         self._work = directory / "cuts"
         shutil.rmtree(self._work, ignore_errors=True)  # of a process that was killed
         self.database = StateDatabase(directory / "state")
@@ -60,7 +81,7 @@ class NodeCheckpoints:
             ChunkClient(central_url, token_minter(cluster_key)),
             self._replicated,
             where=CENTRAL,
-            bytes_per_s=bytes_per_s_max,
+            bytes_per_s=bytes_per_s,
         )
 
     def start(self) -> None:
@@ -84,8 +105,7 @@ class NodeCheckpoints:
                 )
         except NothingCommitted:
             return None
-        kept = [held.seq for held in self.database.manifests(spec.id)][:KEPT_HERE]
-        self.database.prune(spec.id, kept)
+        self.database.retain(spec.id, self._kept, int(time.time() * 1000))
         self._replicator.offer(spec.id, manifest.seq)
         return Taken(manifest.seq, manifest.epoch, manifest.created_at_ms, manifest.bytes_total)
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from pipeline_runtime import __version__
+from pipeline_runtime.checkpoint.retention import ON_NODES, Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
 
@@ -36,6 +37,10 @@ class Identity:
     port: int  # of this node's chunk service
     url: str  # of it, as others reach it
     checkpoint_s: float
+    checkpoint_batches: int = 0
+    kept: Retention = ON_NODES  # checkpoints on this node
+    bytes_per_s: int | None = None  # for sending checkpoints; None: no limit
+    reserve_bytes: int = 0  # free disk that checkpoints leave
 
 
 def local_identity(name: str, settings: Settings) -> Identity:
@@ -54,7 +59,18 @@ def local_identity(name: str, settings: Settings) -> Identity:
         port=port,
         url=f"http://{shown}:{port}",
         checkpoint_s=settings.checkpoint_s,
+        checkpoint_batches=settings.checkpoint_batches,
+        kept=Retention(settings.node_checkpoints_kept, settings.node_checkpoints_hours),
+        **_limits(settings),
     )
+
+
+def _limits(settings: Settings) -> dict[str, Any]:
+    """Of this machine's own network and disk: its own environment says them, also after it has joined."""
+    return {
+        "bytes_per_s": int(settings.checkpoint_mb_s * 1_000_000) or None,
+        "reserve_bytes": settings.disk_reserve_mb * 1_000_000,
+    }
 
 
 def enrol(server: str, token: str, name: str, settings: Settings) -> None:
@@ -103,6 +119,12 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
         port=urlsplit(url).port or settings.local_node_port(name),
         url=url,
         checkpoint_s=float(document.get("checkpoint_s") or settings.checkpoint_s),
+        checkpoint_batches=int(document.get("checkpoint_batches", settings.checkpoint_batches)),
+        kept=Retention(
+            int(document.get("checkpoints_kept", settings.node_checkpoints_kept)),
+            int(document.get("checkpoints_hours", settings.node_checkpoints_hours)),
+        ),
+        **_limits(settings),
     )
 
 

@@ -60,7 +60,13 @@ class NodeProcess:
         self._spark_failed: BaseException | None = None
         self._load = LoadMeter(identity.directory)
         self._checkpoints = NodeCheckpoints(
-            identity.name, identity.directory, identity.central_url, identity.cluster_key, self._changed
+            identity.name,
+            identity.directory,
+            identity.central_url,
+            identity.cluster_key,
+            self._changed,
+            kept=identity.kept,
+            bytes_per_s=identity.bytes_per_s,
         )
         self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
         self._engine = engine(identity, self._replica_changed, self._files.resolve)
@@ -73,7 +79,11 @@ class NodeProcess:
             changed=self._changed,
         )
         self._agent = Agent(
-            identity.name, runtime, DesiredStore(identity.directory / "desired.json"), identity.checkpoint_s
+            identity.name,
+            runtime,
+            DesiredStore(identity.directory / "desired.json"),
+            identity.checkpoint_s,
+            identity.checkpoint_batches,
         )
         self._heartbeat = Heartbeat(identity.redis_url, self._report)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))

@@ -271,3 +271,19 @@ def damage(path: Path, sha: str) -> None:
     family[b"c" + bytes.fromhex(sha)] = bytes(encoded)
     family.close()
     raw.close()
+
+
+def test_a_checkpoint_that_lost_a_chunk_does_not_push_out_the_newest_whole_one(tmp_path: Path) -> None:
+    with StateDatabase(tmp_path / "db", grace_s=0) as database:
+        database.put_manifest(manifest(seq=1))
+        shas = [database.put_chunk(GROUP, text) for text in (b"two", b"three")]
+        database.put_manifest(manifest(b"two", seq=2))
+        database.put_manifest(manifest(b"three", seq=3))
+    for sha in shas:
+        damage(tmp_path / "db", sha)
+    with StateDatabase(tmp_path / "db", grace_s=0) as database:
+        for sha in shas:
+            with pytest.raises(CheckpointDamaged):
+                database.get_chunk(GROUP, sha)
+        database.retain(GROUP, Retention(newest=1, hours=0), now_ms=1 << 50)
+        assert 1 in {found.seq for found in database.manifests(GROUP)}

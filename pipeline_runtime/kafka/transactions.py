@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
@@ -42,10 +43,22 @@ class Transactions:
     def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
         self.transactional_id = transactional_id
         self._open = False  # a transaction has begun and holds nothing yet
+        self.requests = 0  # sent so far; those of a transaction wait for each other
         try:
             self._producer: KafkaProducer = open_producer(kafka, transactional_id)
         except KafkaError as error:
             raise Doubtful(f"{transactional_id}: no connection to Kafka ({error})") from error
+        self._count_requests()
+
+    def _count_requests(self) -> None:
+        client = self._producer._sender._client
+        send = client.send
+
+        def counted(*args: Any, **options: Any) -> Any:
+            self.requests += 1
+            return send(*args, **options)
+
+        client.send = counted
 
     def initialise(self) -> None:
         """Fence every earlier user of the id and abort what it had open."""

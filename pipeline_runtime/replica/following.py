@@ -98,4 +98,4 @@ class JournalFollower:
             for offset, at_ms, record in records:
                 self._state.view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1
-            self._state.changed.notify_all()
+            self._state.tell()

@@ -12,36 +12,49 @@ from time import monotonic, time
 from typing import Any
 
 from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.clients import KafkaError
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import CpuLoad, interval_ms
 from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_between
+from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
 
 # How long one question of Spark may wait for its answer: each costs Spark 2 ms of CPU.
 LONG_POLL_S = 2.0
-# How long waiting for a topic may keep an owner from hearing that it shall stop.
-TOPIC_WAIT_S = 0.5
+# How often an owner that is to release without a batch looks whether nothing has come.
+RELEASE_LOOK_S = 0.05
 
 
-def next_followed(state: ReplicaState, start: Seq, *, coalesced: bool, rows_max: int) -> Boundary | None:
+def next_followed(
+    view: JournalView, start: Seq, *, coalesced: bool, rows_max: int, ahead: bool = False
+) -> Boundary | None:
     """The next boundary that the journal has for a follower at `start`. Pure.
 
     `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
-    `rows_max`, since its state does not depend on where the input is cut.
+    `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
+    the owner has announced; the sink then waits for its COMMIT.
     """
-    commit = state.view.commits.get(Seq(start + 1))
-    if commit is None or not coalesced:
-        return commit.boundary if commit else None
-    rows = commit.rows_in
-    while (following := state.view.commits.get(Seq(commit.seq + 1))) is not None:
+    announced = view.announced if ahead else None
+    commit = view.commits.get(Seq(start + 1))
+    if commit is None:
+        return announced if announced is not None and announced.seq == start + 1 else None
+    if not coalesced:
+        return commit.boundary
+    rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
+    while (following := view.commits.get(Seq(commit.seq + 1))) is not None:
         rows += following.rows_in
-        if rows > rows_max or following.boundary.ends.get(END_STAGE) != commit.boundary.ends.get(END_STAGE):
-            break
+        if rows > rows_max or following.boundary.ends.get(END_STAGE) != stage:
+            return commit.boundary
         commit = following
+    if announced is not None and announced.seq == commit.seq + 1 and announced.ends.get(END_STAGE) == stage:
+        return announced
     return commit.boundary
 
 
@@ -58,6 +71,7 @@ class Grants:
         hello: dict[str, Any],
         *,
         flushes: bool,
+        release: OwnerRelease,
         asked: Callable[[Seq], None],
     ) -> None:
         self._spec = spec
@@ -68,10 +82,12 @@ class Grants:
         self._hello = hello
         self._flushes = flushes
         self._end_stages = 2 if flushes else 1
+        self._release = release
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self.granted_at_s = 0.0
-        self.arrived_at_s = 0.0  # when the running batch's newest input cannot have been there yet
+        self._paced_from_s = 0.0  # the pause until the next batch counts from here
+        self.arrived_at_s = 0.0  # when the oldest row of the running batch came
 
     def answer(self, op: str, arguments: dict[str, Any]) -> Any:
         match op:
@@ -99,87 +115,106 @@ class Grants:
 
     def latest(self, start: Boundary) -> Boundary:
         self._asked(start.seq)
+        self._positions.passed(start.ends)
+        with self._state.changed:
+            self._state.granted = None
+            self._state.tell()
+        try:
+            return self._next(start)
+        except (Fenced, Doubtful) as error:
+            with self._state.changed:
+                self._state.failure = error
+                self._state.tell()
+            raise
+
+    def _next(self, start: Boundary) -> Boundary:
         deadline = monotonic() + LONG_POLL_S
         state = self._state
         while True:
             with state.changed:
-                state.granted = None
-                state.changed.notify_all()
+                seen = state.version
                 followed = None if state.draining else self._followed(start.seq)
                 if followed is not None:
                     state.pause_shift_ms = 0  # the owner's batch has it already
                     return self._grant(followed)
                 remaining = deadline - monotonic()
-                may_own = state.permit is not None and not state.draining and state.paused_at_ms is None
                 # Spark would run a first batch that is empty, so before it there is only waiting.
                 if state.draining or (remaining <= 0 and start.seq > 0):
                     return start
                 remaining = max(remaining, LONG_POLL_S / 10)
-                if not may_own or start.seq < state.view.last_seq:
-                    state.changed.wait(remaining)
-                    continue
-            end = self._own(start, remaining)
-            if end is None:
+                owner = state.permit is not None and start.seq >= state.view.last_seq
+                releases = owner and self._release.due() is not None
+                alone = releases and self._release.idle_since(self.granted_at_s)
+                may_own = owner and not state.paused
+            if releases:
+                remaining = RELEASE_LOOK_S
+            if alone:
+                self._release.alone(start.seq)
                 continue
+            if not may_own:
+                state.wait_for_change(seen, remaining)
+                continue
+            end = self._own(start, seen, remaining)
+            if end is not None:
+                self._release.announce(end)
             with state.changed:
-                if not state.draining and state.permit is not None and state.paused_at_ms is None:
+                if end is not None and not state.draining and state.permit is not None and not state.paused:
                     state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
                     return self._grant(end)
 
     def _followed(self, start: Seq) -> Boundary | None:
-        coalesced = self._spec.follow == "coalesced"
-        rows_max = self._spec.pace.batch_rows_max
-        return next_followed(self._state, start, coalesced=coalesced, rows_max=rows_max)
+        return next_followed(
+            self._state.view,
+            start,
+            coalesced=self._spec.follow == "coalesced",
+            rows_max=self._spec.pace.batch_rows_max,
+            ahead=self._state.armed,
+        )
 
     def _grant(self, boundary: Boundary) -> Boundary:
         self._state.granted = boundary.seq
         self._state.reads = Reads()
-        self.granted_at_s = monotonic()
+        self.granted_at_s = self._paced_from_s = monotonic()
         return boundary
 
-    def _own(self, start: Boundary, remaining_s: float) -> Boundary | None:
+    def begin_owning(self) -> None:
+        """A new owner's first batch waits for nothing."""
+        self._paced_from_s = 0.0
+
+    def _own(self, start: Boundary, seen: int, remaining_s: float) -> Boundary | None:
         """The owner's next boundary; None: nothing yet, ask again."""
         state, positions = self._state, self._positions
-        pause_ms = interval_ms(self._spec.pace, self._cpu.ratio(), positions.lag_rows(start.ends))
-        pause_s = self.granted_at_s + pause_ms / 1000 - monotonic()
+        pause_s = self._paced_from_s + self._interval_ms(start) / 1000 - monotonic()
         if pause_s > 0:
-            with state.changed:
-                state.changed.wait(min(pause_s, remaining_s))
+            state.wait_for_change(seen, min(pause_s, remaining_s))
             return None
         now_ms = max(int(time() * 1000), start.batch_time_ms + 1)
         try:
             base, self._shifted_ms = start.ends, state.pause_shift_ms
             if self._shifted_ms:
                 base = positions.source_shifted(base, self._shifted_ms)
+            oldest_at_s = positions.oldest_at_s
             ends = positions.advance(base, now_ms)
             if ends == start.ends:
                 ends = self._ending(start.ends)
             if ends != start.ends:
-                self.arrived_at_s = positions.ends_at_s or monotonic()
+                self.arrived_at_s = oldest_at_s or monotonic()
                 return Boundary(Seq(start.seq + 1), ends, now_ms)
-            self._wait(start.seq, remaining_s)
+            # Sources beside the topics have rows when their time has come, and announce nothing.
+            waits_s = self._spec.pace.interval_ms_min / 1000 if positions.has_sources else remaining_s
+            state.wait_for_change(seen, min(waits_s, remaining_s))
         except KafkaError:
-            positions.close()  # the broker is away: asked again, for ever
-            with state.changed:
-                state.changed.wait(0.2)
+            positions.disconnect()  # the broker is away: asked again, for ever
+            state.wait_for_change(seen, 0.2)
         return None
 
-    def _wait(self, seq: Seq, seconds: float) -> None:
-        """Until something has arrived behind `seq`, or there is another reason to look again."""
-        state, positions = self._state, self._positions
-        if not positions.waits_for_topics:
-            with state.changed:
-                state.changed.wait(self._spec.pace.interval_ms_min / 1000)
-            return
-        deadline = monotonic() + seconds
-        while (remaining_s := deadline - monotonic()) > 0:
-            # Sources beside the topics have rows when their time has come, and announce nothing.
-            if positions.wait(min(TOPIC_WAIT_S, remaining_s)) or positions.has_sources:
-                return
-            with state.changed:
-                stays = state.permit is not None and not state.draining and state.paused_at_ms is None
-                if not stays or state.view.last_seq > seq:
-                    return
+    def _interval_ms(self, start: Boundary) -> float:
+        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
+        if not self._state.wishes.followed:
+            return least_ms
+        # A follower needs for each batch what the owner needs: half of the time is left to it.
+        batch_ms = percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
+        return max(least_ms, min(2 * batch_ms, self._spec.pace.interval_ms_max))
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves
@@ -202,7 +237,19 @@ class Grants:
     def _plan(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
         with self._state.changed:
             self._state.plan = (start, end)
-        return slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
+        slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
+        for part in slices:
+            self._put_records(part)
+        return slices
+
+    def _put_records(self, part: dict[str, Any]) -> None:
+        """A slice that has been read ahead carries its rows along."""
+        item = self._inputs[part["input"]] if part["input"] >= 0 else None
+        if item is None or item.topic is None:
+            return
+        found = self._positions.records(item.end_keys()[part["partition"]], part["start"], part["end"])
+        if found is not None:
+            part["records"] = [pack(record) for record in found]
 
     def _read(self, told: dict[str, Any]) -> None:
         item = self._inputs[told["input"]]

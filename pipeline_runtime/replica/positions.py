@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from time import monotonic
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
 
 END_STAGE = "#end"
 """In a boundary's ends: how far the ending of a finished group has come."""
-
-# A fetch that only waits for something to arrive: it brings as little as the broker lets it.
-_FETCH_BYTES = 1024
-# The broker answers at once when something arrives; what an idle element costs is asking again.
-_FETCH_WAIT_MS = 1000
 
 
 def slices_between(
@@ -73,7 +68,9 @@ class Positions:
         inputs: Sequence[GroupInput],
         sources: Mapping[str, SourceReader],
         rows_max: int,
+        arrived: Callable[[], None],
     ) -> None:
+        """`arrived`: called from another thread when a topic has new records."""
         self._topics = [item for item in inputs if item.topic is not None]
         self._sources = dict(sources)
         self._rows_max = rows_max
@@ -84,9 +81,9 @@ class Positions:
         }
         self._kafka = kafka
         self._consumer: Any = None
+        self._tail = TopicTail(kafka, self._partitions, arrived)
+        self._bulk = False  # so much waits that tasks read it themselves
         self._known: dict[str, int] = {}
-        self.ends_at_s = 0.0  # when the topics' ends were read before the newest time
-        self._read_at_s = 0.0
 
     def beginning(self, now_ms: int) -> Ends:
         """Where a group that has processed nothing starts."""
@@ -110,9 +107,18 @@ class Positions:
                 f" {item.partitions}: set its parameter partitions to {len(found)}"
             )
 
+    def passed(self, ends: Ends) -> None:
+        """The group has processed all before `ends`."""
+        if not self._partitions or not ends:
+            return
+        if self._tail.following:
+            self._tail.passed(ends)
+        else:
+            self._tail.follow(ends)
+
     def advance(self, start: Ends, now_ms: int) -> Ends:
         """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""
-        known = self._topic_ends() if self._partitions else {}
+        known = self._topic_ends(start) if self._partitions else {}
         waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
         reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}
         waiting |= {id: self._sources[id].rows_between(start[id], end) for id, end in reach.items()}
@@ -125,22 +131,18 @@ class Positions:
             end[id] = reach[id] if fits else source.advance(start[id], now_ms, steps[id])
         return end
 
+    def records(self, key: str, start: int, end: int) -> list[Any] | None:
+        """The records of a slice, if they have been read ahead."""
+        return self._tail.records(key, start, end)
+
+    @property
+    def oldest_at_s(self) -> float | None:
+        """When the oldest record that waits came (monotonic); None: it is not known."""
+        return None if self._bulk else self._tail.oldest_at_s()
+
     def lag_rows(self, ends: Ends) -> int:
         """Offsets not read yet, commit markers included, by what was known last."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)
-
-    def wait(self, seconds: float) -> bool:
-        """Block until something arrives in a topic (True), or for `seconds`."""
-        if not self._partitions:
-            return False
-        consumer = self._open()
-        for key, tp in self._partitions.items():
-            consumer.seek(tp, self._known.get(key, 0))
-        return bool(consumer.poll(int(seconds * 1000), max_records=1))
-
-    @property
-    def waits_for_topics(self) -> bool:
-        return bool(self._partitions)
 
     @property
     def has_sources(self) -> bool:
@@ -157,23 +159,27 @@ class Positions:
         }
 
     def close(self) -> None:
+        self._tail.close()
+        self.disconnect()
+
+    def disconnect(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
 
-    def _topic_ends(self) -> dict[str, int]:
+    def _topic_ends(self, start: Ends) -> dict[str, int]:
+        """Without asking, as long as all that waits has been read ahead."""
+        if not self._bulk and not self._tail.full:
+            self._known = self._tail.ends()
+            return self._known
         found = self._open().end_offsets(list(self._partitions.values()))
         self._known = {key: found[tp] for key, tp in self._partitions.items()}
-        self.ends_at_s, self._read_at_s = self._read_at_s, monotonic()
+        self._bulk = self.lag_rows(start) > AHEAD_ROWS_MAX
+        self._tail.hold(self._bulk)
         return self._known
 
     def _open(self) -> Any:
         if self._consumer is None:
-            self._consumer = open_consumer(
-                self._kafka,
-                fetch_max_wait_ms=_FETCH_WAIT_MS,
-                max_partition_fetch_bytes=_FETCH_BYTES,
-                fetch_max_bytes=_FETCH_BYTES,
-            )
+            self._consumer = open_consumer(self._kafka)
             self._consumer.assign(list(self._partitions.values()))
         return self._consumer

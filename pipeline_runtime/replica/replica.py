@@ -1,10 +1,13 @@
 """One group's copy on this node: its life from start to stop.
 
-    start --> follows the journal from its local state
-    own   --> once caught up: claims (pipeline_runtime.handover.protocol), then owns
-    stop  --> no new batch, the running one is committed, the local state is kept
+    start   --> follows the journal from its local state
+    own     --> once caught up: claims, then owns
+    succeed --> once caught up: arms itself, and owns as soon as the owner has released to it
+    release --> as the owner: gives the group to the armed successor, then follows
+    stop    --> no new batch, the running one is committed, the local state is kept
 
-A thread of the replica's own runs all of this; the public methods only say what is wanted.
+A thread of the replica's own runs all of this; the public methods only say what is wanted. What it
+may do is decided by `pipeline_runtime.handover.protocol`, by way of `roles`.
 """
 
 from __future__ import annotations
@@ -14,20 +17,19 @@ import shutil
 import threading
 import traceback
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
-from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
-from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Takeover
+from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.errors import explain, replaced
+from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
@@ -40,7 +42,9 @@ from pipeline_runtime.replica.local_state import (
 )
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.positions import Positions
-from pipeline_runtime.replica.sink import BatchSink
+from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.roles import Roles, now_ms
+from pipeline_runtime.replica.sink import BatchSink, NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.inputs import open_source
@@ -48,7 +52,6 @@ from pipeline_runtime.spark.inputs import open_source
 log = logging.getLogger(__name__)
 
 RETIRE_TIMEOUT_S = 30.0
-FINAL_PHASES = ("failed", "fenced", "refused", "retired")
 _SIZE_EVERY_S = 5.0
 
 
@@ -60,15 +63,6 @@ class Replica:
         self.directory = directory
         self._host = host
         self._state = ReplicaState()
-        self._order: ClaimOrder | None = None
-        self._order_done: str | None = None
-        self._order_refused: str | None = None
-        self._role = Role.STOPPED
-        self._phase = "stopped"
-        self._error: ReplicaError | None = None
-        self._owner_since_ms: int | None = None
-        self._retiring = False
-        self._doubted = False  # it owned until a commit was not answered
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
@@ -78,44 +72,65 @@ class Replica:
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self._ownership = Ownership(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
+        self._roles = Roles(spec.id, self._state, self._ownership, self._journal.catch_up, self._changed)
+        self._release = OwnerRelease(self._state, self._ownership)
 
     # --- what is wanted of it
 
     def start(self) -> None:
-        self._set(Role.STANDBY, "starting")
+        self._roles.set(Role.STANDBY, "starting")
         self._thread.start()
 
     def own(self, order: ClaimOrder) -> None:
-        """Claim as soon as this replica has caught up. The same order again changes nothing."""
+        """Claim as soon as this replica has caught up. The order it owns by already changes nothing."""
         with self._state.changed:
-            if self._order is None or self._order.id != order.id:
-                self._order = order
-                self._order_refused = None
-                self._state.changed.notify_all()
+            known = self._state.wishes.order
+            if known is None or known.id != order.id:
+                self._state.wishes.order = order
+                self._roles.order_refused = None
+                self._state.tell()
+
+    def succeed(self, handover: str | None) -> None:
+        """Be the one to whom the owner may release in that handover; None: be no longer."""
+        with self._state.changed:
+            self._state.wishes.succeed = handover
+            self._state.tell()
+
+    def release(self, handover: str | None) -> None:
+        """As the owner: release to whoever has armed for that handover; None: keep the group."""
+        with self._state.changed:
+            self._state.wishes.release = handover
+            self._state.tell()
+
+    def set_followed(self, followed: bool) -> None:
+        """As the owner: leave an exact standby time to follow."""
+        with self._state.changed:
+            self._state.wishes.followed = followed and self.spec.follow == "exact"
+            self._state.tell()
 
     def set_paused(self, paused: bool) -> None:
         with self._state.changed:
             since = self._state.paused_at_ms
             if paused and since is None:
-                self._state.paused_at_ms = _now_ms()
+                self._state.paused_at_ms = now_ms()
             elif not paused and since is not None:
-                self._state.pause_shift_ms += _now_ms() - since
+                self._state.pause_shift_ms += now_ms() - since
                 self._state.paused_at_ms = None
-            self._state.changed.notify_all()
+            self._state.tell()
         self._host.changed()
 
     def retire(self) -> None:
         """As the owner: end the group for good, then stop."""
         with self._state.changed:
-            self._retiring = True
-            self._state.changed.notify_all()
+            self._state.wishes.retire = True
+            self._state.tell()
 
     def stop(self, timeout_s: float) -> None:
         """End after the running batch is committed; after `timeout_s`, without waiting for it."""
         with self._state.changed:
             self._state.draining = True
             self._stopping.set()
-            self._state.changed.notify_all()
+            self._state.tell()
         self._ownership.cancelled.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
@@ -130,21 +145,26 @@ class Replica:
         self._ownership.cancelled.set()
         with self._state.changed:
             self._state.draining = True
-            self._state.changed.notify_all()
+            self._state.tell()
 
     def status(self) -> ReplicaStatus:
+        roles, release = self._roles, self._release
         with self._state.changed:
             state, measures = self._state, self._state.measures
             view, permit = state.view, state.permit
             batch_ms, latency_ms = list(measures.batch_ms), list(measures.latency_ms)
             return ReplicaStatus(
                 group=self.spec.id,
-                role=self._role,
-                phase=self._phase,
+                role=roles.role,
+                phase="releasing" if self._ownership.releasing else roles.phase,
                 epoch=permit.epoch if permit else view.granted,
                 seq=state.local,
-                order_id=self._order_done,
-                order_refused=self._order_refused,
+                order_id=roles.order_done,
+                order_refused=roles.order_refused,
+                armed=self._ownership.armed_for if state.armed else None,
+                released=release.handover,
+                behind=max(0, view.last_seq - state.local),
+                takeover=self._takeover(),
                 rows_in_total=measures.rows_in_total,
                 rows_out_total=measures.rows_out_total,
                 elements=dict(measures.elements),
@@ -155,14 +175,24 @@ class Replica:
                 latency_ms_p50=percentile(latency_ms, 0.5),
                 latency_ms_p99=percentile(latency_ms, 0.99),
                 state_bytes=self._state_bytes,
-                paused=state.paused_at_ms is not None,
+                paused=state.paused,
                 ended=state.ended,
                 retired=view.retired,
                 last_output_at_ms=measures.last_output_at_ms,
                 first_output_at_ms=measures.first_output_at_ms,
-                owner_since_ms=self._owner_since_ms,
-                error=self._error,
+                owner_since_ms=roles.owner_since_ms,
+                error=roles.error,
             )
+
+    def _takeover(self) -> Takeover | None:
+        """With the round trips, if this replica is the new owner. With `changed` held."""
+        state, takeover = self._state, self._state.view.takeover
+        if takeover is None or state.permit is None or state.permit.epoch != takeover.epoch:
+            return takeover
+        if takeover.by != "release" or state.first_commit_requests is None:
+            return takeover
+        # One for the answer that brought the RELEASE.
+        return takeover.model_copy(update={"round_trips": 1 + state.first_commit_requests})
 
     # --- its thread
 
@@ -179,20 +209,20 @@ class Replica:
                 break
             finally:
                 self._end_query()
-        self._drop_permit()
+        self._roles.drop_permit()
         self._journal.close()
         self._ownership.cancelled.set()
-        self._set(Role.STOPPED, self._phase if self._phase in FINAL_PHASES else "stopped")
+        self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt)."""
         local = self._open_local_state()
-        self._set(Role.STANDBY, "reading the journal")
+        self._roles.set(Role.STANDBY, "reading the journal")
         marks = self._journal.follow(local.seq)
         frame, sink = self._build(local, marks)
         try:
             query = self._start_query(frame, sink)
-            return query is not None and self._supervise(query, sink)
+            return query is not None and self._supervise(query)
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
             self._end_query()
@@ -224,7 +254,9 @@ class Replica:
             for item in frame.inputs
             if item.topic is None
         }
-        self._positions = Positions(host.kafka, frame.inputs, sources, spec.pace.batch_rows_max)
+        self._positions = Positions(
+            host.kafka, frame.inputs, sources, spec.pace.batch_rows_max, self._state.poke
+        )
         hello = {
             "spec": spec.model_dump(mode="json"),
             "kafka": {"bootstrap": host.kafka.bootstrap, "security": host.kafka.security},
@@ -239,11 +271,14 @@ class Replica:
             host.cpu,
             hello,
             flushes=frame.flushes,
+            release=self._release,
             asked=self._journal.remember,
         )
-        sink = BatchSink(spec, frame, self._state, grants, host.node, host.changed)
+        self._roles.begin_owning = grants.begin_owning
+        sink = BatchSink(spec, frame, self._state, grants, self._release, host.node, host.changed)
         sink.restore(marks)
         with self._state.changed:
+            self._state.failure = None
             self._state.ended = grants.is_last_stage(local.ends)
         host.gate.open(spec.id, grants)
         return frame, sink
@@ -254,9 +289,7 @@ class Replica:
             return None
         connected = self._state.connected
         connected.clear()
-        self._host.starts.give_back_when(
-            connected, lambda: self._stopping.is_set() or self._phase in FINAL_PHASES
-        )
+        self._host.starts.give_back_when(connected, lambda: self._stopping.is_set() or self._roles.ended)
         tagged = frame.query_frame(self._host.session, self._host.gate.address(self.spec.id))
         self._query = query = (
             tagged.writeStream.outputMode(frame.output_mode)
@@ -265,106 +298,49 @@ class Replica:
             .foreachBatch(sink)
             .start()
         )
-        self._set(Role.STANDBY, "following")
+        self._roles.set(Role.STANDBY, "following")
         return query
 
-    def _supervise(self, query: StreamingQuery, sink: BatchSink) -> bool:
+    def _supervise(self, query: StreamingQuery) -> bool:
         """Watch the query, carry out orders; True: start again."""
+        state, seen = self._state, -1
         while True:
-            with self._state.changed:
-                self._state.changed.wait(0.2)
-                order = self._order if self._may_claim() else None
-                drained = self._state.draining and self._state.granted is None
-                retire = self._retiring and self._state.permit is not None
-                taken = self._taken_over()
+            seen = state.wait_for_change(seen, 0.2)
+            with state.changed:
+                drained = state.draining and state.granted is None
+                retire = state.wishes.retire and state.permit is not None
+                failed = state.failure is not None
             if self._journal.failure is not None:
                 raise self._journal.failure
-            if taken is not None:
-                return self._give_way(taken)
-            if sink.failure is not None or not query.isActive:
-                return self._after_failure(query, sink)
+            if failed or not query.isActive:
+                return self._after_failure(query)
             if self._killed or (self._stopping.is_set() and drained):
                 return False
             if retire:
                 return self._retire(query)
-            if order is not None:
-                self._claim(order)
-                if self._phase in FINAL_PHASES:
-                    return False
+            self._roles.step()
+            if self._roles.ended:
+                return False
 
-    def _may_claim(self) -> bool:
-        return (
-            self._order is not None
-            and self._order.id != self._order_done
-            and self._state.permit is None
-            and self._state.caught_up
-            and not self._state.draining
-        )
-
-    def _claim(self, order: ClaimOrder) -> None:
-        self._set(Role.STANDBY, "claiming")
-        permit = self._ownership.claim(order)
-        if permit is not None:
-            self._journal.catch_up()
-            with self._state.changed:
-                self._state.permit = permit
-                self._order_done = order.id
-                self._state.measures.first_output_at_ms = None
-                self._owner_since_ms = _now_ms()
-                self._state.changed.notify_all()
-            self._doubted = False
-            self._set(Role.OWNER, "owning")
-        elif isinstance(self._ownership.state, Refused):
-            self._order_done, self._order_refused = order.id, self._ownership.state.reason
-            if self._retiring and self._state.view.retired:
-                self._set(Role.STANDBY, "retired")
-            elif self._doubted:
-                self._stand_down(self._ownership.state.reason)
-            else:
-                self._set(Role.STANDBY, "refused")
-
-    def _taken_over(self) -> str | None:
-        """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
-        permit, view = self._state.permit, self._state.view
-        if permit is None or view.granted <= permit.epoch:
-            return None
-        return f"the journal grants epoch {view.granted} to {view.holder}"
-
-    def _give_way(self, reason: str) -> bool:
-        self._ownership.lose(reason)
-        self._drop_permit()
-        assert isinstance(self._ownership.state, Stopped)
-        self._stand_down(self._ownership.state.reason)
-        return False
-
-    def _stand_down(self, reason: str) -> None:
-        """It owned, and another does now."""
-        self._error = replaced(reason, _now_ms())
-        self._set(Role.STOPPED, "fenced")
-
-    def _claim_again(self, doubt: Doubtful) -> bool:
-        """As after a restart: it may, while its own epoch is the newest."""
-        log.warning("%s: %s; the journal decides", self.spec.id, doubt)
-        with self._state.changed:
-            epoch = self._state.permit.epoch if self._state.permit else Epoch(0)
-            order_id = self._order.id if self._order else "restart"
-            self._order = ClaimOrder(id=order_id, over=epoch)
-            self._order_done = None
-            self._state.draining = self._stopping.is_set()
-        self._doubted = True
-        self._drop_permit()
-        self._set(Role.STANDBY, "in doubt")
-        return True
-
-    def _after_failure(self, query: StreamingQuery, sink: BatchSink) -> bool:
-        failure = sink.failure
+    def _after_failure(self, query: StreamingQuery) -> bool:
+        failure = self._state.failure
         if isinstance(failure, Fenced):
-            return self._give_way(str(failure))
+            self._roles.give_way(str(failure))
+            return False
         if isinstance(failure, Doubtful):
-            return self._claim_again(failure)
+            return self._again_after(failure)
         if self._stopping.is_set():
             return False
+        if isinstance(failure, NotCommitted):
+            log.info("%s: %s; it follows from there", self.spec.id, failure)
+            return True
         raise failure or query.exception() or RuntimeError("the query ended by itself")
+
+    def _again_after(self, doubt: Doubtful) -> bool:
+        self._roles.claim_again(doubt)
+        with self._state.changed:
+            self._state.draining = self._stopping.is_set()
+        return True
 
     def _retire(self, query: StreamingQuery) -> bool:
         with self._state.changed:
@@ -378,10 +354,11 @@ class Replica:
             permit.commit([Retire(permit.epoch, self._host.node)])
             self._journal.catch_up()
         except Fenced as error:
-            return self._give_way(str(error))
+            self._roles.give_way(str(error))
+            return False
         except Doubtful as error:
-            return self._claim_again(error)
-        self._set(Role.STOPPED, "retired")
+            return self._again_after(error)
+        self._roles.set(Role.STOPPED, "retired")
         return False
 
     # --- called by others
@@ -393,7 +370,7 @@ class Replica:
                 return self._state.view.start
         assert self._positions is not None
         try:
-            return self._positions.beginning(_now_ms())
+            return self._positions.beginning(now_ms())
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
@@ -403,8 +380,7 @@ class Replica:
         plan, positions = self._state.plan, self._positions
         return positions.lag_rows(plan[1].ends) if positions and plan else 0
 
-    def _set(self, role: Role, phase: str) -> None:
-        self._role, self._phase = role, phase
+    def _changed(self) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
             self._state_bytes = size_bytes(self.directory)
@@ -412,8 +388,8 @@ class Replica:
 
     def _fail(self, error: BaseException) -> None:
         log.error("%s failed: %s", self.spec.id, error)
-        self._error = explain(error, "".join(traceback.format_exception(error)), _now_ms())
-        self._phase = "failed"
+        self._roles.error = explain(error, "".join(traceback.format_exception(error)), now_ms())
+        self._roles.phase = "failed"
 
     def _end_query(self) -> None:
         query, self._query = self._query, None
@@ -422,13 +398,3 @@ class Replica:
                 query.stop()
             except Exception as error:
                 log.debug("%s: stopping its query: %s", self.spec.id, error)
-
-    def _drop_permit(self) -> None:
-        with self._state.changed:
-            self._state.permit = None
-            self._owner_since_ms = None
-        self._ownership.close()
-
-
-def _now_ms() -> int:
-    return int(time() * 1000)

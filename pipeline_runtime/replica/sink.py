@@ -2,8 +2,9 @@
 
 1. Collect the query's rows (once, as Arrow), and run the elements behind the stateful one on them.
 2. Write the files of the group's sink elements, durably; their marks belong to the batch.
-3. Follower: the journal has this seq already. Check that it says the same, and emit nothing.
-4. Owner: outputs, dead letters and COMMIT in one transaction.
+3. A successor that runs a batch which its owner has only announced waits for the COMMIT.
+4. Follower: the journal has this seq already. Check that it says the same, and emit nothing.
+5. Owner: outputs, dead letters and COMMIT in one transaction; with the last batch the RELEASE, too.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from pipeline_runtime.handover.crash_points import reached
+from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
+from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
 
@@ -32,8 +36,12 @@ class NotOwner(RuntimeError):
     """Spark ran a batch that nobody granted."""
 
 
+class NotCommitted(RuntimeError):
+    """The batch that the owner had announced never was committed: another one takes its place."""
+
+
 class BatchSink:
-    """Handed to foreachBatch. What it raises is kept in `failure`, since Spark wraps it in text."""
+    """Handed to foreachBatch. What it raises is kept in the state's `failure`."""
 
     def __init__(
         self,
@@ -41,6 +49,7 @@ class BatchSink:
         frame: GroupFrame,
         state: ReplicaState,
         grants: Grants,
+        release: OwnerRelease,
         node: str,
         done: Callable[[], None],
     ) -> None:
@@ -48,12 +57,12 @@ class BatchSink:
         self._frame = frame
         self._state = state
         self._grants = grants
+        self._release = release
         self._node = node
         self._done = done
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
         self._closed = True
-        self.failure: BaseException | None = None
 
     def restore(self, marks: dict[str, Any]) -> None:
         """Bring the sinks' files back to where the local state stands."""
@@ -77,7 +86,9 @@ class BatchSink:
         try:
             self._process(frame)
         except BaseException as error:
-            self.failure = error
+            with self._state.changed:
+                self._state.failure = error
+                self._state.tell()
             raise
 
     def _process(self, frame: DataFrame) -> None:
@@ -97,33 +108,62 @@ class BatchSink:
         # 2
         marks = self._write_sinks(collected, boundary)
         with self._state.changed:
-            committed = self._state.view.commits.get(boundary.seq)
-            permit = self._state.permit
             rows_in = sum(self._state.reads.rows.values())
             rejected = self._state.reads.all_rejected()
             ended = tuple(sorted(self._state.reads.ended))
+            warming = self._state.wishes.succeed is not None
+        # 3
+        committed, permit = self._decision(boundary)
+        if committed is None or warming:
+            ending = self._grants.is_last_stage(boundary.ends)
+            # A successor has run this code before it counts; what it makes of it goes nowhere.
+            out = outgoing(self._spec, collected, rejected, ending=ending)
         if committed is not None:
-            # 3
+            # 4
             self._check(committed, boundary, marks)
         else:
-            # 4
+            # 5
             if permit is None:
                 raise NotOwner(f"{self._spec.id}: seq {boundary.seq} is neither committed nor ours to commit")
-            ending = self._grants.is_last_stage(boundary.ends)
-            out = outgoing(self._spec, collected, rejected, ending=ending)
             commit = Commit(
                 permit.epoch, boundary, rows_in, out.rows_out, out.dead_letters, marks, ended, self._node
             )
-            permit.commit([commit], out.records)
-            self._count(out)
+            self._commit(permit, commit, out)
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
             self._state.measures.batch(rows_in, (monotonic() - self._grants.granted_at_s) * 1000)
             self._state.ended = self._grants.is_last_stage(boundary.ends)
-            self._state.changed.notify_all()
+            self._state.tell()
         self._done()
+
+    def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
+        """What the journal says of this batch, and whether it is ours to commit."""
+        state, seq = self._state, boundary.seq
+        with state.changed:
+            epoch = state.view.granted
+            while True:
+                committed = state.view.commits.get(seq)
+                if committed is not None or state.permit is not None:
+                    return committed, state.permit
+                awaited = state.view.announced == boundary and state.view.granted == epoch
+                claimed = state.claiming and state.view.last_seq + 1 == seq
+                if state.draining or not (awaited or claimed):
+                    raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
+                state.changed.wait(1.0)
+
+    def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> None:
+        release = self._release.with_batch(commit.seq)
+        before = permit.transactions.requests
+        permit.commit([commit] if release is None else [commit, release], out.records)
+        self._count(out)
+        with self._state.changed:
+            if self._state.first_commit_requests is None:
+                self._state.first_commit_requests = permit.transactions.requests - before
+                reached("first-commit")
+        if release is not None:
+            self._release.done(release)
 
     def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:
         for element, source in self._frame.sinks.items():

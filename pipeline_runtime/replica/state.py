@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Ends
 from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica.measures import Measures
 from pipeline_runtime.replica.outputs import RejectedRecord
@@ -27,14 +28,30 @@ class Reads:
 
 
 @dataclass
+class Wishes:
+    """What is wanted of the replica."""
+
+    order: ClaimOrder | None = None
+    succeed: str | None = None  # the handover to arm for
+    release: str | None = None  # the handover in which to give the group away
+    followed: bool = False  # leave an exact standby time to follow
+    retire: bool = False
+
+
+@dataclass
 class ReplicaState:
-    """Guarded by `changed`, which is notified whenever something of it changes."""
+    """Guarded by `changed`; whoever changes something calls `tell`."""
 
     changed: threading.Condition = field(default_factory=threading.Condition)
+    version: int = 0  # counts the changes: nobody who looks away in between misses one
+    wishes: Wishes = field(default_factory=Wishes)
     view: JournalView = field(default_factory=JournalView)
     journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
     permit: CommitPermit | None = None
+    armed: bool = False  # the owner may release to this replica
+    claiming: bool = False
+    first_commit_requests: int | None = None  # that the first commit as owner took; None: it is still to come
     granted: Seq | None = None  # the batch that Spark is running
     plan: tuple[Boundary, Boundary] | None = None  # its start and end
     reads: Reads = field(default_factory=Reads)
@@ -44,8 +61,29 @@ class ReplicaState:
     ended: bool = False  # the group has processed all there will ever be
     start_ends: Ends | None = None
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
+    failure: BaseException | None = None  # of the gate or the sink: Spark would wrap it in text
     measures: Measures = field(default_factory=Measures)
 
     @property
     def caught_up(self) -> bool:
         return self.local >= self.view.last_seq
+
+    @property
+    def paused(self) -> bool:
+        return self.paused_at_ms is not None
+
+    def tell(self) -> None:
+        """With `changed` held."""
+        self.version += 1
+        self.changed.notify_all()
+
+    def poke(self) -> None:
+        """Something outside has changed: look again."""
+        with self.changed:
+            self.tell()
+
+    def wait_for_change(self, seen: int, timeout_s: float) -> int:
+        """Block until `version` is another than `seen`, or for `timeout_s`; returns the version."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.version != seen, timeout_s)
+            return self.version

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.slices import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
@@ -33,6 +34,7 @@ class Slice:
     partition: int = 0
     start: Any = None  # an offset, or a source's position
     end: Any = None
+    records: list[list[Any]] | None = None  # of a topic: its rows, if the gate has read them ahead
 
 
 class GroupReader:
@@ -62,13 +64,8 @@ class GroupReader:
             yield from self._read_source(item, part)
 
     def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
-        assert item.topic is not None
-        reader = self._partitions.get((item.topic, part.partition))
-        if reader is None:
-            reader = PartitionReader(self._kafka, item.topic, part.partition)
-            self._partitions[item.topic, part.partition] = reader
         rows, rejects, ended = 0, [], False
-        for records in reader.read(part.start, part.end):
+        for records in self._records(item, part):
             if not item.external and any(record.headers for record in records):
                 ended = ended or any(_is_end(record) for record in records)
                 records = [record for record in records if not _is_end(record)]
@@ -82,6 +79,18 @@ class GroupReader:
             if records:
                 yield from self._topic_rows(item, part, decoded, records)
         self._report(part, rows, rejects, ended)
+
+    def _records(self, item: GroupInput, part: Slice) -> Iterator[list[Any]]:
+        assert item.topic is not None
+        if part.records is not None:
+            if part.records:
+                yield [unpack(packed) for packed in part.records]
+            return
+        reader = self._partitions.get((item.topic, part.partition))
+        if reader is None:
+            reader = PartitionReader(self._kafka, item.topic, part.partition)
+            self._partitions[item.topic, part.partition] = reader
+        yield from reader.read(part.start, part.end)
 
     def _topic_rows(
         self, item: GroupInput, part: Slice, decoded: Decoded, records: list[Any]

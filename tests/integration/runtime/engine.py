@@ -13,7 +13,7 @@ from uuid import uuid4
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from pipeline_runtime.journal.records import Claim, Commit, Record, decode
+from pipeline_runtime.journal.records import Claim, Commit, Record, Release, decode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role
@@ -133,6 +133,9 @@ class Deployed:
             if isinstance(record, Claim):
                 assert record.epoch == granted + 1
                 granted = record.epoch
+            elif isinstance(record, Release):
+                assert (record.epoch, record.seq) == (granted, seq)
+                granted += 1
             elif isinstance(record, Commit):
                 assert (record.epoch, record.seq) == (granted, seq + 1)
                 seq = record.seq

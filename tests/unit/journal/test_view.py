@@ -54,7 +54,7 @@ def test_the_first_claim_decides_where_the_group_begins() -> None:
 
 def test_the_newest_claim_grants() -> None:
     view = folded([claim(1, "x", "a"), commit(1), claim(2, "y", "b")])
-    assert (view.granted, view.claimant) == (2, "b")
+    assert (view.granted, view.holder) == (2, "b")
     assert view.orders == {"x": 1, "y": 2}
 
 

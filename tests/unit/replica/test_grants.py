@@ -31,7 +31,7 @@ def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState
 
 
 def followed(made: ReplicaState, start: int, *, coalesced: bool, rows_max: int = 100) -> int | None:
-    boundary = next_followed(made, Seq(start), coalesced=coalesced, rows_max=rows_max)
+    boundary = next_followed(made.view, Seq(start), coalesced=coalesced, rows_max=rows_max)
     return boundary.seq if boundary else None
 
 

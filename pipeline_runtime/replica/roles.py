@@ -1,0 +1,224 @@
+"""What a replica is in its group: a follower, an armed successor, the owner.
+
+`step` is called by the replica's thread again and again; it compares what is wanted with what the
+journal says, and lets `handover.ownership` do what the protocol allows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import monotonic, time
+
+from pipeline_runtime.handover.crash_points import reached
+from pipeline_runtime.handover.ownership import CommitPermit, Ownership
+from pipeline_runtime.handover.protocol import Refused, Stopped
+from pipeline_runtime.kafka.transactions import Doubtful
+from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.replica.errors import replaced
+from pipeline_runtime.replica.state import ReplicaState
+
+log = logging.getLogger(__name__)
+
+FINAL_PHASES = ("failed", "fenced", "refused", "retired")
+# An armed successor's transaction is opened anew this often: the broker ends it after 10 s.
+STAY_WARM_S = 4.0
+ARM_AGAIN_S = 1.0
+
+
+class Roles:
+    def __init__(
+        self,
+        group: str,
+        state: ReplicaState,
+        ownership: Ownership,
+        catch_up: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """`catch_up`: read the journal to its end; `changed`: the status has."""
+        self._group = group
+        self._state = state
+        self._ownership = ownership
+        self._catch_up = catch_up
+        self._changed = changed
+        self.role = Role.STOPPED
+        self.phase = "stopped"
+        self.error: ReplicaError | None = None
+        self.order_done: str | None = None
+        self.order_refused: str | None = None
+        self.owner_since_ms: int | None = None
+        self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
+        self._doubted = False  # it owned until a commit was not answered
+        self._warm_at_s = 0.0
+        self._arm_at_s = 0.0
+
+    def set(self, role: Role, phase: str) -> None:
+        self.role, self.phase = role, phase
+        self._changed()
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in FINAL_PHASES
+
+    def step(self) -> None:
+        """Do what is due now; the role and phase say what came of it."""
+        state = self._state
+        with state.changed:
+            wishes = state.wishes
+            taken = self._taken_over()
+            order = wishes.order if self._may_claim() else None
+            succeed = wishes.succeed if state.permit is None and not state.draining else None
+            may_arm = succeed is not None and state.caught_up and self._query_runs()
+            granted = state.view.granted
+            released = state.view.released.token if state.view.released is not None else None
+            owning = state.permit is not None
+        if taken is not None:
+            self.give_way(taken)
+        elif order is not None:
+            self._claim(order)
+        elif self._ownership.armed_for is not None:
+            self._as_successor(succeed, granted, released)
+        elif may_arm and succeed is not None:
+            self._arm(succeed)
+        elif not owning and self.role is Role.OWNER:
+            self._released()
+
+    def _query_runs(self) -> bool:
+        return self._state.connected.is_set()
+
+    # --- by claim
+
+    def _may_claim(self) -> bool:
+        state, order = self._state, self._state.wishes.order
+        return (
+            order is not None
+            and order.id != self.order_done
+            and state.permit is None
+            and state.caught_up
+            and not state.draining
+        )
+
+    def _claim(self, order: ClaimOrder) -> None:
+        self.set(Role.STANDBY, "claiming")
+        with self._state.changed:
+            self._state.armed, self._state.claiming = False, True
+        try:
+            permit = self._ownership.claim(order)
+            if permit is not None:
+                self._catch_up()
+                self._own(permit, order.id)
+                self._doubted = False
+                return
+        finally:
+            with self._state.changed:
+                self._state.claiming = False
+                self._state.tell()
+        if isinstance(self._ownership.state, Refused):
+            self._refused(order, self._ownership.state.reason)
+
+    def _refused(self, order: ClaimOrder, reason: str) -> None:
+        self.order_done, self.order_refused = order.id, reason
+        if self._state.wishes.retire and self._state.view.retired:
+            self.set(Role.STANDBY, "retired")
+        elif self._doubted:
+            self._stand_down(reason)
+        elif order.id in self._state.view.orders or self._state.view.retired:
+            self.set(Role.STANDBY, "refused")  # it has owned by this order: it waits to be asked anew
+        else:
+            self.set(Role.STANDBY, "following")  # the order came too late: the next one may be right
+
+    def _own(self, permit: CommitPermit, order_id: str) -> None:
+        self.begin_owning()
+        with self._state.changed:
+            self._state.permit, self._state.armed = permit, False
+            self.order_done, self.order_refused = order_id, None
+            self._state.first_commit_requests = None
+            self._state.measures.first_output_at_ms = None
+            self.owner_since_ms = now_ms()
+            self._state.tell()
+        self.set(Role.OWNER, "owning")
+
+    # --- by release
+
+    def _arm(self, handover: str) -> None:
+        if monotonic() < self._arm_at_s:
+            return
+        self._arm_at_s = monotonic() + ARM_AGAIN_S
+        self.set(Role.STANDBY, "arming")
+        armed = self._ownership.arm(handover)
+        if armed:
+            self._stay_warm()
+        with self._state.changed:
+            self._state.armed = self._ownership.armed_for is not None
+        self.set(Role.STANDBY, "armed" if self._state.armed else "following")
+
+    def _as_successor(self, succeed: str | None, granted: Epoch, released: str | None) -> None:
+        handover = self._ownership.armed_for
+        assert handover is not None
+        permit = self._ownership.see(granted, released)
+        if permit is not None:
+            reached("released-to")
+            self._own(permit, handover)
+            return
+        if succeed != handover:
+            self._ownership.disarm()
+        elif monotonic() - self._warm_at_s > STAY_WARM_S:
+            self._stay_warm()
+        if self._ownership.armed_for is None:
+            with self._state.changed:
+                self._state.armed = False
+                self._state.tell()
+            self.set(Role.STANDBY, "following")
+
+    def _stay_warm(self) -> None:
+        self._warm_at_s = monotonic()
+        self._ownership.stay_warm()
+
+    def _released(self) -> None:
+        """It gave the group away, and follows from now on."""
+        self.owner_since_ms = None
+        self.set(Role.STANDBY, "following")
+
+    # --- losing
+
+    def _taken_over(self) -> str | None:
+        """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
+        permit, view = self._state.permit, self._state.view
+        if permit is None or view.granted <= permit.epoch or self._ownership.releasing:
+            return None
+        return f"the journal grants epoch {view.granted} to {view.holder}"
+
+    def give_way(self, reason: str) -> None:
+        self._ownership.lose(reason)
+        self.drop_permit()
+        assert isinstance(self._ownership.state, Stopped)
+        self._stand_down(self._ownership.state.reason)
+
+    def _stand_down(self, reason: str) -> None:
+        """It owned, and another does now."""
+        self.error = replaced(reason, now_ms())
+        self.set(Role.STOPPED, "fenced")
+
+    def claim_again(self, doubt: Doubtful) -> None:
+        """As after a restart: it may, while its own epoch is the newest."""
+        log.warning("%s: %s; the journal decides", self._group, doubt)
+        with self._state.changed:
+            state = self._state
+            epoch = state.permit.epoch if state.permit else Epoch(0)
+            order_id = self.order_done or "restart"
+            state.wishes.order = ClaimOrder(id=order_id, over=epoch)
+            self.order_done = None
+        self._doubted = True
+        self.drop_permit()
+        self.set(Role.STANDBY, "in doubt")
+
+    def drop_permit(self) -> None:
+        with self._state.changed:
+            self._state.permit, self._state.armed = None, False
+            self.owner_since_ms = None
+        self._ownership.close()
+
+
+def now_ms() -> int:
+    return int(time() * 1000)

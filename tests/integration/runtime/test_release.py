@@ -1,0 +1,148 @@
+"""Live migration: the owner releases to an armed standby, which owns without a message from anybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.journal.records import Announce, Armed, Release
+from pipeline_runtime.model.desired import ClaimOrder, Role
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.replica.replica import Replica
+from tests.integration.runtime.documents import Stream, by_key, events, file, lines, out, running_sums, sums
+from tests.integration.runtime.engine import (
+    Deployed,
+    Node,
+    create_topic,
+    owning,
+    produce,
+    values,
+    wait_for_status,
+    wait_until,
+)
+from tests.integration.runtime.test_takeover import WINDOWS, assert_windows, copy_state
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+
+def hand_over(old: Replica, new: Replica, handover: str) -> None:
+    """As the control side does it."""
+    epoch = old.status().epoch
+    new.succeed(handover)
+    wait_for_status(new, lambda status: status.armed == handover, "to arm itself")
+    old.release(handover)
+    status = owning(new)
+    assert (status.epoch, status.order_id, status.armed) == (epoch + 1, handover, None)
+    status = wait_for_status(old, lambda status: status.released == handover, "to have released")
+    wait_for_status(old, lambda status: status.role is Role.STANDBY, "to be a standby")
+    old.release(None)
+    new.succeed(None)
+
+
+@pytest.mark.parametrize("stateful", [sums(), WINDOWS], ids=["coalesced", "exact"])
+def test_a_group_goes_there_and_back_and_there_again(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path, stateful: dict
+) -> None:
+    source, target = create_topic(kafka), create_topic(kafka)
+    members = ["events", "sums", "file", "out"]
+    deployed = Deployed(kafka, [events(source), stateful, file(), out(target)], {"all": members})
+    spec = deployed.specs["all"]
+    stream = Stream(kafka, source)
+    stream.start()
+    first = node.own(spec)
+    wait_for_status(first, lambda status: status.seq >= 5, "to reach seq 5")
+    copy_state(spec, node, other_node, tmp_path)
+    second = other_node.start(spec)
+
+    hand_over(first, second, "there")
+    hand_over(second, first, "back")
+    hand_over(first, second, "there again")
+    takeover = second.status().takeover
+    assert takeover is not None
+    assert (takeover.by, takeover.order, takeover.node) == ("release", "there again", "b")
+    wait_for_status(
+        second, lambda status: status.takeover is not None and status.takeover.gap_ms is not None, "a gap"
+    )
+    assert second.status().takeover.round_trips == 3  # RELEASE read, records written, transaction ended
+
+    rows = stream.finish()
+    if stateful is WINDOWS:
+        assert_windows(deployed, kafka, source, target, rows)
+        expected = by_key(values(kafka, target))
+    else:
+        expected = running_sums(rows)
+        count = sum(len(made) for made in expected.values())
+        wait_until(lambda: len(values(kafka, target)) >= count, "all rows", 90)
+    assert by_key(values(kafka, target)) == expected
+    for place in (node, other_node):
+        path = place.replica_directory(spec) / "elements" / "file" / "out.csv"
+        wait_until(lambda path=path: by_key(lines(path)) == expected, f"the whole file {path}", 30)
+    deployed.assert_journal_lawful("all")
+    kinds = [type(record) for record in deployed.journal("all")]
+    assert (kinds.count(Armed), kinds.count(Release)) == (3, 3)
+    assert kinds.count(Announce) > 0
+
+
+def test_a_quiet_and_a_paused_owner_release_without_a_batch(kafka: str, node: Node, other_node: Node) -> None:
+    topic = create_topic(kafka)
+    deployed = Deployed(kafka, [events(topic)])
+    spec = deployed.specs["events"]
+    first, second = node.own(spec), other_node.start(spec)
+    owning(first)
+    hand_over(first, second, "quiet")
+    produce(kafka, topic, [{"k": "a", "v": 1}])
+    wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
+    second.set_paused(True)
+    produce(kafka, topic, [{"k": "a", "v": 2}])
+    hand_over(second, first, "paused")
+    wait_until(lambda: len(deployed.records("events")) == 2, "the second row")
+    assert {commit.node for commit in deployed.commits("events") if commit.epoch == 3} == {"a"}
+    deployed.assert_journal_lawful("events")
+
+
+def test_a_handover_that_is_cancelled_before_the_cut_changes_nothing(
+    kafka: str, node: Node, other_node: Node
+) -> None:
+    topic = create_topic(kafka)
+    deployed = Deployed(kafka, [events(topic)])
+    spec = deployed.specs["events"]
+    first, second = node.own(spec), other_node.start(spec)
+    owning(first)
+    second.succeed("cancelled")
+    wait_for_status(second, lambda status: status.armed == "cancelled", "to arm itself")
+    second.succeed(None)
+    wait_for_status(second, lambda status: status.armed is None, "to disarm")
+    # The order to release comes late: there is nobody to release to.
+    first.release("cancelled")
+    produce(kafka, topic, [{"k": "a", "v": 1}])
+    wait_until(lambda: len(deployed.records("events")) == 1, "the row")
+    second.succeed("again")
+    wait_for_status(second, lambda status: status.armed == "again", "to arm itself")
+    assert first.status().role is Role.OWNER
+    first.release("again")
+    owning(second)
+
+
+def test_a_successor_that_restarted_after_the_release_must_claim(
+    kafka: str, node: Node, other_node: Node
+) -> None:
+    topic = create_topic(kafka)
+    deployed = Deployed(kafka, [events(topic)])
+    spec = deployed.specs["events"]
+    first, second = node.own(spec), other_node.start(spec)
+    owning(first)
+    hand_over(first, second, "there")
+    second.kill()
+    wait_for_status(second, lambda status: status.role is Role.STOPPED, "to end")
+    produce(kafka, topic, [{"k": "a", "v": 1}])
+    restarted = other_node.start(spec)
+    restarted.succeed("there")
+    wait_for_status(restarted, lambda status: status.armed == "there", "to arm itself anew")
+    assert deployed.commits("events") == []
+    assert restarted.status().role is Role.STANDBY
+    # The old owner takes it back, as the control side would have it.
+    first.own(ClaimOrder(id="back", over=Epoch(2)))
+    assert owning(first).epoch == 3
+    wait_until(lambda: len(deployed.records("events")) == 1, "the row")
+    deployed.assert_journal_lawful("events")

@@ -3,6 +3,7 @@ import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Layers, Pin } from "lucide-react";
 import { useShallow } from "zustand/react/shallow";
 import { millis, rate } from "../shared/format";
+import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
 import { toneOf, wordOf } from "../shared/status";
 import type { LiveElement, Port } from "../shared/types";
@@ -110,7 +111,7 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
         <span className="ellipsis">
           {handover.kind === "restoration" ? "Restoring on" : "Moving to"} {handover.target}
         </span>
-        <b>{handover.phase.toLowerCase()}</b>
+        <b>{shortPhase(handover)}</b>
         {handover.gap_ms != null && <span className="num">gap {millis(handover.gap_ms)}</span>}
       </div>
     );

@@ -1,14 +1,14 @@
 import { useEffect } from "react";
 import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
 import { create } from "zustand";
-import { get, post, problemText } from "../shared/api";
-import { ApiError } from "../shared/api";
+import { ApiError, get, listOf, post, problemText } from "../shared/api";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
-import type { Operation } from "../shared/types";
+import type { DeployChange, Operation } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
+import { confirmChanges } from "./deploy-preview";
 import { elementsOf } from "./document";
 import { current, setMode, useEditor } from "./store";
 import { validateNow } from "./validation";
@@ -65,6 +65,7 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
+    if (isDeployed() && !(await changesAgreed())) return useDeploy.setState(IDLE);
     useDeploy.setState({ preparing: "Starting" });
     follow("deploy", await post<unknown>(`${path()}/deploy`));
   } catch (error) {
@@ -75,6 +76,22 @@ export async function deploy(): Promise<void> {
   } finally {
     useDeploy.setState({ preparing: null });
   }
+}
+
+function isDeployed(): boolean {
+  const { name, pipeline } = useEditor.getState();
+  const pushed = useLive.getState().pipelines.find((each) => each.name === name);
+  return ((pushed ?? pipeline)?.deployment ?? null) !== null && (pushed ?? pipeline)?.status !== "failed";
+}
+
+/** Shows what the draft will do to what runs; whether the user wants that. */
+async function changesAgreed(): Promise<boolean> {
+  useDeploy.setState({ preparing: "Comparing with what runs" });
+  const changes = listOf<DeployChange>(await post<unknown>(`${path()}/deploy`, { dry_run: true }));
+  useDeploy.setState({ preparing: "Waiting for your word" });
+  if (changes.some((each) => each.change !== "unchanged")) return confirmChanges(changes);
+  toast({ tone: "info", title: "Nothing to deploy", text: "The draft is what runs already." });
+  return false;
 }
 
 export async function undeploy(): Promise<void> {

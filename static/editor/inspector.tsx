@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Copy, Pin, Trash2 } from "lucide-react";
+import { FOLLOW } from "../shared/follow";
 import { mayAct } from "../shared/page";
 import { useLive } from "../shared/live";
 import type { DocElement, Operator, StreamSchema } from "../shared/types";
@@ -389,19 +390,13 @@ function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
   );
 }
 
-const FOLLOW: Record<string, string> = {
-  exact: "A standby follows it batch by batch.",
-  coalesced: "A standby follows it in steps of its own.",
-  none: "Not deterministic: it moves by stop and copy only, and a restoration may repeat or lose rows.",
-};
-
 function Docs({ operator }: { operator: Operator }) {
   return (
     <div className="stack">
       <Markdown text={operator.docs || operator.summary} />
       <p className="field__help">
         {operator.stateful ? "Keeps state, which moves along with it. " : "Keeps no state. "}
-        {FOLLOW[operator.follow] ?? ""}
+        <b>{FOLLOW[operator.follow].title}.</b> {FOLLOW[operator.follow].text}
       </p>
       {Object.keys(operator.example ?? {}).length > 0 && (
         <section className="stack stack--tight">

@@ -12,6 +12,7 @@ import { autosave, dropLocalCopy, localCopy } from "./autosave";
 import { Canvas, FIT, reveal, useAddByKey } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel } from "./deploy";
+import { DeployPreview } from "./deploy-preview";
 import { elementsOf, findElement } from "./document";
 import { Header, useHeaderCommands } from "./header";
 import { Inspector } from "./inspector";
@@ -159,6 +160,7 @@ function Workspace() {
           <Canvas onOpen={openInspector} />
           {empty && <EmptyCanvas />}
           <DeployPanel />
+          <DeployPreview />
           {mode === "edit" && <Problems />}
         </div>
         {mode === "edit" ? <Inspector /> : <LivePanel />}

@@ -21,6 +21,12 @@ export function collapse(events: LogEvent[]): Repeated[] {
   return [...lines.values()];
 }
 
+/** Id of the handover that an event tells of; null: of none. */
+function handoverOf(event: LogEvent): string | null {
+  const id = (event.detail as { handover?: unknown } | null | undefined)?.handover;
+  return typeof id === "string" ? id : null;
+}
+
 export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
   return (
     <ul className="feed">
@@ -42,6 +48,9 @@ export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
                       {event.pipeline}
                       {event.element ? ` / ${event.element}` : ""}
                     </a>
+                  )}
+                  {handoverOf(event) && (
+                    <a href={`/handovers/${encodeURIComponent(handoverOf(event) ?? "")}`}>Handover</a>
                   )}
                   {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
                 </div>

@@ -1,23 +1,29 @@
+import { useRef } from "react";
+import { useNow } from "../shared/clock";
 import { get } from "../shared/api";
-import { exact, millis } from "../shared/format";
+import { bytes, exact, millis, seconds, timeOfDay } from "../shared/format";
+import { durationOf, kindWords, later, phaseRows, phaseWords } from "../shared/handovers";
 import { useHandover } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
 import type { Handover } from "../shared/types";
-import { HandoverCard, kindWords } from "../shared/ui/handover";
-import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
+import { HandoverCard, HandoverMark } from "../shared/ui/handover";
+import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "./frame";
 
 function HandoverPage() {
   const id = page.id ?? window.location.pathname.split("/").filter(Boolean).at(-1) ?? "";
+  const newest = useRef<Handover | undefined>(undefined);
   const pushed = useHandover(id);
-  const active = !pushed || pushed.outcome === null;
+  const ended = newest.current?.outcome != null;
   const { data, error, reload } = useLoaded(
     `handover ${id}`,
     (signal) => get<Handover>(`/handovers/${encodeURIComponent(id)}`, signal),
-    active ? 2000 : undefined,
+    ended ? undefined : 2000,
   );
-  const handover = pushed ?? data;
+  // what was seen once is never taken back by an older answer
+  newest.current = later(later(pushed, data), newest.current);
+  const handover = newest.current;
   if (!handover) {
     return (
       <Frame title="Handover">
@@ -33,40 +39,11 @@ function HandoverPage() {
         [handover.element, `${where}?mode=live&element=${encodeURIComponent(handover.element)}`],
       ]}
       title={`${kindWords(handover)} to ${handover.target}`}
-      state={
-        <StatusMark
-          status={handover.outcome ?? "moving"}
-          word={handover.outcome ?? handover.phase.toLowerCase()}
-          pill
-        />
-      }
+      state={<HandoverMark handover={handover} pill />}
     >
       <HandoverCard handover={handover} link={false} />
       <Section title="Phases">
-        <div className="card table-wrap">
-          <table className="table">
-            <thead>
-              <tr>
-                <th>Phase</th>
-                <th>Began</th>
-                <th className="num">Took</th>
-                <th>Note</th>
-              </tr>
-            </thead>
-            <tbody>
-              {handover.timeline.map((phase, index) => (
-                <tr key={index}>
-                  <td>{phase.phase.toLowerCase()}</td>
-                  <td className="muted">{new Date(phase.start_ms).toISOString().slice(11, 23)} UTC</td>
-                  <td className="num">
-                    {phase.end_ms == null ? "running" : millis(phase.end_ms - phase.start_ms)}
-                  </td>
-                  <td>{phase.note}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Phases handover={handover} />
       </Section>
       <p className="muted small">
         Ordered <Ago at={handover.created_at} /> ({exact(handover.created_at)})
@@ -74,6 +51,54 @@ function HandoverPage() {
         the last output of the old owner to the first of the new one.
       </p>
     </Frame>
+  );
+}
+
+function Phases({ handover }: { handover: Handover }) {
+  const now = useNow();
+  return (
+    <div className="card table-wrap">
+      <table className="table phases">
+        <thead>
+          <tr>
+            <th>Phase</th>
+            <th className="num">Began</th>
+            <th className="num">Took</th>
+            <th className="num">Bytes</th>
+            <th>What happens</th>
+          </tr>
+        </thead>
+        <tbody>
+          {phaseRows(handover).map((row, index) => {
+            const took = durationOf(row, now);
+            return (
+              <tr
+                key={index}
+                className={`phases__row--${row.state}`}
+                aria-current={row.state === "active" ? "step" : undefined}
+              >
+                <td>
+                  {row.phase.toLowerCase()}
+                  {row.state === "active" && <span className="visually-hidden"> (now)</span>}
+                  {row.state === "skipped" && <span className="visually-hidden"> (not reached)</span>}
+                </td>
+                <td className="num muted" title={exact(row.start_ms)}>
+                  {row.start_ms === null ? "–" : timeOfDay(row.start_ms)}
+                </td>
+                <td className="num">
+                  {took === null ? "–" : row.state === "active" ? seconds(took) : millis(took)}
+                </td>
+                <td className="num">{row.bytes === null ? "–" : bytes(row.bytes)}</td>
+                <td className="phases__what">
+                  {phaseWords(handover, row)}
+                  {row.note && <span className="muted small phases__note">{row.note}</span>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -1,6 +1,9 @@
+import { useMemo } from "react";
 import { percent, plural } from "../shared/format";
+import { useLive } from "../shared/live";
+import { careOf, type Care } from "../shared/silence";
 import type { ClusterNode } from "../shared/types";
-import { Meter, StatusMark } from "../shared/ui/parts";
+import { Ago, Meter, StatusMark } from "../shared/ui/parts";
 
 /** One word for a node's state. */
 export function nodeStatus(node: ClusterNode): string {
@@ -36,15 +39,50 @@ export function Loads({ node }: { node: ClusterNode }) {
   );
 }
 
+/** What is being done about what a silent node ran; nothing while it is up. */
+export function useCare(node: ClusterNode): Care[] {
+  const elements = useLive((state) => state.elements);
+  const handovers = useLive((state) => state.handovers);
+  return useMemo(() => (node.up ? [] : careOf(node, elements, handovers)), [node, elements, handovers]);
+}
+
+/** A silent node has no load to show: what matters is what becomes of its elements. */
+function Silence({ node, care }: { node: ClusterNode; care: Care[] }) {
+  return (
+    <div className="stack stack--tight">
+      <span className="small muted">
+        Last heard <Ago at={node.last_seen_at} />
+      </span>
+      {care.length ? <CareLines care={care} /> : <span className="small">It owned nothing.</span>}
+    </div>
+  );
+}
+
+const LINES_MAX = 3;
+
+function CareLines({ care }: { care: Care[] }) {
+  return (
+    <ul className="care">
+      {care.slice(0, LINES_MAX).map((line) => (
+        <li key={`${line.pipeline}/${line.element}`}>
+          <StatusMark status={line.tone} word={line.text} />
+        </li>
+      ))}
+      {care.length > LINES_MAX && <li className="muted">and {care.length - LINES_MAX} more</li>}
+    </ul>
+  );
+}
+
 export function NodeTile({ node }: { node: ClusterNode }) {
   const owned = node.elements.filter((element) => element.role === "owner").length;
+  const care = useCare(node);
   return (
     <a className="card tile" href={`/nodes/${encodeURIComponent(node.name)}`}>
       <span className="row row--between">
         <span className="tile__name ellipsis">{node.name}</span>
         <NodeMark node={node} />
       </span>
-      <Loads node={node} />
+      {node.up ? <Loads node={node} /> : <Silence node={node} care={care} />}
       <span className="muted small">
         {plural(owned, "element")} · {plural(node.cores, "core")}
         {node.load?.battery_ratio != null && ` · battery ${percent(node.load.battery_ratio)}`}

@@ -11,7 +11,7 @@ import { Chart } from "../shared/ui/chart";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
-import { NodeMark } from "./node-tile";
+import { NodeMark, useCare } from "./node-tile";
 
 const RANGES: readonly [number, string][] = [
   [5, "5 min"],
@@ -42,17 +42,44 @@ function NodePage() {
       state={<NodeMark node={node} pill />}
       actions={<Actions node={node} />}
     >
-      {!node.up && (
-        <Warning>
-          Nothing was heard of {name} since <Ago at={node.last_seen_at} />. If it still runs, its elements go
-          on without the dashboard. If it does not, restore them elsewhere: open each below.
-        </Warning>
-      )}
+      {!node.up && <SilenceNote node={node} />}
       <Figures node={node} />
       <Charts name={name} node={node} />
       <Elements node={node} />
       <NodeEvents name={name} />
     </Frame>
+  );
+}
+
+function SilenceNote({ node }: { node: ClusterNode }) {
+  const care = useCare(node);
+  return (
+    <Warning>
+      <div className="stack stack--tight">
+        <span>
+          {node.name} was last heard <Ago at={node.last_seen_at} />. If it still runs, what is not restored
+          elsewhere goes on there; what is, it cannot write to any more.
+        </span>
+        {care.length > 0 && (
+          <ul className="care">
+            {care.map((line) => (
+              <li key={`${line.pipeline}/${line.element}`}>
+                <StatusMark status={line.tone} word={line.text} />
+                <a
+                  href={
+                    line.handover
+                      ? `/handovers/${encodeURIComponent(line.handover)}`
+                      : `/pipelines/${encodeURIComponent(line.pipeline)}?mode=live&element=${encodeURIComponent(line.element)}`
+                  }
+                >
+                  {line.handover ? "Details" : "Open it"}
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </Warning>
   );
 }
 

@@ -1,10 +1,10 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
-import { elementPath, post } from "./api";
-import { bytes, millis } from "./format";
+import { del, elementPath, post } from "./api";
+import type { WayBack } from "./handovers";
 import { useLive } from "./live";
 import { roleReason } from "./page";
 import { nameOf } from "./status";
-import type { Allowed, ClusterNode, LiveElement } from "./types";
+import type { Allowed, ClusterNode, LiveElement, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
 
@@ -29,28 +29,25 @@ export function nodeRefusal(node: ClusterNode, owner: string | null): string | n
   return null;
 }
 
-/** What a move will cost, from what is known of the element and of its last moves. */
-export function moveCost(pipeline: string, element: LiveElement): string {
-  const size = element.checkpoint?.bytes ?? element.state_bytes;
+/** The gap of the element's last live migration by this strategy, for what the next will cost. */
+export function lastGap(pipeline: string, element: LiveElement, strategy: Strategy): number | null {
   const last = useLive
     .getState()
     .handovers.find(
       (handover) =>
         handover.pipeline === pipeline &&
         handover.group === (element.group ?? element.id) &&
-        handover.gap_ms != null,
+        handover.strategy === strategy &&
+        handover.gap_ms !== null,
     );
-  const copy = size == null ? "Its state is copied" : `About ${bytes(size)} to copy`;
-  const pause =
-    last?.gap_ms != null
-      ? `output pauses for about ${millis(last.gap_ms)}, as the last time`
-      : "output pauses for a few seconds";
-  return `${copy}; ${pause}.`;
+  return last?.gap_ms ?? null;
 }
 
-const noteOf = (allowed: Allowed | undefined): string => (allowed?.note ? ` ${sentence(allowed.note)}` : "");
+/** What the server says one should know before; empty: nothing. */
+export const noteOf = (allowed: Allowed | undefined): string => (allowed?.note ? sentence(allowed.note) : "");
 
-function groupNote(pipeline: string, element: LiveElement): string {
+/** Who runs as one with the element, and so goes along. */
+export function groupNote(pipeline: string, element: LiveElement): string {
   const together = (useLive.getState().elements[pipeline] ?? []).filter(
     (each) => each.group === element.group && each.id !== element.id,
   );
@@ -58,44 +55,94 @@ function groupNote(pipeline: string, element: LiveElement): string {
   return ` ${together.map(nameOf).join(", ")} ${together.length === 1 ? "runs" : "run"} as one with it and ${together.length === 1 ? "moves" : "move"} along.`;
 }
 
-export async function migrate(pipeline: string, element: LiveElement, target: string): Promise<void> {
+/** Orders a live migration; throws ApiError when it is refused. */
+export async function migrate(
+  pipeline: string,
+  element: LiveElement,
+  target: string,
+  strategy: Strategy,
+): Promise<void> {
+  await post(`${elementPath(pipeline, element.id)}/migrate`, { target, strategy });
+  toast({ tone: "info", title: `Moving ${nameOf(element)} to ${target}` });
+}
+
+export interface Restoration {
+  target: string | null;
+  /** seq; null: the hot standby, or the newest checkpoint where there is none */
+  checkpoint: number | null;
+  rewind: boolean;
+}
+
+/** Orders a restoration or a rewind; throws ApiError when it is refused. */
+export async function restore(pipeline: string, element: LiveElement, order: Restoration): Promise<void> {
+  await post(`${elementPath(pipeline, element.id)}/restore`, {
+    ...(order.target ? { target: order.target } : {}),
+    ...(order.checkpoint === null ? {} : { checkpoint: order.checkpoint }),
+    ...(order.rewind ? { rewind: true } : {}),
+  });
   const name = nameOf(element);
+  toast({ tone: "info", title: order.rewind ? `Rewinding ${name}` : `Restoring ${name}` });
+}
+
+/** Why a handover cannot be taken back now; null when it can. */
+export function moveBackRefusal(element: LiveElement, node: ClusterNode | undefined): string | null {
+  const refused = refusal(element.actions.migrate);
+  return refused ?? (node ? nodeRefusal(node, element.node) : "That node is not registered any more.");
+}
+
+export async function moveBack(pipeline: string, element: LiveElement, back: WayBack): Promise<void> {
+  const name = nameOf(element);
+  const strategy = element.follow === "none" ? "stop-and-copy" : "standby";
+  const cost = back.instant
+    ? `${back.target} still follows as a standby, so nothing is copied and output does not pause.`
+    : strategy === "standby"
+      ? `${back.target} starts as a standby first and takes over when it has caught up; output does not pause.`
+      : "It stops, its state is copied, and output pauses for a few seconds.";
   const agreed = await confirm({
-    title: `Migrate ${name} to ${target}?`,
-    text: `${name} moves from ${element.node ?? "its node"} to ${target}. ${moveCost(pipeline, element)} Nothing is lost or repeated, and you can move it back.${groupNote(pipeline, element)}`,
-    action: `Migrate to ${target}`,
+    title: `Move ${name} back to ${back.target}?`,
+    text: `${name} moves from ${element.node ?? "its node"} to ${back.target}. ${cost}${groupNote(pipeline, element)}`,
+    action: `Move back to ${back.target}`,
   });
   if (!agreed) return;
   try {
-    await post(`${elementPath(pipeline, element.id)}/migrate`, { target });
-    toast({ tone: "info", title: `Moving ${name} to ${target}` });
+    await migrate(pipeline, element, back.target, strategy);
   } catch (error) {
-    toastError(`${name} was not moved`, error);
+    toastError(`${name} was not moved back`, error);
   }
 }
 
-export async function restore(
-  pipeline: string,
-  element: LiveElement,
-  target: string | null,
-  checkpoint: number | null = null,
-): Promise<void> {
+export async function cancelHandover(id: string): Promise<void> {
+  try {
+    await post(`/handovers/${encodeURIComponent(id)}/cancel`);
+    toast({ tone: "info", title: "Cancelling", text: "The element goes on where it was." });
+  } catch (error) {
+    toastError("Not cancelled", error);
+  }
+}
+
+/** Orders a hot standby; throws ApiError when it is refused. */
+export async function keepStandby(pipeline: string, element: LiveElement, node: string): Promise<void> {
+  await post(`${elementPath(pipeline, element.id)}/standby`, { node });
+  toast({
+    tone: "info",
+    title: `${node} becomes a standby of ${nameOf(element)}`,
+    text: "It fetches the newest checkpoint and follows. The owner goes on.",
+  });
+}
+
+export async function dropStandby(pipeline: string, element: LiveElement, node: string): Promise<void> {
   const name = nameOf(element);
-  const where = target ? `on ${target}` : "on a node that Fogline chooses";
   const agreed = await confirm({
-    title: `Restore ${name} ${where}?`,
-    text: `${name} starts ${where} from ${checkpoint === null ? "its newest checkpoint" : `the checkpoint at ${checkpoint}`}, reads on to where it had committed, and takes over. What was already written is not written again. The copy on ${element.node ?? "the old node"}, should it still run, is shut out.${groupNote(pipeline, element)}${noteOf(element.actions?.restore)}`,
-    action: target ? `Restore on ${target}` : "Restore",
+    title: `Drop the standby of ${name} on ${node}?`,
+    text: `${name} goes on unchanged on ${element.node ?? "its node"}. Without a standby a restoration starts from a checkpoint, which takes longer, and moving to ${node} has to copy the state first. You can keep a standby again at any time.${groupNote(pipeline, element)}`,
+    action: `Drop the standby on ${node}`,
   });
   if (!agreed) return;
   try {
-    await post(`${elementPath(pipeline, element.id)}/restore`, {
-      ...(target ? { target } : {}),
-      ...(checkpoint === null ? {} : { checkpoint }),
-    });
-    toast({ tone: "info", title: `Restoring ${name}` });
+    await del(`${elementPath(pipeline, element.id)}/standby`);
+    toast({ tone: "done", title: `${node} is no standby of ${name} any more` });
   } catch (error) {
-    toastError(`${name} was not restored`, error);
+    toastError("The standby was not dropped", error);
   }
 }
 

@@ -39,6 +39,12 @@ export function millis(ms: number | null | undefined): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
+/** A time that still runs: whole seconds, so that it does not flicker. */
+export function seconds(ms: number): string {
+  const whole = Math.floor(ms / 1000);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
 /** Milliseconds since the epoch of an ISO text, seconds or milliseconds; null when there is none. */
 export function instant(at: string | number | null | undefined): number | null {
   if (at == null || at === "") return null;
@@ -64,6 +70,17 @@ export function exact(at: string | number | null | undefined): string {
     ? ""
     : new Date(then).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
+
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  hourCycle: "h23",
+});
+
+/** Local time to the millisecond: "14:03:12.085". */
+export const timeOfDay = (time_ms: number): string => CLOCK.format(time_ms);
 
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;

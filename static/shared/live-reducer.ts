@@ -108,8 +108,13 @@ function withElements(old: Record<string, LiveElement[]>, message: LiveMessage) 
   return { ...old, ...(message.data as Record<string, LiveElement[]>) };
 }
 
+/** A known handover keeps its place: two that run at once must not swap at each of their updates. */
 function newest(old: Handover[], data: Handover | Handover[]): Handover[] {
-  const changed = many(data);
-  const ids = new Set(changed.map((handover) => handover.id));
-  return [...changed, ...old.filter((handover) => !ids.has(handover.id))].slice(0, HANDOVERS_MAX);
+  const changed = new Map(many(data).map((handover) => [handover.id, handover]));
+  const known = old.map((handover) => {
+    const update = changed.get(handover.id);
+    changed.delete(handover.id);
+    return update ?? handover;
+  });
+  return [...changed.values(), ...known].slice(0, HANDOVERS_MAX);
 }

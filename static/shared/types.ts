@@ -71,6 +71,9 @@ export interface Port {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type JsonSchema = { [keyword: string]: any };
 
+/** How a standby can follow an element; `none`: it cannot. */
+export type Follow = "exact" | "coalesced" | "none";
+
 export interface Operator {
   type: string;
   title: string;
@@ -83,7 +86,7 @@ export interface Operator {
   docs: string;
   example: Record<string, unknown>;
   stateful: boolean;
-  follow: "exact" | "coalesced" | "none";
+  follow: Follow;
 }
 
 export interface PipelineItem {
@@ -130,7 +133,22 @@ export interface ReplicaNote {
   phase: string;
   epoch: number;
   seq: number;
+  /** committed batches that a standby has still to follow */
+  behind: number;
+  /** id of the handover for which it has armed itself */
+  armed: string | null;
 }
+
+/** The hot standby that somebody asked to keep. */
+export interface StandbyNote {
+  node: string;
+  behind: number | null;
+  armed: boolean;
+  wanted: boolean;
+}
+
+export type ElementAction =
+  "migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind";
 
 export interface LiveElement {
   id: string;
@@ -155,11 +173,14 @@ export interface LiveElement {
   checkpoint: CheckpointNote | null;
   paused: boolean;
   ended: boolean;
-  follow: string | null;
+  follow: Follow;
+  /** what `follow` means for it, in one sentence */
+  follow_note: string;
+  standby: StandbyNote | null;
   error: ElementError | null;
   replicas: ReplicaNote[];
   handover: string | null;
-  actions?: { migrate?: Allowed; restore?: Allowed; pause?: Allowed; resume?: Allowed; checkpoint?: Allowed };
+  actions: Partial<Record<ElementAction, Allowed>>;
 }
 
 export interface NodeLoad {
@@ -193,7 +214,11 @@ export interface Phase {
   end_ms: number | null;
   bytes?: number | null;
   note?: string | null;
+  /** WARM: committed batches that the target has still to follow */
+  behind?: number | null;
 }
+
+export type Strategy = "standby" | "stop-and-copy" | "hot-standby" | "checkpoint" | "rewind";
 
 export interface Handover {
   id: string;
@@ -201,7 +226,7 @@ export interface Handover {
   element: string;
   group: string;
   kind: "migration" | "restoration";
-  strategy: string;
+  strategy: Strategy;
   origin: string | null;
   target: string;
   phase: string;
@@ -209,6 +234,8 @@ export interface Handover {
   message: string;
   timeline: Phase[];
   gap_ms: number | null;
+  /** to the broker, from the RELEASE's commit to the first output's */
+  round_trips: number | null;
   bytes_copied: number | null;
   created_at: string;
   ended_at: string | null;
@@ -225,6 +252,13 @@ export interface Operation {
   faults: Fault[];
   created_at: string;
   ended_at: string | null;
+}
+
+/** What a deployment would do with an element of a running pipeline. */
+export interface DeployChange {
+  element: string;
+  change: "unchanged" | "upgraded" | "incompatible" | "added" | "removed";
+  reason: string | null;
 }
 
 export interface LogEvent {

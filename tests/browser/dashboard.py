@@ -120,13 +120,15 @@ class Dashboard:
         """The word at the element's card, within the time that a slow start takes."""
         expect(self.card(element).locator(".status")).to_have_text(status, timeout=SLOW_MS)
 
-    def migrate(self, element: str, target: str) -> None:
-        """By the button, its menu and its confirmation; returns when that is given."""
+    def migrate(self, element: str, target: str, way: str = "Live, with a standby (no pause)") -> None:
+        """By the button and its dialog; returns when the order is given."""
         self.select(element)
         self.live_panel.get_by_role("button", name="Migrate").click()
-        self.page.get_by_role("menuitem", name=f"Migrate to {target}").click()
-        question = self.page.get_by_role("dialog", name=re.compile(f"to {target}\\?$"))
-        question.get_by_role("button", name=f"Migrate to {target}").click()
+        dialog = self.page.get_by_role("dialog", name=re.compile("^Migrate "))
+        dialog.get_by_role("radio", name=target, exact=True).check()
+        dialog.get_by_role("radio", name=way, exact=True).check()
+        dialog.get_by_role("button", name=f"Migrate to {target}").click()
+        expect(dialog).to_have_count(0)
 
     def download_output(self, element: str, to: Path) -> Path:
         self.select(element)

@@ -1,39 +1,45 @@
 import * as actions from "../../shared/actions";
 import { elementPath, get, listOf } from "../../shared/api";
-import { bytes, millis } from "../../shared/format";
-import { useLive } from "../../shared/live";
+import { bytes } from "../../shared/format";
 import type { LiveElement } from "../../shared/types";
-import { kindWords } from "../../shared/ui/handover";
-import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../../shared/ui/parts";
-import { useShallow } from "zustand/react/shallow";
+import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { Nothing } from "./records";
 
-interface CheckpointRow {
+export interface CheckpointRow {
   seq: number;
-  epoch?: number;
-  at?: string | number | null;
-  created_at?: string | number | null;
-  created_at_ms?: number | null;
-  bytes?: number | null;
-  bytes_total?: number | null;
-  bytes_new?: number | null;
-  where?: string[] | string | null;
-  node?: string | null;
+  epoch: number | null;
+  at: string | null;
+  bytes: number | null;
+  bytes_new: number | null;
+  node: string | null;
+  where: string[];
 }
 
-const places = (where: CheckpointRow["where"]): string =>
-  Array.isArray(where) ? where.join(", ") : (where ?? "–");
+export const placesOf = (row: CheckpointRow): string => row.where.join(", ") || row.node || "–";
 
-export function Checkpoints({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+/** The checkpoints that a restoration can start from, newest first. */
+export function useCheckpoints(pipeline: string, element: string) {
   const { data, error, reload } = useLoaded(
-    `checkpoints ${pipeline} ${element.id}`,
-    (signal) => get<unknown>(`${elementPath(pipeline, element.id)}/checkpoints`, signal),
+    `checkpoints ${pipeline} ${element}`,
+    (signal) => get<unknown>(`${elementPath(pipeline, element)}/checkpoints`, signal),
     5000,
   );
-  const refused = actions.refusal(element.actions?.restore);
-  if (error && data === undefined) return <Problem error={error} onRetry={reload} />;
-  if (data === undefined) return <Skeleton lines={4} />;
-  const rows = listOf<CheckpointRow>(data);
+  return { rows: listOf<CheckpointRow>(data), loading: data === undefined && !error, error, reload };
+}
+
+export function Checkpoints({
+  pipeline,
+  element,
+  onRestore,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  onRestore: (seq: number) => void;
+}) {
+  const { rows, loading, error, reload } = useCheckpoints(pipeline, element.id);
+  const refused = actions.refusal(element.actions.restore);
+  if (error && rows.length === 0) return <Problem error={error} onRetry={reload} />;
+  if (loading) return <Skeleton lines={4} />;
   if (rows.length === 0)
     return <Nothing text="No checkpoint yet. The first is taken a few seconds after the element starts." />;
   return (
@@ -45,7 +51,9 @@ export function Checkpoints({ pipeline, element }: { pipeline: string; element: 
             <th>Taken</th>
             <th className="num">Size</th>
             <th>Kept at</th>
-            <th />
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -53,22 +61,22 @@ export function Checkpoints({ pipeline, element }: { pipeline: string; element: 
             <tr key={row.seq}>
               <td className="num">{row.seq}</td>
               <td>
-                <Ago at={row.at ?? row.created_at ?? row.created_at_ms} />
+                <Ago at={row.at} />
               </td>
               <td
                 className="num"
-                title={row.bytes_new != null ? `${bytes(row.bytes_new)} of it were new` : undefined}
+                title={row.bytes_new === null ? undefined : `${bytes(row.bytes_new)} of it were new`}
               >
-                {bytes(row.bytes ?? row.bytes_total)}
+                {bytes(row.bytes)}
               </td>
-              <td className="muted">{places(row.where ?? row.node)}</td>
+              <td className="muted">{placesOf(row)}</td>
               <td>
                 <button
                   type="button"
                   className="button button--quiet button--small"
                   disabled={!!refused}
                   title={refused ?? `Restore from the checkpoint at ${row.seq}`}
-                  onClick={() => void actions.restore(pipeline, element, element.node, row.seq)}
+                  onClick={() => onRestore(row.seq)}
                 >
                   Restore
                 </button>
@@ -78,80 +86,5 @@ export function Checkpoints({ pipeline, element }: { pipeline: string; element: 
         </tbody>
       </table>
     </div>
-  );
-}
-
-export function Copies({ element }: { element: LiveElement }) {
-  if (!element.replicas || element.replicas.length === 0)
-    return <Nothing text="No node has reported a copy yet." />;
-  return (
-    <div className="table-wrap">
-      <table className="table table--tight">
-        <thead>
-          <tr>
-            <th>Node</th>
-            <th>Role</th>
-            <th>Phase</th>
-            <th className="num">Epoch</th>
-            <th className="num">Seq</th>
-          </tr>
-        </thead>
-        <tbody>
-          {element.replicas.map((replica) => (
-            <tr key={replica.node}>
-              <td>{replica.node}</td>
-              <td>
-                <StatusMark status={replica.role} />
-              </td>
-              <td className="muted">{replica.phase}</td>
-              <td className="num">{replica.epoch}</td>
-              <td className="num">{replica.seq}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-export function PastHandovers({ pipeline, element }: { pipeline: string; element: LiveElement }) {
-  const group = element.group ?? element.id;
-  const handovers = useLive(
-    useShallow((state) =>
-      state.handovers.filter(
-        (handover) =>
-          handover.pipeline === pipeline && (handover.group === group || handover.element === element.id),
-      ),
-    ),
-  );
-  if (handovers.length === 0) return null;
-  return (
-    <section className="stack stack--tight drawer__section">
-      <h3 className="section-title">Handovers</h3>
-      <table className="table table--tight">
-        <tbody>
-          {handovers.map((handover) => (
-            <tr key={handover.id}>
-              <td>
-                <a href={`/handovers/${encodeURIComponent(handover.id)}`}>{kindWords(handover)}</a>
-              </td>
-              <td className="muted">
-                {handover.origin ?? "–"} → {handover.target}
-              </td>
-              <td>
-                <StatusMark
-                  status={handover.outcome ?? "moving"}
-                  word={handover.outcome ?? handover.phase.toLowerCase()}
-                />
-              </td>
-              <td className="num">{handover.gap_ms == null ? "" : `gap ${millis(handover.gap_ms)}`}</td>
-              <td className="muted">
-                <Ago at={handover.created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { ArrowRightLeft, ChevronDown, Download, Pause, Play, RotateCcw, Save } from "lucide-react";
+import { ArrowRightLeft, Download, Pause, Play, RotateCcw, Save } from "lucide-react";
 import * as actions from "../../shared/actions";
 import { elementPath } from "../../shared/api";
 import { bytes, count, millis, rate } from "../../shared/format";
@@ -7,14 +7,17 @@ import { useElement, useLive } from "../../shared/live";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
-import { Menu, type MenuEntry } from "../../shared/ui/menu";
-import { Ago, Figure, StatusMark, Tip } from "../../shared/ui/parts";
+import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../document";
 import { useEditor } from "../store";
-import { Checkpoints, Copies, PastHandovers } from "./checkpoints";
+import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
+import { Checkpoints } from "./checkpoints";
+import { MigrateDialog } from "./migrate";
 import { DeadLetters, Nothing, Records } from "./records";
+import { PastHandovers, Replicas } from "./replicas";
+import { RestoreDialog } from "./restore";
 import { LiveSummary } from "./summary";
 import { View } from "./view";
 import "./live.css";
@@ -35,7 +38,12 @@ export function LivePanel() {
   );
 }
 
+type Asking = { kind: "migrate" } | { kind: "restore"; checkpoint: number | null };
+type Ask = (what: Asking) => void;
+
 function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const close = () => setAsking(null);
   const operator = useEditor((state) => state.operators.get(element.type));
   return (
     <div className="inspector">
@@ -63,10 +71,16 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
         <div className="drawer">
           <ElementErrorNote element={element} />
           <ActiveHandover pipeline={pipeline} element={element} />
-          {element.status !== "view" && <Actions pipeline={pipeline} element={element} operator={operator} />}
+          {element.status !== "view" && (
+            <Actions pipeline={pipeline} element={element} operator={operator} ask={setAsking} />
+          )}
           {element.status !== "view" && <Figures element={element} />}
-          <Details pipeline={pipeline} element={element} operator={operator} />
+          <Details pipeline={pipeline} element={element} operator={operator} ask={setAsking} />
         </div>
+      )}
+      {asking?.kind === "migrate" && <MigrateDialog pipeline={pipeline} element={element} onClose={close} />}
+      {asking?.kind === "restore" && (
+        <RestoreDialog pipeline={pipeline} element={element} checkpoint={asking.checkpoint} onClose={close} />
       )}
     </div>
   );
@@ -117,16 +131,28 @@ function Actions({
   pipeline,
   element,
   operator,
+  ask,
 }: {
   pipeline: string;
   element: LiveElement;
   operator: Operator | undefined;
+  ask: Ask;
 }) {
-  const { pause, resume, checkpoint } = element.actions ?? {};
+  const { migrate, restore, pause, resume, checkpoint } = element.actions;
   return (
     <div className="drawer__actions" role="group" aria-label="Actions">
-      <TargetMenu pipeline={pipeline} element={element} />
-      <RestoreMenu pipeline={pipeline} element={element} />
+      <ActionButton
+        title="Migrate"
+        icon={<ArrowRightLeft aria-hidden="true" />}
+        disabled={actions.refusal(migrate)}
+        run={() => ask({ kind: "migrate" })}
+      />
+      <ActionButton
+        title="Restore"
+        icon={<RotateCcw aria-hidden="true" />}
+        disabled={actions.refusal(restore)}
+        run={() => ask({ kind: "restore", checkpoint: null })}
+      />
       {element.paused ? (
         <ActionButton
           title="Resume"
@@ -159,107 +185,6 @@ function Actions({
         </a>
       )}
     </div>
-  );
-}
-
-function ActionButton({
-  title,
-  icon,
-  disabled,
-  run,
-}: {
-  title: string;
-  icon: React.ReactNode;
-  disabled: string | null;
-  run: () => void;
-}) {
-  return (
-    <Tip text={disabled}>
-      <button
-        type="button"
-        className="button button--small"
-        aria-disabled={!!disabled}
-        onClick={() => !disabled && run()}
-      >
-        {icon}
-        {title}
-      </button>
-    </Tip>
-  );
-}
-
-function TargetMenu({ pipeline, element }: { pipeline: string; element: LiveElement }) {
-  const nodes = useLive((state) => state.nodes);
-  const why = actions.refusal(element.actions?.migrate);
-  if (why)
-    return (
-      <ActionButton
-        title="Migrate"
-        icon={<ArrowRightLeft aria-hidden="true" />}
-        disabled={why}
-        run={() => undefined}
-      />
-    );
-  const entries: MenuEntry[] = nodes.map((node) => ({
-    title: `Migrate to ${node.name}`,
-    disabled: actions.nodeRefusal(node, element.node),
-    note: load(node.load?.cpu_ratio),
-    run: () => void actions.migrate(pipeline, element, node.name),
-  }));
-  return (
-    <Menu
-      align="start"
-      label="Migrate to"
-      trigger={
-        <button type="button" className="button button--small">
-          <ArrowRightLeft aria-hidden="true" />
-          Migrate
-          <ChevronDown aria-hidden="true" />
-        </button>
-      }
-      entries={entries.length ? entries : [{ label: "No other node is registered" }]}
-    />
-  );
-}
-
-const load = (ratio: number | undefined) =>
-  ratio === undefined ? undefined : `CPU at ${Math.round(ratio * 100)} %`;
-
-function RestoreMenu({ pipeline, element }: { pipeline: string; element: LiveElement }) {
-  const nodes = useLive((state) => state.nodes);
-  const why = actions.refusal(element.actions?.restore);
-  if (why)
-    return (
-      <ActionButton
-        title="Restore"
-        icon={<RotateCcw aria-hidden="true" />}
-        disabled={why}
-        run={() => undefined}
-      />
-    );
-  const entries: MenuEntry[] = nodes.map((node) => ({
-    title: `Restore on ${node.name}`,
-    disabled:
-      node.name === element.node && !node.up
-        ? "The node is silent."
-        : node.name === element.node
-          ? null
-          : actions.nodeRefusal(node, null),
-    run: () => void actions.restore(pipeline, element, node.name),
-  }));
-  return (
-    <Menu
-      align="start"
-      label="Restore on"
-      trigger={
-        <button type="button" className="button button--small">
-          <RotateCcw aria-hidden="true" />
-          Restore
-          <ChevronDown aria-hidden="true" />
-        </button>
-      }
-      entries={[{ label: "From the newest checkpoint" }, ...entries]}
-    />
   );
 }
 
@@ -306,10 +231,12 @@ function Details({
   pipeline,
   element,
   operator,
+  ask,
 }: {
   pipeline: string;
   element: LiveElement;
   operator: Operator | undefined;
+  ask: Ask;
 }) {
   const isView = element.status === "view";
   const [tab, setTab] = useState(isView ? "view" : "charts");
@@ -351,14 +278,20 @@ function Details({
       {
         id: "checkpoints",
         title: "Checkpoints",
-        content: <Checkpoints pipeline={pipeline} element={element} />,
+        content: (
+          <Checkpoints
+            pipeline={pipeline}
+            element={element}
+            onRestore={(checkpoint) => ask({ kind: "restore", checkpoint })}
+          />
+        ),
       },
       {
-        id: "copies",
-        title: "Copies",
+        id: "replicas",
+        title: "Replicas",
         content: (
           <>
-            <Copies element={element} />
+            <Replicas pipeline={pipeline} element={element} />
             <PastHandovers pipeline={pipeline} element={element} />
           </>
         ),

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Inbox } from "lucide-react";
 import { get, listOf } from "../../shared/api";
-import { exact, instant } from "../../shared/format";
+import { exact, instant, timeOfDay } from "../../shared/format";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 
@@ -22,18 +22,11 @@ function usePeek(
   return { records: data === undefined ? undefined : listOf<PeekRecord>(data), error, reload };
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  fractionalSecondDigits: 3,
-  hourCycle: "h23",
-});
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 
 const time = (at: PeekRecord["at"]): string => {
   const then = instant(at);
-  return then === null ? "" : CLOCK.format(then);
+  return then === null ? "" : timeOfDay(then);
 };
 
 /** A value as a table shows it: numbers without noise, times of today without their date. */
@@ -46,7 +39,7 @@ export function cell(value: unknown): string {
   if (!ISO.test(text)) return text;
   const date = new Date(text);
   return date.toDateString() === new Date().toDateString()
-    ? CLOCK.format(date)
+    ? timeOfDay(date.getTime())
     : text.replace(/\.0+(?=Z|\+)/, "");
 }
 

@@ -48,7 +48,7 @@ describe("what the messages change", () => {
     expect(after(SNAPSHOT, { type: "nodes", n: 1, data: [] }).nodes).toEqual([]);
   });
 
-  test("a handover is shown once, the newest first", () => {
+  test("a handover is shown once, the newest first, and keeps its place when it changes", () => {
     const state = after(
       SNAPSHOT,
       { type: "handover", n: 1, data: { id: "1", phase: "STOP" } },
@@ -56,8 +56,8 @@ describe("what the messages change", () => {
       { type: "handover", n: 3, data: { id: "1", phase: "COPY" } },
     );
     expect(state.handovers.map(({ id, phase }) => [id, phase])).toEqual([
-      ["1", "COPY"],
       ["2", "STOP"],
+      ["1", "COPY"],
     ]);
   });
 

@@ -1,40 +1,37 @@
-import { ArrowRight, CircleCheck, CircleX, LoaderCircle } from "lucide-react";
-import { post } from "../api";
+import { ArrowRight, CircleCheck, CircleX, LoaderCircle, Undo2 } from "lucide-react";
+import { cancelHandover, moveBack, moveBackRefusal } from "../actions";
 import { useNow } from "../clock";
-import { bytes, millis } from "../format";
+import { bytes, millis, seconds } from "../format";
+import {
+  activePhase,
+  axisSpan,
+  durationOf,
+  kindWords,
+  phaseRows,
+  phaseWords,
+  strategyWords,
+  wayBack,
+  type PhaseRow,
+} from "../handovers";
+import { useElement, useLive } from "../live";
 import { roleReason } from "../page";
-import type { Handover, Phase } from "../types";
-import { toast, toastError } from "./toast";
+import type { Handover } from "../types";
+import { StatusMark, Tip } from "./parts";
 import "./handover.css";
 
-/** What each phase does, in words. */
-const MEANING: Record<string, string> = {
-  stop: "The origin finishes its batch, commits and stops",
-  copy: "The checkpoint is copied to the target",
-  prepare: "The target fetches the newest checkpoint and follows",
-  warm: "The target catches up and warms its paths",
-  cut: "Ownership passes",
-  claim: "The target takes the next epoch",
-  finish: "The old copy is tidied",
-  restore: "The target starts from the checkpoint",
-};
-
-export const kindWords = (handover: Pick<Handover, "kind">) =>
-  handover.kind === "restoration" ? "Restoration" : "Live migration";
-
-export async function cancelHandover(id: string): Promise<void> {
-  try {
-    await post(`/handovers/${encodeURIComponent(id)}/cancel`);
-    toast({ tone: "info", title: "Cancelling", text: "The element goes on where it was." });
-  } catch (error) {
-    toastError("Not cancelled", error);
-  }
+export function HandoverMark({ handover, pill }: { handover: Handover; pill?: boolean }) {
+  return (
+    <StatusMark
+      status={handover.outcome ?? "moving"}
+      word={handover.outcome ?? handover.phase.toLowerCase()}
+      pill={pill}
+    />
+  );
 }
 
 export function HandoverCard({ handover, link = true }: { handover: Handover; link?: boolean }) {
   const active = handover.outcome === null;
   const Icon = active ? LoaderCircle : handover.outcome === "done" ? CircleCheck : CircleX;
-  const locked = roleReason("operator");
   return (
     <section
       className={`handover handover--${handover.outcome ?? "active"}`}
@@ -44,119 +41,161 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
         <Icon className={active ? "spin" : ""} aria-hidden="true" />
         <b>{kindWords(handover)}</b>
         <span className="handover__way">
-          <span>{handover.origin ?? "checkpoint"}</span>
-          <ArrowRight aria-hidden="true" />
+          <span>{handover.origin || "checkpoint"}</span>
+          <ArrowRight aria-label="to" />
           <span>{handover.target}</span>
         </span>
         <span className="spring" />
-        {active && (
-          <button
-            className="button button--small"
-            disabled={!handover.cancellable || !!locked}
-            title={
-              locked ??
-              (handover.cancellable
-                ? "Still safe: the origin stays the owner"
-                : "Too late to cancel: ownership has passed")
-            }
-            onClick={() => void cancelHandover(handover.id)}
-          >
-            Cancel
-          </button>
-        )}
+        {active ? <CancelButton handover={handover} /> : <BackButton handover={handover} />}
         {link && (
           <a className="small" href={`/handovers/${encodeURIComponent(handover.id)}`}>
             Details
           </a>
         )}
       </header>
+      <Now handover={handover} />
       <Timeline handover={handover} />
-      <dl className="handover__facts num">
-        <div title="From the last output of the old owner to the first of the new one">
-          <dt>Gap</dt>
-          <dd>
-            {handover.gap_ms == null ? (active ? "measuring" : "no output yet") : millis(handover.gap_ms)}
-          </dd>
-        </div>
-        <div>
-          <dt>Copied</dt>
-          <dd>{bytes(handover.bytes_copied)}</dd>
-        </div>
-        <div>
-          <dt>Strategy</dt>
-          <dd>{handover.strategy}</dd>
-        </div>
-      </dl>
-      {handover.message && (
-        <p className={`small ${handover.outcome === "failed" ? "handover__wrong" : "muted"}`}>
-          {handover.message}
-        </p>
-      )}
+      <Facts handover={handover} />
     </section>
   );
 }
 
+/** What happens now; when it is over, how it ended. Always there, so that nothing below it moves. */
+function Now({ handover }: { handover: Handover }) {
+  const row = activePhase(handover);
+  const text = row
+    ? `${phaseWords(handover, row)}.`
+    : handover.message || OUTCOMES[handover.outcome ?? "done"];
+  return (
+    <p
+      className={`handover__now ${handover.outcome === "failed" ? "handover__wrong" : ""}`}
+      role={handover.outcome === "failed" ? "alert" : "status"}
+    >
+      {text}
+    </p>
+  );
+}
+
+const OUTCOMES = { done: "Done.", failed: "It failed.", cancelled: "Cancelled. The origin goes on." };
+
+function CancelButton({ handover }: { handover: Handover }) {
+  const locked = roleReason("operator");
+  return (
+    <button
+      type="button"
+      className="button button--small"
+      disabled={!handover.cancellable || !!locked}
+      title={
+        locked ??
+        (handover.cancellable
+          ? "Still safe: the origin stays the owner"
+          : "Too late to cancel: ownership is passing. It can be moved back afterwards.")
+      }
+      onClick={() => void cancelHandover(handover.id)}
+    >
+      Cancel
+    </button>
+  );
+}
+
+function BackButton({ handover }: { handover: Handover }) {
+  const element = useElement(handover.pipeline, handover.element);
+  const node = useLive((state) => state.nodes.find((each) => each.name === handover.origin));
+  const back = wayBack(handover, element);
+  if (!back || !element) return null;
+  const refused = moveBackRefusal(element, node);
+  const hint = back.instant
+    ? `${back.target} still follows as a standby: nothing is copied`
+    : `Live migration to ${back.target}`;
+  return (
+    <Tip text={refused ?? hint}>
+      <button
+        type="button"
+        className="button button--small"
+        aria-disabled={!!refused}
+        onClick={() => !refused && void moveBack(handover.pipeline, element, back)}
+      >
+        <Undo2 aria-hidden="true" />
+        Move back
+      </button>
+    </Tip>
+  );
+}
+
+function Facts({ handover }: { handover: Handover }) {
+  const active = handover.outcome === null;
+  const unknown = active ? "later" : "not measured";
+  return (
+    <dl className="handover__facts num">
+      <div title="From the last output of the old owner to the first of the new one">
+        <dt>Gap</dt>
+        <dd>{handover.gap_ms === null ? <Later text={unknown} /> : millis(handover.gap_ms)}</dd>
+      </div>
+      {handover.strategy === "standby" && (
+        <div title="Of messages to the broker and back, between the commit that hands over and that of the first output">
+          <dt>Round trips</dt>
+          <dd>{handover.round_trips ?? <Later text={unknown} />}</dd>
+        </div>
+      )}
+      <div>
+        <dt>Copied</dt>
+        <dd>{bytes(handover.bytes_copied)}</dd>
+      </div>
+      <div>
+        <dt>How</dt>
+        <dd>{strategyWords(handover.strategy)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+const Later = ({ text }: { text: string }) => <span className="handover__later">{text}</span>;
+
 /** Phases as bars on one time axis, with their times in words. */
 export function Timeline({ handover }: { handover: Handover }) {
   const now = useNow();
-  const phases = handover.timeline ?? [];
-  const begin = Math.min(...phases.map((phase) => phase.start_ms));
-  const end = Math.max(
-    begin + 1,
-    ...phases.map((phase) => phase.end_ms ?? (handover.outcome ? phase.start_ms : now)),
-  );
-  if (phases.length === 0) return <p className="muted small">Waiting to begin.</p>;
+  const rows = phaseRows(handover);
+  const begin = Math.min(...rows.flatMap((row) => row.start_ms ?? []));
+  const ends = rows.map((row) => (row.start_ms ?? begin) + (durationOf(row, now) ?? 0));
+  const span = axisSpan(Math.max(...ends) - begin);
   return (
-    <ol className="timeline">
-      {phases.map((phase, index) => (
-        <PhaseRow
-          key={index}
-          phase={phase}
-          begin={begin}
-          end={end}
-          active={!handover.outcome && phase.end_ms == null}
-          now={now}
-        />
+    <ol className="timeline" aria-label="Phases">
+      {rows.map((row, index) => (
+        <PhaseLine key={index} handover={handover} row={row} begin={begin} span={span} now={now} />
       ))}
     </ol>
   );
 }
 
-function PhaseRow({
-  phase,
+function PhaseLine({
+  handover,
+  row,
   begin,
-  end,
-  active,
+  span,
   now,
 }: {
-  phase: Phase;
+  handover: Handover;
+  row: PhaseRow;
   begin: number;
-  end: number;
-  active: boolean;
+  span: number;
   now: number;
 }) {
-  const until = phase.end_ms ?? (active ? Math.max(now, phase.start_ms) : phase.start_ms);
-  const span = end - begin;
-  const left = ((phase.start_ms - begin) / span) * 100;
-  const width = Math.max(1.5, ((until - phase.start_ms) / span) * 100);
+  const took = durationOf(row, now);
+  const left = row.start_ms === null ? 0 : Math.min(98.5, ((row.start_ms - begin) / span) * 100);
+  const width = Math.min(100 - left, Math.max(1.5, ((took ?? 0) / span) * 100));
   return (
     <li
-      className={`timeline__row${active ? " timeline__row--active" : ""}`}
-      title={[MEANING[phase.phase.toLowerCase()], phase.note].filter(Boolean).join(". ")}
+      className={`timeline__row timeline__row--${row.state}`}
+      aria-current={row.state === "active" ? "step" : undefined}
+      title={[phaseWords(handover, row), row.note].filter(Boolean).join(". ")}
     >
-      <span className="timeline__name">{phase.phase.toLowerCase()}</span>
+      <span className="timeline__name">{row.phase.toLowerCase()}</span>
       <span className="timeline__track" aria-hidden="true">
-        <span
-          className="timeline__bar"
-          style={{
-            left: `${Math.min(left, 98.5)}%`,
-            width: `${Math.min(width, 100 - Math.min(left, 98.5))}%`,
-          }}
-        />
+        {took !== null && <span className="timeline__bar" style={{ left: `${left}%`, width: `${width}%` }} />}
       </span>
       <span className="timeline__time num">
-        {millis(until - phase.start_ms)}
-        {phase.bytes ? <span className="muted"> · {bytes(phase.bytes)}</span> : null}
+        {row.bytes ? <span className="muted">{bytes(row.bytes)} · </span> : null}
+        {took === null ? "–" : row.state === "active" ? seconds(took) : millis(took)}
       </span>
     </li>
   );

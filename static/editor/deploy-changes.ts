@@ -1,0 +1,44 @@
+/** What a deployment will do to a pipeline that runs, as told before it is done. Pure. */
+import { plural } from "../shared/format";
+import type { DeployChange } from "../shared/types";
+
+export type Change = DeployChange["change"];
+
+/** The order in which a person wants to know. */
+const ORDER: readonly Change[] = ["incompatible", "upgraded", "added", "removed"];
+
+export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
+  incompatible: {
+    title: "Cannot take over",
+    text: "What it has computed so far does not fit the new version. Take this change back, or give the element another id: then it begins anew and the old one ends.",
+  },
+  upgraded: {
+    title: "Takes over while it runs",
+    text: "The new version starts as a standby, catches up, and takes over with its state. Nothing is lost or repeated.",
+  },
+  added: { title: "Begins", text: "It is new, and begins at the first row of its inputs." },
+  removed: { title: "Ends", text: "It stops after its running batch. Its checkpoints are kept for a while." },
+  unchanged: { title: "Goes on untouched", text: "" },
+};
+
+/** By kind, the most serious first; what does not change is only counted. */
+export function grouped(changes: readonly DeployChange[]): { change: Change; elements: DeployChange[] }[] {
+  return ORDER.map((change) => ({
+    change,
+    elements: changes.filter((each) => each.change === change),
+  })).filter(({ elements }) => elements.length > 0);
+}
+
+/** "3 elements go on untouched."; empty: there are none. */
+export function untouched(changes: readonly DeployChange[]): string {
+  const n = changes.filter((each) => each.change === "unchanged").length;
+  if (n === 0) return "";
+  return n === 1 ? "1 element goes on untouched." : `${plural(n, "element")} go on untouched.`;
+}
+
+/** Why it cannot be deployed as it is; null when it can. */
+export function deployRefusal(changes: readonly DeployChange[]): string | null {
+  const wrong = changes.filter((each) => each.change === "incompatible").map((each) => each.element);
+  if (wrong.length === 0) return null;
+  return `${wrong.join(", ")} cannot take over from what runs: see above what to do.`;
+}

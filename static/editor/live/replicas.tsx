@@ -1,0 +1,183 @@
+import { useState } from "react";
+import { useShallow } from "zustand/react/shallow";
+import { ShieldCheck, ShieldOff } from "lucide-react";
+import * as actions from "../../shared/actions";
+import { FOLLOW } from "../../shared/follow";
+import { millis } from "../../shared/format";
+import { kindWords } from "../../shared/handovers";
+import { useLive } from "../../shared/live";
+import { bestTarget, replicaWords, sortedReplicas } from "../../shared/replicas";
+import { nameOf } from "../../shared/status";
+import type { ClusterNode, LiveElement } from "../../shared/types";
+import { HandoverMark } from "../../shared/ui/handover";
+import { OrderDialog } from "../../shared/ui/order";
+import { Ago, StatusMark } from "../../shared/ui/parts";
+import { ActionButton } from "./action-button";
+import { NodeChoice } from "./node-choice";
+import { Nothing } from "./records";
+
+/** Owner and standbys: who could take over, how soon, and what to do about it. */
+export function Replicas({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const [asking, setAsking] = useState(false);
+  const { standby } = element;
+  return (
+    <div className="stack">
+      <ReplicaTable element={element} />
+      <div className="drawer__actions" role="group" aria-label="Standby">
+        {standby?.wanted ? (
+          <ActionButton
+            title={`Drop the standby on ${standby.node}`}
+            icon={<ShieldOff aria-hidden="true" />}
+            disabled={actions.refusal(element.actions.drop_standby)}
+            run={() => void actions.dropStandby(pipeline, element, standby.node)}
+          />
+        ) : (
+          <ActionButton
+            title="Keep a standby"
+            icon={<ShieldCheck aria-hidden="true" />}
+            disabled={actions.refusal(element.actions.keep_standby)}
+            run={() => setAsking(true)}
+          />
+        )}
+      </div>
+      <FollowNote element={element} />
+      {asking && <StandbyDialog pipeline={pipeline} element={element} onClose={() => setAsking(false)} />}
+    </div>
+  );
+}
+
+function ReplicaTable({ element }: { element: LiveElement }) {
+  const { standby } = element;
+  const replicas = sortedReplicas(element);
+  const awaited = standby?.wanted && !replicas.some((replica) => replica.node === standby.node);
+  if (replicas.length === 0 && !awaited) return <Nothing text="No node has reported a replica yet." />;
+  return (
+    <div className="table-wrap">
+      <table className="table table--tight">
+        <thead>
+          <tr>
+            <th>Node</th>
+            <th>Role</th>
+            <th>State</th>
+            <th className="num">Epoch</th>
+            <th className="num">Seq</th>
+          </tr>
+        </thead>
+        <tbody>
+          {replicas.map((replica) => (
+            <tr key={replica.node}>
+              <td>
+                <a href={`/nodes/${encodeURIComponent(replica.node)}`}>{replica.node}</a>
+              </td>
+              <td>
+                <StatusMark status={replica.role} />
+              </td>
+              <td className="muted">{replicaWords(replica)}</td>
+              <td className="num">{replica.epoch}</td>
+              <td className="num">{replica.seq}</td>
+            </tr>
+          ))}
+          {awaited && (
+            <tr>
+              <td>{standby.node}</td>
+              <td>
+                <StatusMark status="standby" />
+              </td>
+              <td className="muted">asked for, not heard of yet</td>
+              <td className="num">–</td>
+              <td className="num">–</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What `follow` means for this element, for who knows the data and not the runtime. */
+export function FollowNote({ element }: { element: LiveElement }) {
+  const words = FOLLOW[element.follow];
+  return (
+    <p className="field__help">
+      <b>{words.title}.</b> {element.follow_note || words.text}
+    </p>
+  );
+}
+
+function StandbyDialog({
+  pipeline,
+  element,
+  onClose,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  onClose: () => void;
+}) {
+  const name = nameOf(element);
+  const refused = (node: ClusterNode) => actions.nodeRefusal(node, element.node);
+  const [target, setTarget] = useState(() => bestTarget(element, useLive.getState().nodes, refused));
+  const chosen = useLive((state) => state.nodes.find((node) => node.name === target));
+  const why = actions.refusal(element.actions.keep_standby) ?? (chosen ? refused(chosen) : "Choose a node.");
+  return (
+    <OrderDialog
+      title={`Keep a standby of ${name}`}
+      text={`A standby computes along without emitting anything, so that it can take over at once: by a live migration, or by itself when ${element.node ?? "the owner's node"} fails. It takes about as much CPU and memory as ${name} itself.${actions.groupNote(pipeline, element)}`}
+      action={target ? `Keep a standby on ${target}` : "Keep a standby"}
+      refused={why}
+      run={() => actions.keepStandby(pipeline, element, target ?? "")}
+      onClose={onClose}
+    >
+      <NodeChoice legend="On" element={element} value={target} refused={refused} onChange={setTarget} />
+    </OrderDialog>
+  );
+}
+
+export function PastHandovers({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const group = element.group ?? element.id;
+  const handovers = useLive(
+    useShallow((state) =>
+      state.handovers.filter(
+        (handover) =>
+          handover.pipeline === pipeline && (handover.group === group || handover.element === element.id),
+      ),
+    ),
+  );
+  if (handovers.length === 0) return null;
+  return (
+    <section className="stack stack--tight drawer__section">
+      <h3 className="section-title">Handovers</h3>
+      <div className="table-wrap">
+        <table className="table table--tight">
+          <thead>
+            <tr>
+              <th>What</th>
+              <th>To</th>
+              <th>Outcome</th>
+              <th className="num">Gap</th>
+              <th>When</th>
+            </tr>
+          </thead>
+          <tbody>
+            {handovers.map((handover) => (
+              <tr key={handover.id}>
+                <td>
+                  <a href={`/handovers/${encodeURIComponent(handover.id)}`}>{kindWords(handover)}</a>
+                </td>
+                <td className="muted" title={handover.origin ? `from ${handover.origin}` : undefined}>
+                  {handover.target}
+                </td>
+                <td>
+                  <HandoverMark handover={handover} />
+                </td>
+                <td className="num">{handover.gap_ms === null ? "–" : millis(handover.gap_ms)}</td>
+                <td className="muted">
+                  <Ago at={handover.created_at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

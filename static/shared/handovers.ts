@@ -1,0 +1,184 @@
+/** What is shown of a handover: its phases, what happens now, how it ended. Pure. */
+import { bytes, plural } from "./format";
+import type { Handover, LiveElement, Strategy } from "./types";
+
+export type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
+
+export interface PhaseRow {
+  phase: string;
+  state: PhaseState;
+  start_ms: number | null;
+  end_ms: number | null;
+  bytes: number | null;
+  note: string | null;
+  behind: number | null;
+}
+
+const PLANS: Record<Strategy, readonly string[]> = {
+  standby: ["PENDING", "PREPARE", "WARM", "CUT", "FINISH"],
+  "stop-and-copy": ["PENDING", "STOP", "COPY", "CLAIM", "FINISH"],
+  "hot-standby": ["PENDING", "CLAIM", "FINISH"],
+  checkpoint: ["PENDING", "COPY", "CLAIM", "FINISH"],
+  rewind: ["PENDING", "COPY", "CLAIM", "FINISH"],
+};
+
+const STRATEGY_WORDS: Record<Strategy, string> = {
+  standby: "with a standby",
+  "stop-and-copy": "stop and copy",
+  "hot-standby": "from the hot standby",
+  checkpoint: "from a checkpoint",
+  rewind: "rewind",
+};
+
+export const strategyWords = (strategy: Strategy): string => STRATEGY_WORDS[strategy] ?? strategy;
+
+export const kindWords = (handover: Pick<Handover, "kind" | "strategy">): string =>
+  handover.kind !== "restoration"
+    ? "Live migration"
+    : handover.strategy === "rewind"
+      ? "Rewind"
+      : "Restoration";
+
+/**
+ * All phases from the first moment on, those to come as well: a row never appears or moves while
+ * somebody looks. A phase outside the plan (CUT turns into CLAIM when the origin dies) comes in between.
+ */
+export function phaseRows(handover: Handover): PhaseRow[] {
+  const plan = PLANS[handover.strategy] ?? [];
+  const entered: PhaseRow[] = handover.timeline.map((entry, index) => ({
+    phase: entry.phase,
+    state: stateOf(handover, entry.end_ms, index === handover.timeline.length - 1),
+    start_ms: entry.start_ms,
+    end_ms: entry.end_ms,
+    bytes: entry.bytes || null,
+    note: entry.note || null,
+    behind: entry.behind ?? null,
+  }));
+  if (plan[0] && !handover.timeline.some((entry) => entry.phase === plan[0]))
+    entered.unshift(waiting(handover, plan[0]));
+  const reached = Math.max(...entered.map((row) => plan.indexOf(row.phase)));
+  const ahead = plan.slice(reached + 1).map((phase) => ({
+    phase,
+    state: handover.outcome ? ("skipped" as const) : ("todo" as const),
+    start_ms: null,
+    end_ms: null,
+    bytes: null,
+    note: null,
+    behind: null,
+  }));
+  return [...entered, ...ahead];
+}
+
+function stateOf(handover: Handover, end_ms: number | null, last: boolean): PhaseState {
+  if (last && handover.outcome && handover.outcome !== "done") return "failed";
+  return end_ms === null && !handover.outcome ? "active" : "done";
+}
+
+/** The time before the control side has taken the order up: it has no entry of its own. */
+function waiting(handover: Handover, phase: string): PhaseRow {
+  const end_ms = handover.timeline[0]?.start_ms ?? null;
+  return {
+    phase,
+    state: stateOf(handover, end_ms, end_ms === null),
+    start_ms: Math.min(Date.parse(handover.created_at), end_ms ?? Infinity),
+    end_ms,
+    bytes: null,
+    note: null,
+    behind: null,
+  };
+}
+
+export const activePhase = (handover: Handover): PhaseRow | undefined =>
+  phaseRows(handover).find((row) => row.state === "active");
+
+/** How long a phase has taken so far; null: it has not begun. */
+export function durationOf(row: PhaseRow, now_ms: number): number | null {
+  if (row.start_ms === null) return null;
+  if (row.end_ms !== null) return Math.max(0, row.end_ms - row.start_ms);
+  return row.state === "active" ? Math.max(0, now_ms - row.start_ms) : 0;
+}
+
+export const behindWords = (behind: number): string =>
+  behind === 0 ? "caught up" : `${plural(behind, "batch", "batches")} behind`;
+
+/** What a phase does, as told while it runs and to whoever asks before or after. */
+export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "behind" | "state">): string {
+  const origin = handover.origin || "the origin";
+  const { target } = handover;
+  switch (row.phase) {
+    case "PENDING":
+      return "Waits for the control process to begin";
+    case "PREPARE":
+      return `${target} fetches the newest checkpoint and starts; ${origin} goes on`;
+    case "WARM":
+      return row.behind === null || row.state !== "active"
+        ? `${target} catches up with ${origin}, which goes on`
+        : row.behind === 0
+          ? `${target} has caught up and opens its paths; ${origin} goes on`
+          : `${target} is ${behindWords(row.behind)}; ${origin} goes on`;
+    case "CUT":
+      return `${origin} commits its last batch and hands over with it; ${target} owns from then on`;
+    case "STOP":
+      return `${origin} finishes its batch, commits and stops`;
+    case "COPY":
+      return handover.strategy === "rewind"
+        ? `${target} fetches the checkpoint to go back to`
+        : `${target} fetches the checkpoint`;
+    case "CLAIM":
+      return `${target} takes the next epoch, which shuts every older copy out, and reads on`;
+    case "FINISH":
+      return handover.strategy === "standby"
+        ? `The placement is set to ${target}; ${origin} stays as a standby or goes`
+        : `The placement is set to ${target}; what is left on ${origin} goes`;
+    default:
+      return "";
+  }
+}
+
+/** The phase in a word or two, where there is room for no more. */
+export function shortPhase(handover: Handover): string {
+  const row = activePhase(handover);
+  if (!row) return handover.phase.toLowerCase();
+  if (row.phase === "WARM" && row.behind !== null) return behindWords(row.behind);
+  return row.phase.toLowerCase();
+}
+
+const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map((s) => s * 1000);
+
+/** The end of the time axis: it grows in steps, so that the bars of past phases stay where they are. */
+export const axisSpan = (elapsed_ms: number): number =>
+  STEPS_MS.find((step) => step >= elapsed_ms) ?? Math.ceil(elapsed_ms / 3_600_000) * 3_600_000;
+
+/** Of two states of one handover the later one: an answer that was asked for may be older than a push. */
+export function later(a: Handover | undefined, b: Handover | undefined): Handover | undefined {
+  if (!a || !b) return a ?? b;
+  if ((a.outcome === null) !== (b.outcome === null)) return a.outcome ? a : b;
+  return b.timeline.length > a.timeline.length ? b : a;
+}
+
+export interface WayBack {
+  target: string;
+  /** the origin still follows, so nothing has to be copied */
+  instant: boolean;
+}
+
+/** Where a handover that is done can be taken back to; null: there is nothing to take back. */
+export function wayBack(handover: Handover, element: LiveElement | undefined): WayBack | null {
+  if (handover.outcome !== "done" || !handover.origin || !element) return null;
+  if (element.node !== handover.target || handover.origin === handover.target) return null;
+  const kept = element.replicas.some(
+    (replica) => replica.node === handover.origin && replica.role === "standby",
+  );
+  return { target: handover.origin, instant: kept && element.follow !== "none" };
+}
+
+/** What a handover cost, in one line: "gap 85 ms, 4 round trips, 1.2 MB copied". */
+export function costWords(handover: Handover, gap: string | null): string {
+  return [
+    gap && `gap ${gap}`,
+    handover.round_trips !== null && plural(handover.round_trips, "round trip"),
+    handover.bytes_copied ? `${bytes(handover.bytes_copied)} copied` : null,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}

@@ -1,0 +1,51 @@
+/** The replicas of an element and what they allow. Pure. */
+import { behindWords } from "./handovers";
+import type { ClusterNode, LiveElement, ReplicaNote } from "./types";
+
+/** What a replica does now, in words: "following, 2 batches behind". */
+export function replicaWords(replica: ReplicaNote): string {
+  if (replica.role !== "standby") return replica.phase || replica.role;
+  if (replica.armed) return "armed, ready to take over";
+  if (replica.phase && replica.phase !== "following") return replica.phase;
+  return `following, ${behindWords(replica.behind)}`;
+}
+
+/** Owner first, then the standbys, the nearest to taking over before the others. */
+export function sortedReplicas(element: LiveElement): ReplicaNote[] {
+  const rank = (replica: ReplicaNote) => (replica.role === "owner" ? 0 : replica.role === "standby" ? 1 : 2);
+  return [...element.replicas].sort(
+    (a, b) => rank(a) - rank(b) || a.behind - b.behind || a.node.localeCompare(b.node),
+  );
+}
+
+const FOLLOWS = new Set(["following", "arming", "armed"]);
+
+export function standbyOn(element: LiveElement, node: string): ReplicaNote | undefined {
+  return element.replicas.find((replica) => replica.node === node && replica.role === "standby");
+}
+
+/** The standby from which an element is restored at once; null: there is none that follows. */
+export function hotStandby(element: LiveElement, nodes: ClusterNode[]): ReplicaNote | null {
+  const up = new Set(nodes.flatMap((node) => (node.up ? node.name : [])));
+  return (
+    sortedReplicas(element).find(
+      (replica) =>
+        replica.role === "standby" &&
+        replica.node !== element.node &&
+        up.has(replica.node) &&
+        FOLLOWS.has(replica.phase),
+    ) ?? null
+  );
+}
+
+/** The node that a dialog offers first: where a standby is, else the one with the most CPU to spare. */
+export function bestTarget(
+  element: LiveElement,
+  nodes: ClusterNode[],
+  refused: (node: ClusterNode) => string | null,
+): string | null {
+  const fit = nodes.filter((node) => refused(node) === null);
+  const cost = (node: ClusterNode) =>
+    standbyOn(element, node.name) ? -1 : (node.load?.cpu_ratio ?? Number.MAX_VALUE);
+  return fit.sort((a, b) => cost(a) - cost(b) || a.name.localeCompare(b.name))[0]?.name ?? null;
+}

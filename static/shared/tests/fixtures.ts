@@ -1,0 +1,102 @@
+import type { ClusterNode, Handover, LiveElement, Phase, ReplicaNote } from "../types";
+
+export const T0 = Date.parse("2026-11-20T12:00:00Z");
+
+export function handover(change: Partial<Handover> = {}): Handover {
+  return {
+    id: "h1",
+    pipeline: "machine-power",
+    element: "power",
+    group: "power",
+    kind: "migration",
+    strategy: "standby",
+    origin: "edge-a",
+    target: "edge-b",
+    phase: "PENDING",
+    outcome: null,
+    message: "",
+    timeline: [],
+    gap_ms: null,
+    round_trips: null,
+    bytes_copied: null,
+    created_at: new Date(T0).toISOString(),
+    ended_at: null,
+    cancellable: true,
+    ...change,
+  };
+}
+
+/** An entry from `from_s` to `to_s` after the order; without `to_s` it still runs. */
+export function phase(name: string, from_s: number, to_s: number | null, more: Partial<Phase> = {}): Phase {
+  return {
+    phase: name,
+    start_ms: T0 + from_s * 1000,
+    end_ms: to_s === null ? null : T0 + to_s * 1000,
+    ...more,
+  };
+}
+
+export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNode {
+  return {
+    name,
+    up: true,
+    ready: true,
+    cordoned: false,
+    url: "",
+    version: "",
+    cores: 2,
+    labels: null,
+    last_seen_at: new Date(T0).toISOString(),
+    load: null,
+    elements: [],
+    ...change,
+  };
+}
+
+export function replica(change: Partial<ReplicaNote> = {}): ReplicaNote {
+  return {
+    node: "edge-b",
+    role: "standby",
+    phase: "following",
+    epoch: 3,
+    seq: 40,
+    behind: 0,
+    armed: null,
+    ...change,
+  };
+}
+
+export function element(change: Partial<LiveElement> = {}): LiveElement {
+  return {
+    id: "power",
+    type: "window-aggregate",
+    title: null,
+    group: "power",
+    status: "running",
+    node: "edge-a",
+    epoch: 3,
+    seq: 40,
+    rows_in_per_s: null,
+    rows_out_per_s: null,
+    rows_in_total: null,
+    rows_out_total: null,
+    dead_letters_total: null,
+    lag_rows: null,
+    batch_ms_p50: null,
+    batch_ms_p99: null,
+    latency_ms_p50: null,
+    latency_ms_p99: null,
+    state_bytes: 1_200_000,
+    checkpoint: null,
+    paused: false,
+    ended: false,
+    follow: "coalesced",
+    follow_note: "",
+    standby: null,
+    error: null,
+    replicas: [replica({ node: "edge-a", role: "owner", phase: "owning" })],
+    handover: null,
+    actions: {},
+    ...change,
+  };
+}

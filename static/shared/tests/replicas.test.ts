@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { bestTarget, hotStandby, replicaWords, sortedReplicas } from "../replicas";
+import { element, node, replica } from "./fixtures";
+
+describe("what a replica does", () => {
+  test.each([
+    [replica(), "following, caught up"],
+    [replica({ behind: 2 }), "following, 2 batches behind"],
+    [replica({ phase: "reading the journal", behind: 90 }), "reading the journal"],
+    [replica({ phase: "armed", armed: "h1" }), "armed, ready to take over"],
+    [replica({ role: "owner", phase: "owning" }), "owning"],
+  ])("%#", (given, words) => expect(replicaWords(given)).toBe(words));
+});
+
+const OWNER = replica({ node: "edge-a", role: "owner", phase: "owning" });
+const NODES = [node("edge-a"), node("edge-b"), node("edge-c")];
+
+test("owner first, then the standby that is nearest to taking over", () => {
+  const given = element({
+    replicas: [replica({ node: "edge-c", behind: 5 }), replica({ behind: 1 }), OWNER],
+  });
+  expect(sortedReplicas(given).map((each) => each.node)).toEqual(["edge-a", "edge-b", "edge-c"]);
+});
+
+describe("the hot standby", () => {
+  test("is one that follows, on a node that answers", () => {
+    const given = element({ replicas: [OWNER, replica({ behind: 4 }), replica({ node: "edge-c" })] });
+    expect(hotStandby(given, NODES)?.node).toBe("edge-c");
+    expect(hotStandby(given, [node("edge-a"), node("edge-b"), node("edge-c", { up: false })])?.node).toBe(
+      "edge-b",
+    );
+  });
+
+  test("is none while the copy still starts, and never the owner's own node", () => {
+    expect(hotStandby(element({ replicas: [OWNER, replica({ phase: "starting" })] }), NODES)).toBeNull();
+    expect(hotStandby(element({ replicas: [replica({ node: "edge-a" })] }), NODES)).toBeNull();
+  });
+});
+
+describe("the node that is offered first", () => {
+  const refused = (each: { name: string }) => (each.name === "edge-a" ? "It runs here." : null);
+  const busy = node("edge-b", { load: { cpu_ratio: 0.9 } });
+  const idle = node("edge-c", { load: { cpu_ratio: 0.1 } });
+
+  test("has the most CPU to spare, unless another follows already", () => {
+    expect(bestTarget(element(), [NODES[0]!, busy, idle], refused)).toBe("edge-c");
+    const followed = element({ replicas: [OWNER, replica({ node: "edge-b" })] });
+    expect(bestTarget(followed, [NODES[0]!, busy, idle], refused)).toBe("edge-b");
+  });
+
+  test("is none when all refuse", () => {
+    expect(bestTarget(element(), NODES, () => "no")).toBeNull();
+  });
+});

@@ -99,6 +99,14 @@ def _pieces(cut: Cut, file: CutFile) -> Iterator[bytes]:
             yield raw
 
 
+def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:
+    """One small file of a checkpoint; None: it has none of that name. Raises what `fetch` raises."""
+    for file in manifest.files:
+        if file.path == path:
+            return b"".join(fetch(sha) for sha in file.chunks)
+    return None
+
+
 def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
     """Write a checkpoint's files into `directory`, which must not exist or be empty.
 

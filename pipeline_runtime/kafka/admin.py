@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
 
 TopicKind = Literal["stream", "dead", "journal"]
 
@@ -33,7 +33,7 @@ class Topic:
 
 
 class TopicsFailed(RuntimeError):
-    """Topics could not be created or deleted; the message names them and the broker's answer."""
+    """Topics could not be created, deleted or trimmed; the message names them and the broker's answer."""
 
 
 def ensure_topics(kafka: KafkaSettings, topics: Iterable[Topic], timeout_s: float = 30) -> list[str]:
@@ -69,6 +69,33 @@ def delete_topics(kafka: KafkaSettings, names: Iterable[str]) -> None:
                 pass
             except KafkaError as error:
                 raise TopicsFailed(f"Kafka did not delete {', '.join(doomed)}: {error}") from error
+
+
+def trim_topics(kafka: KafkaSettings, points: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Delete the records before an offset of each (topic, partition), for good.
+
+    Returns how many offsets went, of those that changed. Topics that are gone are left out; nothing
+    uncommitted is deleted. Raises TopicsFailed when the broker refuses some; the others are trimmed.
+    """
+    with _admin(kafka) as admin:
+        existing = set(admin.list_topics())
+        wanted = {TopicPartition(*point): at for point, at in points.items() if point[0] in existing}
+        if not wanted:
+            return {}
+        consumer = open_consumer(kafka)
+        try:
+            first = consumer.beginning_offsets(list(wanted))
+            end = consumer.end_offsets(list(wanted))
+            # The broker would refuse an offset that lies behind its end.
+            behind = {tp: min(at, end[tp]) for tp, at in wanted.items() if first[tp] < min(at, end[tp])}
+            if behind:
+                admin.delete_records(behind)
+        except KafkaError as error:
+            names = ", ".join(sorted({tp.topic for tp in wanted}))
+            raise TopicsFailed(f"Kafka did not trim {names}: {error}") from error
+        finally:
+            consumer.close()
+    return {(tp.topic, tp.partition): at - first[tp] for tp, at in behind.items()}
 
 
 class _admin:

@@ -28,6 +28,7 @@ from workers.control.central import CentralStore
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
 from workers.control.ingest import Ingest
+from workers.control.trimming import Trimmer
 from workers.control.work import Work
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class ControlProcess:
         self.work = Work(self.context)
         self._ingest = Ingest(self.context)
         self._desired = DesiredSender(self.context)
+        self._trimmer = Trimmer(self.context, settings.trim_s)
         register_commands(app, self.context, self.work)
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
@@ -84,6 +86,7 @@ class ControlProcess:
         self._ingest.start()
         self._desired.start()
         self.work.start()
+        self._trimmer.start()
         self._commands.start()
 
     def close(self) -> None:
@@ -94,6 +97,7 @@ class ControlProcess:
         self.work.join(3.0)
         self._ingest.join(3.0)
         self._desired.join(2.0)
+        self._trimmer.join(2.0)
         self._store.close()
         self._lock_file.close()
         log.info("control has stopped; what was under way goes on at the next start")

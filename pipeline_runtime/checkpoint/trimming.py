@@ -1,0 +1,102 @@
+"""How far journals and streams may be trimmed: behind what every retained checkpoint still needs. Pure.
+
+A replica that starts from a checkpoint reads its inputs from the checkpoint's ends on, and its journal
+from the mark that lies in it (replica.json). So, counted from the oldest checkpoint that is retained:
+
+    journal  | . . . . . . . . | mark        newest grant         end
+             |<-- trimmed ---->|  C  C  C  C  C  ...
+    stream   | . . . . . . . . . . . . . | ends, the least of all groups that read it
+
+What is not known holds everything back: a group without a checkpoint, a replica that stands further
+back than the oldest one or has not said yet where it stands, an end that the checkpoint does not name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+
+Point = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The oldest retained checkpoint of a group."""
+
+    seq: Seq
+    ends: Mapping[str, Any]  # as in the journal: "<topic>-<partition>" -> offset
+    journal_offset: int | None  # where its replica goes on reading the journal; None: from the beginning
+    granted_after: bool = False  # the journal says from `journal_offset` on who owns: see `trim_points`
+
+
+@dataclass(frozen=True)
+class TrimGroup:
+    spec: GroupSpec
+    oldest: Kept | None
+    replicas_at: Seq | None  # where the last of its wanted replicas stands; None: one has not said it yet
+
+
+def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
+    """The offset before which each partition's records can go; partitions that keep all are left out.
+
+    `groups`: all that are deployed, since any of them may read any stream. Topics that Fogline did not
+    create are never named, nor a stream that nobody reads. A journal keeps its newest grant (the
+    newest COMMIT, CLAIM or RELEASE): a reader without a mark must see which epoch owns.
+    """
+    groups = list(groups)
+    points: dict[Point, int] = {}
+    for group in groups:
+        kept = _restart(group)
+        if kept is not None and kept.journal_offset and kept.granted_after:
+            points[(group.spec.journal, 0)] = kept.journal_offset
+    ours = {
+        (output.topic, partition)
+        for group in groups
+        for output in group.spec.outputs
+        if not output.external
+        for partition in range(output.partitions)
+    }
+    needed = _needed(groups)
+    points |= {point: offset for point, offset in needed.items() if point in ours and offset > 0}
+    return points
+
+
+def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
+    """The first offset that some reader may still ask for; 0 where that is not known."""
+    needed: dict[Point, int] = {}
+    for group in groups:
+        kept = _restart(group)
+        for item in group.spec.inputs:
+            for partition in range(item.partitions):
+                end = kept.ends.get(f"{item.topic}-{partition}") if kept is not None else None
+                offset = end if isinstance(end, int) else 0
+                point = (item.topic, partition)
+                needed[point] = min(offset, needed.get(point, offset))
+    return needed
+
+
+def _restart(group: TrimGroup) -> Kept | None:
+    """Where the group may have to start again at worst; None: that is not known."""
+    if group.oldest is None or group.replicas_at is None or group.replicas_at < group.oldest.seq:
+        return None
+    return group.oldest
+
+
+def journal_mark(replica_json: bytes, seq: Seq) -> int | None:
+    """The journal's offset in a checkpoint's replica.json; None: a replica would not use it.
+
+    See replica.local_state.read_mark.
+    """
+    try:
+        data = json.loads(replica_json)
+        offset, last_seq = data["journal_offset"], data["view"]["last_seq"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    fits = isinstance(offset, int) and isinstance(last_seq, int) and last_seq <= seq
+    return offset if fits else None

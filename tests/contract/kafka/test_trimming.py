@@ -1,0 +1,78 @@
+"""Trimming on a real broker: what goes, what stays, and who still can read."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from pipeline_runtime.journal.grants import grants_from
+from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, encode
+from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.ids import Epoch, Seq
+
+pytestmark = pytest.mark.integration
+
+
+def new_topic(kafka: str, partitions: int = 1) -> str:
+    name = f"trim-{uuid4().hex[:8]}"
+    ensure_topics(KafkaSettings(kafka), [Topic(name, "journal", partitions)])
+    return name
+
+
+def write(kafka: str, topic: str, values: list[bytes]) -> None:
+    transactions = Transactions(KafkaSettings(kafka), f"{topic}-id")
+    transactions.initialise()
+    for value in values:
+        transactions.commit([OutgoingRecord(topic, value, partition=0)])
+    transactions.close()
+
+
+def offsets(kafka: str, topic: str) -> list[int]:
+    consumer = open_consumer(KafkaSettings(kafka))
+    tp = TopicPartition(topic, 0)
+    consumer.assign([tp])
+    consumer.seek_to_beginning(tp)
+    end = consumer.end_offsets([tp])[tp]
+    found: list[int] = []
+    while consumer.position(tp) < end:
+        found += [record.offset for record in consumer.poll(200).get(tp, [])]
+    consumer.close()
+    return found
+
+
+def test_records_before_the_point_go_and_no_other(kafka: str) -> None:
+    settings = KafkaSettings(kafka)
+    one, other = new_topic(kafka), new_topic(kafka)
+    for topic in (one, other):
+        write(kafka, topic, [b"%d" % number for number in range(10)])
+    whole = offsets(kafka, one)
+    points = {(one, 0): whole[4], (other, 0): 0, (f"{one}-that-is-gone", 0): 5}
+    assert trim_topics(settings, points) == {(one, 0): whole[4]}
+    assert offsets(kafka, one) == whole[4:]
+    assert offsets(kafka, other) == whole
+    assert trim_topics(settings, points) == {}, "the same again changes nothing"
+    write(kafka, one, [b"later"])
+    assert len(offsets(kafka, one)) == 7, "it goes on"
+
+
+def test_a_point_behind_the_end_takes_what_is_there_and_fails_nothing(kafka: str) -> None:
+    topic = new_topic(kafka)
+    write(kafka, topic, [b"a", b"b"])
+    assert list(trim_topics(KafkaSettings(kafka), {(topic, 0): 10_000})) == [(topic, 0)]
+    assert offsets(kafka, topic) == []
+
+
+def test_a_journal_says_from_where_on_it_names_its_owner(kafka: str) -> None:
+    topic, settings = new_topic(kafka), KafkaSettings(kafka)
+    commit = Commit(Epoch(1), Boundary(Seq(1), {}, 0))
+    records: list[Record] = [Claim(Epoch(1), "o", "a"), commit, Armed(Epoch(2), "t", "h")]
+    write(kafka, topic, [encode(record) for record in records])
+    claim, committed, armed = offsets(kafka, topic)
+    assert grants_from(settings, topic, 0)
+    assert grants_from(settings, topic, claim + 1)
+    assert grants_from(settings, topic, committed)
+    assert not grants_from(settings, topic, armed)
+    assert not grants_from(settings, topic, armed + 100)

@@ -1,0 +1,112 @@
+"""Trims journals and streams behind the oldest retained checkpoints, now and then.
+
+The control side does it because it alone knows all three: what the central store retains, which group
+reads which topic, and where every replica stands. The decision is checkpoint.trimming's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+from django.db import close_old_connections
+from django.utils import timezone
+
+from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.store import read_file
+from pipeline_runtime.checkpoint.trimming import Kept, Point, TrimGroup, journal_mark, trim_points
+from pipeline_runtime.journal.grants import grants_from
+from pipeline_runtime.kafka.admin import trim_topics
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from workers.control.context import ControlContext
+
+log = logging.getLogger(__name__)
+
+WAITED_FOR = timedelta(hours=1)
+"""A replica on a node that is away for longer no longer holds trimming back: should its local state
+then reach too far back, it starts from a checkpoint."""
+
+
+class Trimmer:
+    """A thread. `every_s` 0: it never trims."""
+
+    def __init__(self, context: ControlContext, every_s: float) -> None:
+        self._context = context
+        self._every_s = every_s
+        self._thread = threading.Thread(target=self._run, name="trim", daemon=True)
+
+    def start(self) -> None:
+        if self._every_s:
+            self._thread.start()
+
+    def join(self, timeout_s: float) -> None:
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    def trim(self) -> dict[Point, int]:
+        """Once; returns how many offsets went of each partition that was trimmed."""
+        close_old_connections()
+        groups = []
+        for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
+            groups.append(self._group(placement))
+        trimmed = trim_topics(self._context.kafka, trim_points(groups))
+        for (topic, partition), count in sorted(trimmed.items()):
+            log.info("%s-%d: %d offsets that no checkpoint needs were trimmed", topic, partition, count)
+        return trimmed
+
+    def _run(self) -> None:
+        while not self._context.closing.wait(self._every_s):
+            try:
+                self.trim()
+            except Exception as error:
+                # Nothing depends on it: topics are a little longer until the next time.
+                log.warning("nothing was trimmed this time: %s", error, exc_info=True)
+
+    def _group(self, placement: GroupPlacement) -> TrimGroup:
+        spec = GroupSpec.model_validate(placement.spec)
+        # Before the checkpoints, so that a replica which is wanted meanwhile starts from what is kept.
+        replicas_at = _replicas_at(placement)
+        kept = self._oldest(spec)
+        if kept is not None and kept.journal_offset:
+            granted = grants_from(self._context.kafka, spec.journal, kept.journal_offset)
+            kept = replace(kept, granted_after=granted)
+        return TrimGroup(spec, kept, replicas_at)
+
+    def _oldest(self, spec: GroupSpec) -> Kept | None:
+        manifests = self._context.central.manifests(spec.id)
+        if not manifests:
+            return None
+        oldest = min(manifests, key=lambda manifest: manifest.seq)
+        return Kept(oldest.seq, oldest.ends, self._journal_mark(oldest))
+
+    def _journal_mark(self, manifest: Manifest) -> int | None:
+        central, group = self._context.central, manifest.group
+        try:
+            content = read_file(manifest, "replica.json", lambda sha: central.get_chunk(group, sha))
+        except CheckpointError as error:
+            log.warning("the journal of %s is not trimmed: %s", group, error)
+            return None
+        return journal_mark(content, manifest.seq) if content is not None else None
+
+
+def _replicas_at(placement: GroupPlacement) -> Seq | None:
+    """The lowest seq at which a wanted replica of the group stands; None: one has not reported it."""
+    wanted: list[GroupPlacement | ExtraReplica] = [
+        placement,
+        *ExtraReplica.objects.filter(deployment=placement.deployment_id, group=placement.group),
+    ]
+    rows = {
+        (row.node_id, row.generation): Seq(row.seq)
+        for row in Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
+    }
+    long_ago = timezone.now() - WAITED_FOR
+    away = set(Node.objects.filter(up=False, last_seen_at__lt=long_ago).values_list("pk", flat=True))
+    seqs = [rows.get((wish.node_id, wish.generation)) for wish in wanted if wish.node_id not in away]
+    known = [seq for seq in seqs if seq is not None]
+    return min(known) if known and len(known) == len(seqs) else None

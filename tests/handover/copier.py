@@ -1,8 +1,8 @@
 """The operator of the handover tests: it copies a keyed sequence, and each row shows all that came before.
 
 Input {"k", "n", "pad"}; output {"k", "n", "count", "checksum"}. A row that is lost, processed twice or out of
-order within its key changes every later row of that key. `pad` is how many bytes the key's state shall hold
-beside that: with many keys that stay idle the state is as large as a test wants it, and a batch costs the same.
+order within its key changes every later row of that key. `pad` is how many bytes the key's state shall
+hold beside that: with many idle keys the state is as large as a test wants it, and a batch costs the same.
 """
 
 from __future__ import annotations

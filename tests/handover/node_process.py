@@ -263,11 +263,14 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s.%(msecs)03d %(name)s %(message)s", datefmt="%T"
     )
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    for name_of_other in ("kafka", "py4j", "httpx", "uvicorn"):
+        logging.getLogger(name_of_other).setLevel(logging.ERROR)
     output = Output()
     lines = os.fdopen(os.dup(0), "r")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     NodeProcess(name, Path(directory), bootstrap, output).run(lines)
+    # Standard input has ended: the rig is done, or gone. Java ends when this process does.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
-
 from tests.benchmarks.events import Verdict
+from tests.handover.tail import Tail
 
 Identity = tuple[str, int]
 """A key, and the how-many-th row of that key."""
@@ -55,37 +53,12 @@ class Judge:
     """Reads both topics (of one partition each) on, as a read_committed consumer, and asks the oracle."""
 
     def __init__(self, bootstrap: str, inputs: str, outputs: str) -> None:
-        self._bootstrap = bootstrap
-        self._positions = {inputs: 0, outputs: 0}
-        self._inputs, self._outputs = inputs, outputs
+        self._inputs, self._outputs = Tail(bootstrap, inputs), Tail(bootstrap, outputs)
         self.oracle = Oracle()
 
     def verdict(self, *, final: bool = False) -> Verdict:
         # Outputs first as far as they are now: whatever they come from is among the inputs then.
-        outputs = self._read(self._outputs)
-        self.oracle.take_inputs(self._read(self._inputs))
+        outputs = self._outputs.values()
+        self.oracle.take_inputs(self._inputs.values())
         self.oracle.take_outputs(outputs)
         return self.oracle.verdict(final=final)
-
-    def _read(self, topic: str) -> list[dict[str, Any]]:
-        consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap,
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            max_poll_records=10_000,
-            retry_backoff_ms=5,
-        )
-        try:
-            part = TopicPartition(topic, 0)
-            consumer.assign([part])
-            consumer.seek(part, self._positions[topic])
-            end = consumer.end_offsets([part])[part]
-            rows: list[dict[str, Any]] = []
-            while consumer.position(part) < end:
-                for record in consumer.poll(200).get(part, []):
-                    if not record.headers:
-                        rows.append(json.loads(record.value))
-            self._positions[topic] = consumer.position(part)
-            return rows
-        finally:
-            consumer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from time import monotonic, sleep
 from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
@@ -11,6 +12,7 @@ from kafka.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
     KafkaError,
+    KafkaTimeoutError,
     MessageSizeTooLargeError,
     ProducerFencedError,
     TransactionAbortableError,
@@ -87,15 +89,27 @@ class Transactions:
                 self._end_transaction()
             producer.begin_transaction()
             self._open = True
-            manager = producer._transaction_manager
-            for topic in topics:
-                for partition in producer.partitions_for(topic) or ():
-                    manager.maybe_add_partition_to_transaction(TopicPartition(topic, partition))
-            producer._sender.wakeup()
+            self._add_partitions(topics)
         except (ProducerFencedError, InvalidProducerEpochError) as error:
             raise Fenced(f"{self.transactional_id}: {error}") from error
         except KafkaError as error:
             raise Doubtful(f"{self.transactional_id}: not answered ({error})") from error
+
+    def _add_partitions(self, topics: Iterable[str]) -> None:
+        manager = self._producer._transaction_manager
+        wanted = [
+            TopicPartition(topic, partition)
+            for topic in topics
+            for partition in self._producer.partitions_for(topic) or ()
+        ]
+        for partition in wanted:
+            manager.maybe_add_partition_to_transaction(partition)
+        self._producer._sender.wakeup()
+        deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
+        while not all(manager.is_partition_added(partition) for partition in wanted):
+            if manager.has_error() or monotonic() > deadline:
+                raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
+            sleep(0.002)  # kafka-python tells nobody
 
     def commit(self, records: Iterable[OutgoingRecord]) -> None:
         """Write all `records` in one transaction."""

@@ -19,6 +19,7 @@ Rules that make pruning safe beside a put, from this process or over HTTP:
 from __future__ import annotations
 
 import logging
+import shutil
 import struct
 import threading
 import time
@@ -27,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
@@ -37,6 +39,8 @@ from pipeline_runtime.checkpoint.errors import (
     ChunkMissing,
     ChunksMissing,
     StateDatabaseUnavailable,
+    database_closed,
+    database_unavailable,
 )
 from pipeline_runtime.checkpoint.manifest import GROUP, SHA256, Manifest
 from pipeline_runtime.checkpoint.retention import Retention, retained
@@ -51,6 +55,7 @@ _SIZE = struct.Struct(">I")
 # Deleted chunks keep their disk space until RocksDB compacts; waiting for it to do so by itself may
 # take days at a checkpoint's pace.
 _COMPACT_BYTES = 64 << 20
+_FREE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Pruned:
 class _Group:
     """One group's column family and what this process knows of it."""
 
-    family: Rdict
+    family: Any  # Rdict; None: closed
     lock: threading.RLock = field(default_factory=threading.RLock)
     touched: dict[str, float] = field(default_factory=dict)  # sha -> monotonic seconds
     holders: int = 0
@@ -76,26 +81,43 @@ class _Group:
 class StateDatabase:
     """Thread-safe. One process at a time owns a path; all others speak HTTP to it.
 
-    Every method raises StateDatabaseUnavailable when the disk is full or the database is damaged.
+    Every method raises StateDatabaseUnavailable when the disk is full or the database is damaged; the
+    newest such error is `failure` until `reopen`, and `failed` is set: see care.Caretaker.
     """
 
-    def __init__(self, path: Path, grace_s: float = GRACE_S) -> None:
+    def __init__(
+        self, path: Path, grace_s: float = GRACE_S, *, reserve_bytes: int = 0, shut: bool = False
+    ) -> None:
+        """`reserve_bytes`: free disk that no chunk may take. `shut`: opened by `reopen`, not now."""
         self.path = path
         self.grace_s = grace_s
+        self.reserve_bytes = reserve_bytes
+        self.failure: StateDatabaseUnavailable | None = None
+        self.failed = threading.Event()
         self._lock = threading.RLock()
         self._groups: dict[str, _Group] = {}
         self._db: Rdict | None = None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            names = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else []
-            families = {name: _options() for name in names if name != "default"}
-            db = Rdict(str(path), _options(), column_families=families or None)
-            self._groups = {
-                name.removeprefix(_FAMILY): _Group(db.get_column_family(name)) for name in families
-            }
-        except Exception as error:  # rocksdict raises bare Exceptions
-            raise _unavailable(path, error) from error
-        self._db = db
+        self._free_bytes, self._free_at_s = 0, float("-inf")
+        if not shut:
+            self.reopen()
+
+    def reopen(self) -> None:
+        """Open what lies at the path now, instead of what is open. What failed before is forgotten."""
+        with self._lock:
+            self.close()
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                names = Rdict.list_cf(str(self.path)) if (self.path / "CURRENT").exists() else []
+                families = {name: _options() for name in names if name != "default"}
+                db = Rdict(str(self.path), _options(), column_families=families or None)
+                self._groups = {
+                    name.removeprefix(_FAMILY): _Group(db.get_column_family(name)) for name in families
+                }
+            except Exception as error:  # rocksdict raises bare Exceptions
+                raise self._failing(error) from error
+            self._db = db
+            self.failure = None
+            self.failed.clear()
 
     # chunks
 
@@ -156,6 +178,7 @@ class StateDatabase:
         return tuple(sha for sha in wanted if sha in absent)
 
     def _write_chunk(self, group: str, sha: str, encoded: bytes) -> None:
+        self._leave_the_reserve()
         state = self._group(group)
         batch = WriteBatch(raw_mode=True)
         with state.lock, self._guard() as db:
@@ -339,9 +362,12 @@ class StateDatabase:
         if db is None:
             return
         for state in groups.values():
-            with state.lock:  # whoever still works on it finishes first
-                state.family.close()
-        db.close()
+            with state.lock, _flushed(self.path):  # whoever still works on it finishes first
+                family, state.family = state.family, None
+                family.close()
+            del family  # one that did not close is let go with its last reference
+        with _flushed(self.path):
+            db.close()
 
     def __enter__(self) -> StateDatabase:
         return self
@@ -371,17 +397,45 @@ class StateDatabase:
         """rocksdict's bare Exceptions become StateDatabaseUnavailable; ours pass."""
         db = self._db
         if db is None:
-            raise StateDatabaseUnavailable(
-                f"The state database {self.path} is closed.",
-                "What was stored is safe.",
-                "Wait for its process to start again.",
-            )
+            raise database_closed(self.path)
         try:
             yield db
         except Exception as error:
+            if self._db is not db:
+                raise database_closed(self.path) from None  # under our hands, or opened anew
             if type(error) is Exception or type(error).__module__.startswith("rocksdict"):
-                raise _unavailable(self.path, error) from error
+                raise self._failing(error) from error
             raise
+
+    def _failing(self, error: Exception) -> StateDatabaseUnavailable:
+        # Another one than is raised: a traceback's frames would keep the database open.
+        self.failure = database_unavailable(self.path, error)
+        self.failed.set()
+        return database_unavailable(self.path, error)
+
+    def _leave_the_reserve(self) -> None:
+        """Checkpoints stop first when a disk fills, so that what runs can still write its state."""
+        if not self.reserve_bytes:
+            return
+        if time.monotonic() - self._free_at_s > _FREE_EVERY_S:
+            self._free_bytes = shutil.disk_usage(self.path).free
+            self._free_at_s = time.monotonic()
+        if self._free_bytes < self.reserve_bytes:
+            raise StateDatabaseUnavailable(
+                f"The disk of {self.path} has less than {self.reserve_bytes // 1_000_000} MB left.",
+                "Running elements go on, and the checkpoints that are there are whole.",
+                "No checkpoint is stored there until disk space is free.",
+                "low",
+            )
+
+
+@contextmanager
+def _flushed(path: Path) -> Iterator[None]:
+    """Closing writes what is in memory, which fails on a full disk: that is in the log, if anywhere."""
+    try:
+        yield
+    except Exception as error:
+        _log.warning("closing %s: %s", path, error)
 
 
 def _absent(state: _Group, shas: Collection[str]) -> set[str]:
@@ -395,11 +449,19 @@ def _absent(state: _Group, shas: Collection[str]) -> set[str]:
 def _entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
     """All of one kind. A list, because an iterator that is left open keeps the database locked."""
     entries: list[tuple[bytes, bytes]] = []
-    for key, value in family.items(from_key=prefix):
-        assert isinstance(key, bytes)  # raw mode
-        if not key.startswith(prefix):
-            break
-        entries.append((key, value))
+    cursor = family.iter()
+    try:
+        cursor.seek(prefix)
+        while cursor.valid():
+            key, value = cursor.key(), cursor.value()
+            if not key.startswith(prefix):
+                break
+            entries.append((key, value))
+            cursor.next()
+        # At a block that cannot be read it just ends: only its status tells that from the last entry.
+        cursor.status()
+    finally:
+        del cursor  # an error's traceback would keep it
     return entries
 
 
@@ -436,25 +498,3 @@ def _synced() -> WriteOptions:
     options = WriteOptions()
     options.sync = True
     return options
-
-
-def _unavailable(path: Path, error: Exception) -> StateDatabaseUnavailable:
-    text = str(error)
-    if "lock" in text.lower() and "LOCK" in text:
-        return StateDatabaseUnavailable(
-            f"The state database {path} is in use by another process.",
-            "Its content is not affected.",
-            "Stop the other process that uses this data directory, or set FOGLINE_DATA to another one.",
-        )
-    if "No space left" in text or "File too large" in text or "quota" in text.lower():
-        return StateDatabaseUnavailable(
-            f"The disk of the state database {path} is full.",
-            "Checkpoints that were stored before are whole, and running elements go on.",
-            "Free disk space, then restart this process.",
-        )
-    return StateDatabaseUnavailable(
-        f"The state database {path} cannot be used: {text}",
-        "Running elements and the checkpoints in other state databases are not affected.",
-        "If it is damaged, stop this process, move the directory away and start again: "
-        "checkpoints are then taken anew.",
-    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
 
 
 class CheckpointError(Exception):
@@ -47,8 +49,62 @@ class ChunksMissing(CheckpointError):
         )
 
 
+Reason = Literal["in use", "full", "low", "system", "damaged", "closed", "other"]
+"""Why a database cannot be used. `low`: its disk has less left than checkpoints shall leave free;
+`system`: the operating system refuses, which says nothing about the database."""
+
+_FULL = ("No space left", "File too large", "quota")
+_SYSTEM = ("Too many open files", "Permission denied", "Read-only file system", "Cannot allocate memory")
+
+
 class StateDatabaseUnavailable(CheckpointError):
     """The database cannot be opened, read or written: locked, damaged, or the disk is full."""
+
+    def __init__(self, message: str, safe: str, next: str, reason: Reason = "other") -> None:
+        super().__init__(message, safe, next)
+        self.reason = reason
+
+
+def database_closed(path: Path) -> StateDatabaseUnavailable:
+    return StateDatabaseUnavailable(
+        f"The state database {path} is closed.",
+        "What was stored is safe.",
+        "Wait for its process to start again.",
+        "closed",
+    )
+
+
+def database_unavailable(path: Path, error: Exception) -> StateDatabaseUnavailable:
+    """What RocksDB's own words mean."""
+    text = str(error)
+    if "lock" in text.lower() and "LOCK" in text:
+        return StateDatabaseUnavailable(
+            f"The state database {path} is in use by another process.",
+            "Its content is not affected.",
+            "Stop the other process that uses this data directory, or set FOGLINE_DATA to another one.",
+            "in use",
+        )
+    if any(words.lower() in text.lower() for words in _FULL):
+        return StateDatabaseUnavailable(
+            f"The disk of the state database {path} is full.",
+            "Checkpoints that were stored before are whole, and running elements go on.",
+            "Free disk space; checkpoints then go on by themselves.",
+            "full",
+        )
+    if any(words in text for words in _SYSTEM):
+        return StateDatabaseUnavailable(
+            f"The state database {path} cannot be used: {text}",
+            "Its content and running elements are not affected.",
+            "Remove the cause; checkpoints then go on by themselves.",
+            "system",
+        )
+    return StateDatabaseUnavailable(
+        f"The state database {path} cannot be used: {text}",
+        "Running elements and the checkpoints in other state databases are not affected.",
+        "If it is damaged, stop this process, move the directory away and start again: "
+        "checkpoints are then taken anew.",
+        "damaged" if "Corruption" in text else "other",
+    )
 
 
 class AccessDenied(CheckpointError):

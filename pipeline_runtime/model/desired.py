@@ -46,6 +46,14 @@ class CheckpointSource(Frozen):
     url: str  # of a chunk service: another node's or the central one
     token: str  # bearer token for that group, see checkpoint.access
     seq: Seq | None = None  # None: the newest
+    fallbacks: tuple[str, ...] = ()  # other chunk services that may have it, or a newer one
+
+
+class BackupPlace(Frozen):
+    """The node that holds a group's checkpoints beside the central store."""
+
+    node: str
+    url: str  # of its chunk service
 
 
 class DesiredReplica(Frozen):
@@ -56,6 +64,7 @@ class DesiredReplica(Frozen):
     succeed: str | None = None  # with role STANDBY: arm for the handover of this id once caught up
     release: str | None = None  # with role OWNER: release to whoever has armed for this handover
     followed: bool = False  # with role OWNER: somebody follows exactly, leave time for that
+    backup: BackupPlace | None = None  # where its checkpoints go, too
     paused: bool = False
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
     generation: int = 1  # a new generation discards the local state and starts from `source` again
@@ -67,6 +76,7 @@ class NodeDesired(Frozen):
     node: str
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
+    keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
 
 
 class ReplicaError(Frozen):
@@ -169,3 +179,4 @@ class NodeReport(Frozen):
     ready: bool = PydanticField(description="the Spark session is up")
     load: NodeLoad
     replicas: tuple[ReplicaStatus, ...] = ()
+    alerts: tuple[str, ...] = ()  # what is wrong with the node itself: its disk, its checkpoints

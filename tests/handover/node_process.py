@@ -9,6 +9,7 @@ served and fetched as between real nodes.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
@@ -265,6 +266,7 @@ def main() -> None:
     )
     for name_of_other in ("kafka", "py4j", "httpx", "uvicorn"):
         logging.getLogger(name_of_other).setLevel(logging.ERROR)
+    faulthandler.register(signal.SIGUSR1)  # where are its threads?
     output = Output()
     lines = os.fdopen(os.dup(0), "r")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

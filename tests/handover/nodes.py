@@ -108,6 +108,10 @@ class Node:
         self.wait(lambda: bool(self.news.url), "to be ready", READY_S)
 
     @property
+    def ready(self) -> bool:
+        return self.serving and bool(self.news.url)
+
+    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -1,0 +1,287 @@
+"""The control side of the handover tests: it orders, it notices what died, and it never decides who owns.
+
+move    live: succeed to the target, release to the owner
+claim   forced, whatever the owner does
+recover after a fault: until one node owns again and nothing is ordered any more
+restock every node runs again and follows, so that the next handover has where to go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal
+from uuid import uuid4
+
+from pipeline_runtime.model.desired import ReplicaStatus, Role
+from tests.handover.nodes import CommandFailed, Node, NodeGone, Reached
+from tests.handover.rig import Group, Rig
+
+Fault = Literal["kill", "stop", "cut", "broker"]
+
+BEFORE_CUT = ("initialised", "armed")
+_PATIENCE_S = 90.0
+_SILENCE_S = 4.0  # an owner that is away for so long is replaced
+_REORDER_S = 3.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What shall go wrong, where, and how."""
+
+    victim: Node
+    point: str
+    fault: Fault
+
+
+class Control:
+    def __init__(self, rig: Rig, group: Group) -> None:
+        self.rig = rig
+        self.group = group
+        self.cut: set[str] = set()  # nodes whose line is cut
+        self.started: set[str] = set()  # nodes whose process has a replica of the group
+        self.log: Callable[[str], None] = lambda message: None
+
+    # --- what it sees
+
+    @property
+    def nodes(self) -> list[Node]:
+        return list(self.rig.nodes.values())
+
+    def reachable(self, node: Node) -> bool:
+        return node.serving and node.name not in self.cut
+
+    def status(self, node: Node) -> ReplicaStatus | None:
+        return node.status(self.group.spec) if node.serving else None
+
+    def owner(self) -> Node | None:
+        """The node that the journal has granted the newest epoch, if it can be reached and says so too."""
+        granted = self.group.journal.read().granted
+        for node in self.nodes:
+            status = self.status(node)
+            if self.reachable(node) and status and status.role is Role.OWNER and status.epoch == granted:
+                return node
+        return None
+
+    def standbys(self) -> list[Node]:
+        return [node for node in self.nodes if self.reachable(node) and node.follows(self.group.spec)]
+
+    # --- what it orders
+
+    def begin(self, owner: Node) -> None:
+        """A new group: one node owns, the others follow."""
+        for node in self.nodes:
+            self._start(node)
+        self._order_claim(owner, over=0)
+        self.rig.wait(lambda: self.owner() is owner, f"{owner.name} to own", _PATIENCE_S)
+
+    def move(self, target: Node, plan: Plan | None = None) -> bool:
+        """A live migration; False: it was cancelled, and the owner is the old one."""
+        origin = self.owner()
+        assert origin is not None
+        handover = uuid4().hex
+        self._arm_fault(plan)
+        target.ask("succeed", group=self.group.spec.id, handover=handover)
+        armed = self._until(plan, lambda: self._is_armed(target, handover))
+        if not armed:
+            self.log(f"cancelled: {target.name} did not arm")
+            self.recover(plan)
+            return False
+        origin.ask("release", group=self.group.spec.id, handover=handover)
+        done = self._until(plan, lambda: self._owns_by(target, handover))
+        if done and plan is not None and not self._happened(plan):
+            # The fault is to come with the new owner's first batch.
+            self._until(plan, lambda: False)
+        self.recover(plan)
+        return True
+
+    def claim(self, target: Node, plan: Plan | None = None) -> None:
+        """A restoration while the owner lives: it is fenced."""
+        self._arm_fault(plan)
+        granted = self.group.journal.read().granted
+        self._order_claim(target, granted)
+        self._until(plan, lambda: self._owns_since(target, granted))
+        if plan is not None and not self._happened(plan):
+            self._until(plan, lambda: False)
+        self.recover(plan)
+
+    def recover(self, plan: Plan | None) -> None:
+        """Until exactly one reachable node owns. Claims in the place of an owner that is away."""
+        since = ordered = monotonic()
+
+        def settled() -> bool:
+            nonlocal ordered
+            if self.owner() is not None:
+                return True
+            waited = monotonic() - since > self._silence_s(plan) and monotonic() - ordered > _REORDER_S
+            candidates = self._best_standbys()
+            if waited and candidates:
+                ordered = monotonic()
+                self._order_claim(candidates[0], self.group.journal.law.granted)
+            return False
+
+        self.rig.wait(settled, "one owner", _PATIENCE_S)
+        self._forget_orders()
+
+    def lose_owner(self, how: Literal["kill", "freeze", "cut", "reset"]) -> None:
+        """At no particular moment; another node is told to claim."""
+        owner = self.owner()
+        assert owner is not None
+        self.log(f"{how}: {owner.name}, the owner")
+        if how == "kill":
+            owner.kill()
+            self.rig.wait(lambda: not owner.alive, f"{owner.name} to die", _PATIENCE_S)
+        elif how == "freeze":
+            owner.freeze()
+        else:
+            self.rig.proxy(owner).cut(how)
+            self.cut.add(owner.name)
+        self.recover(None)
+
+    def restock(self, standbys: int = 1) -> None:
+        """Lines healed, frozen nodes awake, dead ones on their way, replicas that gave way started again;
+        returns when so many follow closely that the next handover has where to go."""
+        self.heal()
+        for node in self.nodes:
+            if not node.alive:
+                self.started.discard(node.name)
+                node.bury()
+                node.launch()
+
+        def stocked() -> bool:
+            owner = self.owner()
+            for node in self.nodes:
+                if node is not owner and node.ready:
+                    self._let_follow(node)
+            closely = [node for node in self.standbys() if _follows_closely(self.status(node))]
+            return owner is not None and len(closely) >= standbys
+
+        self.rig.wait(stocked, f"{standbys} standbys", _PATIENCE_S)
+
+    def heal(self) -> None:
+        for node in self.nodes:
+            if node.name in self.cut:
+                self.rig.proxy(node).heal()
+            if node.frozen:
+                node.thaw()
+        self.cut.clear()
+
+    def verify(self, *, final: bool = False) -> None:
+        """One owner, which goes on; a lawful journal; outputs as the oracle has them."""
+        before = self.group.journal.read().seq
+
+        def goes_on() -> bool:
+            owners = [node for node in self.nodes if node.owns(self.group.spec)]
+            law = self.group.journal.read()
+            alone = len(owners) == 1 and law.owners[-1] == owners[0].name
+            return alone and (final or law.seq >= before + 2)
+
+        self.rig.wait(goes_on, f"one owner that goes on behind seq {before}", _PATIENCE_S)
+        verdict = self.group.judge.verdict(final=final)
+        assert verdict.clean, f"{verdict}; {self.rig.picture()}"
+
+    # --- faults
+
+    def _arm_fault(self, plan: Plan | None) -> None:
+        if plan is not None:
+            plan.victim.news.reached.clear()
+            plan.victim.ask("fault", point=plan.point, fault=plan.fault)
+
+    def _happened(self, plan: Plan | None) -> Reached | None:
+        if plan is None:
+            return None
+        return next((one for one in plan.victim.news.reached if one.point == plan.point), None)
+
+    def _until(self, plan: Plan | None, condition: Callable[[], bool]) -> bool:
+        """True: the condition holds; False: the fault came first, and has been carried out."""
+        fresh = self._happened(plan) is None
+
+        def over() -> bool:
+            return condition() or (fresh and self._happened(plan) is not None)
+
+        self.rig.wait(over, f"the handover, or its fault ({plan})", _PATIENCE_S)
+        if plan is None or not fresh or self._happened(plan) is None:
+            return True
+        self._carry_out(plan)
+        return False
+
+    def _carry_out(self, plan: Plan) -> None:
+        node = plan.victim
+        self.log(f"{plan.fault} at {plan.point}: {node.name}")
+        if plan.fault == "kill":
+            self.rig.wait(lambda: not node.alive, f"{node.name} to die", _PATIENCE_S)
+        elif plan.fault == "stop":
+            self.rig.wait(node.stopped_itself, f"{node.name} to stop", _PATIENCE_S)
+        elif plan.fault == "cut":
+            self.rig.proxy(node).cut()
+            self.cut.add(node.name)
+            node.tell("go_on")
+        else:
+            self.rig.kill_broker()
+            node.tell("go_on")
+            self.rig.start_broker()
+
+    def _silence_s(self, plan: Plan | None) -> float:
+        """A broker that is back lets the owner go on by itself, which takes its clients some seconds."""
+        if plan is not None and plan.fault == "broker":
+            return 15.0
+        holder = self.group.journal.law.owners[-1]
+        return _SILENCE_S if self.reachable(self.rig.nodes[holder]) else 0.0
+
+    # --- orders
+
+    def _order_claim(self, node: Node, over: int) -> None:
+        self.log(f"{node.name} shall claim over {over}")
+        self._tell(node, "own", order=uuid4().hex, over=over)
+
+    def _forget_orders(self) -> None:
+        for node in self.nodes:
+            if node.serving and self.status(node) is not None:
+                self._tell(node, "succeed", handover=None)
+                self._tell(node, "release", handover=None)
+                node.ask("fault", point=None, fault="")
+
+    def _tell(self, node: Node, what: str, **arguments: object) -> None:
+        try:
+            node.ask(what, group=self.group.spec.id, **arguments)
+        except (NodeGone, CommandFailed) as error:
+            self.log(f"{node.name} did not take {what}: {error}")
+
+    # --- conditions
+
+    def _is_armed(self, node: Node, handover: str) -> bool:
+        status = self.status(node)
+        return status is not None and status.armed == handover
+
+    def _owns_by(self, node: Node, handover: str) -> bool:
+        status = self.status(node)
+        return status is not None and status.role is Role.OWNER and status.order_id == handover
+
+    def _owns_since(self, node: Node, granted: int) -> bool:
+        status = self.status(node)
+        return status is not None and status.role is Role.OWNER and status.epoch > granted
+
+    def _best_standbys(self) -> list[Node]:
+        """Those that have followed furthest first."""
+        found = self.standbys()
+        return sorted(found, key=lambda node: -(self.status(node) or _NOTHING).seq)
+
+    def _let_follow(self, node: Node) -> None:
+        """Start a replica where there is none, or where it has given way."""
+        status = self.status(node)
+        if node.name not in self.started or (status is not None and status.role is Role.STOPPED):
+            assert status is None or status.phase in ("fenced", "stopped"), f"{node.name}: {status}"
+            node.ask("stop", group=self.group.spec.id)
+            self._start(node)
+
+    def _start(self, node: Node) -> None:
+        node.start(self.group.spec)
+        self.started.add(node.name)
+
+
+def _follows_closely(status: ReplicaStatus | None) -> bool:
+    return status is not None and status.phase == "following" and status.seq > 0 and status.behind <= 3
+
+
+_NOTHING = ReplicaStatus(group="", role=Role.STOPPED)

@@ -1,0 +1,256 @@
+"""One seed, one schedule: replicas, control, a broker, a network, and what goes wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from pipeline_runtime.handover import protocol
+from pipeline_runtime.handover.protocol import State
+from pipeline_runtime.journal.records import Commit
+from pipeline_runtime.journal.view import JournalBroken
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Epoch
+from tests.simulation.actors import LawBroken, ReplicaActor
+from tests.simulation.broker import Broker
+from tests.simulation.control import ControlActor
+from tests.simulation.mutants import Decide
+from tests.simulation.network import Network, Trouble
+
+NAMES = ("A", "B", "C", "D")
+TROUBLED_STEPS = 400
+CALM_STEPS_MAX = 600
+COMMITS_AT_LAST = 5
+
+EndOfJournal = Callable[[Broker, State], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    seed: int
+    law: str
+    trace: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([*self.trace, f"{self.law} (replay with SEED={self.seed})"])
+
+
+@dataclass(slots=True)
+class Judge:
+    """Reads the journal as any consumer does, and knows the laws."""
+
+    broker: Broker
+    position: int = 0
+    seq: int = 0
+    epoch: int = 0
+    commits: int = 0
+
+    def look(self) -> None:
+        records, self.position = self.broker.read(self.position, len(self.broker.log))
+        for record in records:
+            if not isinstance(record, Commit):
+                continue
+            if record.seq != self.seq + 1:
+                raise LawBroken(f"seq {record.seq} of epoch {record.epoch} follows seq {self.seq}")
+            if record.epoch < self.epoch:
+                raise LawBroken(f"epoch {record.epoch} commits seq {record.seq} after epoch {self.epoch}")
+            self.seq, self.epoch = record.seq, record.epoch
+            self.commits += 1
+
+
+class Schedule:
+    def __init__(
+        self, seed: int, decide: Decide, end_of_journal: EndOfJournal | None, note: Callable[[str], None]
+    ) -> None:
+        self.random = Random(seed)
+        self.broker = Broker()
+        self.network = Network(self.random, self.broker)
+        self._note = note
+        self.replicas = {
+            name: ReplicaActor(name, self.network, self.random, decide, self._noted) for name in NAMES
+        }
+        if end_of_journal is not None:
+            for replica in self.replicas.values():
+                replica.end_of_journal = lambda state: end_of_journal(self.broker, state)
+        self.control = ControlActor(NAMES, self.random)
+        self.judge = Judge(self.broker)
+        self._control_up_at = 0
+        self._stall = self.random.choice([0.0, 0.01, 0.03])
+        self._faults = self._some_faults()
+        self._fault_chance = self.random.choice([0.01, 0.03, 0.06])
+
+    def run(self) -> None:
+        """Raises LawBroken."""
+        while self.network.now < TROUBLED_STEPS:
+            if self._faults and self.random.random() < self._fault_chance:
+                self.random.choice(self._faults)()
+            self._step()
+        self._calm_down()
+        committed = self.judge.commits
+        while not self._is_well(committed):
+            if self.network.now > TROUBLED_STEPS + CALM_STEPS_MAX:
+                raise LawBroken(f"nobody owns {CALM_STEPS_MAX} steps after the last fault")
+            self._step()
+
+    def _is_well(self, committed_before: int) -> bool:
+        owner = self.replicas[self.control.book.owner]
+        return (
+            self.judge.commits >= committed_before + COMMITS_AT_LAST
+            and self.control.book.handover is None
+            and owner.memory.permit == self.judge.epoch
+        )
+
+    def _step(self) -> None:
+        network = self.network
+        network.now += 1
+        self.broker.now = network.now
+        self.broker.expire()
+        network.deliver()
+        for replica in self.replicas.values():
+            if not replica.up or replica.paused_until > network.now:
+                continue
+            if replica.memory.asked and self.random.random() < self._stall:
+                self._pause(replica)
+            else:
+                replica.act()
+        self._talk()
+        try:
+            self.judge.look()
+        except LawBroken as broken:
+            self._note(f"{network.now} the journal: {broken}")
+            raise
+
+    def _talk(self) -> None:
+        """Reports to control, orders from it."""
+        control, network, now = self.control, self.network, self.network.now
+        if not control.up and now >= self._control_up_at:
+            control.restart(now)
+        for turn, (name, replica) in enumerate(self.replicas.items()):
+            if now % 5 != turn:
+                continue
+            if replica.up and replica.paused_until <= now:
+                status = replica.status()
+                network.tell(name, lambda name=name, status=status: control.hear(name, status))  # type: ignore[misc]
+            if control.up:
+                desired = control.book.desired_of(name)
+                network.tell(name, lambda replica=replica, desired=desired: replica.want(desired))  # type: ignore[misc]
+        if control.up and now % 5 == 4:
+            before = control.book
+            control.act(now)
+            if control.book != before:
+                self._note(f"{now} control: {control.book}")
+
+    def _noted(self, name: str, what: str) -> None:
+        self._note(f"{self.network.now} {name}: {what}")
+
+    # --- what goes wrong
+
+    def _some_faults(self) -> list[Callable[[], None]]:
+        """Each schedule has its own few: one that has all of them rarely gets far enough."""
+        kinds: list[Callable[[], None]] = [
+            self._crash_or_restart,
+            lambda: self._pause(self._any()),
+            self._cut_from_broker,
+            self._cut_from_control,
+            self._stop_control,
+            self._bad_network,
+            self._stray_order,
+            self._stray_successor,
+        ]
+        return self.random.sample(kinds, self.random.randint(0, len(kinds)))
+
+    def _any(self) -> ReplicaActor:
+        return self.replicas[self.random.choice(NAMES)]
+
+    def _until(self) -> int:
+        return self.network.now + self.random.choice([5, 20, 60, 150])
+
+    def _pause(self, replica: ReplicaActor) -> None:
+        replica.paused_until = self._until()
+        self._noted(replica.name, f"is paused until {replica.paused_until}")
+
+    def _crash_or_restart(self) -> None:
+        replica = self._any()
+        if replica.up:
+            replica.crash(lost_batches=self.random.choice([0, 0, 1, 1000]))
+            self._noted(replica.name, "crashes")
+        else:
+            self._restart(replica)
+
+    def _restart(self, replica: ReplicaActor) -> None:
+        replica.up = True
+        self._noted(replica.name, f"starts with the local state of seq {replica.local}")
+
+    def _cut_from_broker(self) -> None:
+        name = self.random.choice(NAMES)
+        self.network.cut_from_broker[name] = self._until()
+        self._noted(name, f"has no broker until {self.network.cut_from_broker[name]}")
+
+    def _cut_from_control(self) -> None:
+        self.network.cut_from_control[self.random.choice(NAMES)] = self._until()
+
+    def _stop_control(self) -> None:
+        self.control.up = False
+        self._control_up_at = self._until()
+        self._note(f"{self.network.now} control stops until {self._control_up_at}")
+
+    def _bad_network(self) -> None:
+        self.network.trouble = self.random.choice(
+            [
+                Trouble(delay_max=4),
+                Trouble(delay_max=3, slow=0.1, twice=0.3),
+                Trouble(delay_max=2, lost=0.1),
+                Trouble(delay_max=3, slow=0.1, lost=0.1, twice=0.3),
+            ]
+        )
+
+    def _stray_order(self) -> None:
+        """To own, from a control that knows something old, or from an operator's script."""
+        replica, now = self._any(), self.network.now
+        over = Epoch(max(0, self.judge.epoch - self.random.choice([0, 0, 0, 1])))
+        order = ClaimOrder(id=f"stray{now}", over=over)
+        replica.desired = replace(replica.desired, order=order, succeed=None, release=None)
+        self._noted(replica.name, f"gets a stray {order!r}")
+
+    def _stray_successor(self) -> None:
+        """A second target of the same handover, or a target of one that is long over."""
+        replica, handover = self._any(), self.control.book.handover
+        id = handover.id if handover is not None else f"h{self.random.randint(1, self.control.book.revision)}"
+        replica.desired = replace(replica.desired, order=None, succeed=id, release=None)
+        self._noted(replica.name, f"is wanted as successor in {id} by mistake")
+
+    def _calm_down(self) -> None:
+        self._note(f"{self.network.now} all is well from here on")
+        self._faults, self._stall = [], 0.0
+        self.control.wants_handovers = False
+        self._control_up_at = 0
+        self.network.trouble = Trouble()
+        self.network.cut_from_broker.clear()
+        self.network.cut_from_control.clear()
+        for replica in self.replicas.values():
+            replica.paused_until = 0
+            if not replica.up:
+                self._restart(replica)
+
+
+def try_seed(
+    seed: int, decide: Decide = protocol.decide, end_of_journal: EndOfJournal | None = None
+) -> Broken | None:
+    """What the seed's schedule breaks, with the trace; None: nothing."""
+    law = _law_broken(seed, decide, end_of_journal, lambda line: None)
+    if law is None:
+        return None
+    trace: list[str] = []
+    assert _law_broken(seed, decide, end_of_journal, trace.append) == law, "a seed must give one schedule"
+    return Broken(seed, law, tuple(trace))
+
+
+def _law_broken(
+    seed: int, decide: Decide, end_of_journal: EndOfJournal | None, note: Callable[[str], None]
+) -> str | None:
+    try:
+        Schedule(seed, decide, end_of_journal, note).run()
+    except (LawBroken, JournalBroken) as broken:
+        return str(broken)
+    return None

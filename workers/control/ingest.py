@@ -48,6 +48,7 @@ class Ingest:
         self._runs = Runs()
         self._rates = Rates()
         self._unknown: set[str] = set()
+        self._alerts: dict[str, tuple[str, ...]] = {}  # node -> those of its newest report
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
     def start(self) -> None:
@@ -142,6 +143,10 @@ class Ingest:
         node.revision_seen = report.revision
         node.last_seen_at = _at(heard_ms)
         node.load = report.load.model_dump(mode="json")
+        for alert in report.alerts:
+            if alert not in self._alerts.get(node.name, ()):
+                record_event("node.alert", f"{node.name}: {alert}", severity="warning", node=node.name)
+        self._alerts[node.name] = report.alerts
         # Named fields: the web changes others (cordoned) at the same time.
         node.save(
             update_fields=[

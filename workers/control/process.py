@@ -21,6 +21,7 @@ from django.utils import timezone
 from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
+from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
 from workers import messages
@@ -53,6 +54,8 @@ class ControlProcess:
             settings.chunk_port,
             _is_forgotten,
             Retention(settings.checkpoints_kept, settings.checkpoints_hours),
+            settings.disk_reserve_mb * 1_000_000,
+            _alert,
         )
         app = messages.celery_app("fogline-control", settings.redis_url, messages.CONTROL_QUEUE)
         self.context = ControlContext(
@@ -134,6 +137,12 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
         for row in owners:
             queue = messages.node_queue(row.node.name)
             messages.send(app, messages.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
+
+
+def _alert(text: str) -> None:
+    """Something is wrong with the central store; it goes on, and so do the pipelines."""
+    close_old_connections()
+    record_event("central.store", text, severity="error")
 
 
 def _is_forgotten(group: str, newest_at_ms: int) -> bool:

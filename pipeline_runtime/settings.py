@@ -15,7 +15,9 @@
 | FOGLINE_CHUNK_PORT | 18100 | the central chunk service |
 | FOGLINE_NODE_PORT | 18110 | first local node's chunk service; the others follow |
 | FOGLINE_NODE | | a node process's own name |
-| FOGLINE_SILENCE_S | 10 | a node that is silent for so long counts as down |
+| FOGLINE_SILENCE_S | 3 | a node that is silent for so long counts as down |
+| FOGLINE_RESTORE | auto | what a silent node ran is restored elsewhere: auto, or manual (by a person) |
+| FOGLINE_STANDBY_S | 600 | how long the old owner stays a standby after a live migration; 0: not at all |
 | FOGLINE_CHECKPOINT_S | 5 | how often a checkpoint leaves the node |
 | FOGLINE_CHECKPOINT_BATCHES | 0 | also after so many batches; 0: by time alone |
 | FOGLINE_CHECKPOINTS_KEPT, FOGLINE_CHECKPOINTS_HOURS | 5, 24 | centrally: so many, and one of each hour |
@@ -73,6 +75,8 @@ class Settings:
     node_port: int
     node: str | None
     silence_s: float
+    restore: str  # "auto" | "manual"
+    standby_s: float
     checkpoint_s: float
     checkpoint_batches: int  # 0: by time alone
     checkpoints_kept: int
@@ -140,7 +144,9 @@ class Settings:
             "chunk_port": reader.port("FOGLINE_CHUNK_PORT", 18100),
             "node_port": reader.port("FOGLINE_NODE_PORT", 18110, ports=max(1, len(nodes or ()))),
             "node": reader.read("FOGLINE_NODE", "", _optional_node_name),
-            "silence_s": reader.read("FOGLINE_SILENCE_S", "10", _positive_seconds),
+            "silence_s": reader.read("FOGLINE_SILENCE_S", "3", _positive_seconds),
+            "restore": reader.read("FOGLINE_RESTORE", "auto", _auto_or_manual),
+            "standby_s": reader.read("FOGLINE_STANDBY_S", "600", _seconds),
             "checkpoint_s": reader.read("FOGLINE_CHECKPOINT_S", "5", _positive_seconds),
             "checkpoint_batches": reader.read("FOGLINE_CHECKPOINT_BATCHES", "0", _count),
             "checkpoints_kept": reader.read("FOGLINE_CHECKPOINTS_KEPT", "5", _positive_count),
@@ -222,14 +228,27 @@ def _json_object(value: str) -> dict[str, Any]:
     return parsed
 
 
-def _positive_seconds(value: str) -> float:
+def _seconds(value: str) -> float:
     try:
         seconds = float(value)
     except ValueError:
         raise ValueError("must be a number of seconds") from None
-    if not 0 < seconds < float("inf"):
+    if not 0 <= seconds < float("inf"):
+        raise ValueError("must be a number of seconds, 0 or more")
+    return seconds
+
+
+def _positive_seconds(value: str) -> float:
+    seconds = _seconds(value)
+    if seconds == 0:
         raise ValueError("must be a positive number of seconds")
     return seconds
+
+
+def _auto_or_manual(value: str) -> str:
+    if value.lower() not in ("auto", "manual"):
+        raise ValueError("must be auto or manual")
+    return value.lower()
 
 
 def _amount(value: str) -> float:

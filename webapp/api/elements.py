@@ -19,7 +19,7 @@ from webapp.handovers.selectors import handover_json
 from webapp.monitoring.health import kafka_settings
 from webapp.monitoring.selectors import element_history
 from webapp.nodes.models import Node
-from webapp.pipelines import actions
+from webapp.pipelines import actions, standbys
 from webapp.pipelines.checkpoints import checkpoints_of
 from webapp.pipelines.chunk_store import open_output
 from webapp.pipelines.selectors import active_deployment, element_list, element_named, pipeline_named
@@ -38,6 +38,11 @@ class Migrate(Body):
 class Restore(Body):
     target: str | None = None
     checkpoint: int | None = Field(default=None, ge=0)
+    rewind: bool = False
+
+
+class Standby(Body):
+    node: str
 
 
 @router.get("/pipelines/{name}/elements")
@@ -79,11 +84,25 @@ def migrate(request: HttpRequest, response: HttpResponse, name: str, id: str, bo
 def restore(
     request: HttpRequest, response: HttpResponse, name: str, id: str, body: Restore | None = None
 ) -> Any:
-    """Also while the node is down or silent. Default: the newest checkpoint, the least busy node."""
+    """Also while the node is down or silent. Default: its hot standby, else the newest checkpoint on the
+    least busy node. `rewind` emits again what was committed after `checkpoint`."""
     wanted = body or Restore()
-    handover = handover_actions.restore(actor(request), name, id, wanted.target, wanted.checkpoint)
+    handover = handover_actions.restore(
+        actor(request), name, id, wanted.target, wanted.checkpoint, wanted.rewind
+    )
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
+
+
+@router.post(PATH + "/standby", response={202: dict[str, Any]})
+def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Any:
+    """Keep a hot standby of the element's group on a node; the element."""
+    return Status(202, standbys.keep_standby(actor(request), name, id, body.node))
+
+
+@router.delete(PATH + "/standby", response={202: dict[str, Any]})
+def drop_standby(request: HttpRequest, name: str, id: str) -> Any:
+    return Status(202, standbys.drop_standby(actor(request), name, id))
 
 
 @router.get(PATH + "/checkpoints")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from django.db import IntegrityError, transaction
 
 from webapp.accounts.models import Role, User
@@ -11,57 +13,91 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.records import announce, audit
 from webapp.pipelines.actions import deployed_group
 from webapp.pipelines.checkpoints import checkpoints_of
-from webapp.pipelines.group_state import GroupFacts, default_target, migrate_refusal, restore_refusal
+from webapp.pipelines.group_state import (
+    GroupFacts,
+    default_strategy,
+    migrate_refusal,
+    restoration_strategy,
+    restoration_target,
+    restore_refusal,
+    rewind_refusal,
+)
 from webapp.pipelines.models import Deployment
 from webapp.problems import Conflict, Invalid, Missing
 
 UNTOUCHED = "The element goes on as before."
-CANCELLABLE_PHASES = ("PENDING", "STOP", "COPY")
+CANCELLABLE_PHASES = ("PENDING", "PREPARE", "WARM", "STOP", "COPY")
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:
     """Live migration of the element's group to `target`."""
     require(actor, Role.OPERATOR, "move elements")
-    strategy = strategy or "stop-and-copy"
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "move")
         _check_target(group, target)
         refusal = migrate_refusal(group, target, strategy)
         if refusal is not None:
             raise Conflict(f'"{element}" cannot move to {target}: {refusal}.', safe=UNTOUCHED)
-        handover = _order(actor, deployment, group, element, Handover.Kind.MIGRATION, strategy, target, None)
-    return handover
+        return order(
+            actor,
+            deployment,
+            group,
+            element=element,
+            kind=Handover.Kind.MIGRATION,
+            strategy=strategy or default_strategy(group),
+            target=target,
+        )
 
 
 def restore(
-    actor: User, pipeline: str, element: str, target: str | None = None, checkpoint: int | None = None
+    actor: User,
+    pipeline: str,
+    element: str,
+    target: str | None = None,
+    checkpoint: int | None = None,
+    rewind: bool = False,
 ) -> Handover:
-    """Start the element's group elsewhere from a checkpoint, whatever its own node does."""
+    """Start the element's group elsewhere, whatever its own node does: from its hot standby, or from a
+    checkpoint. With `rewind`, what was committed after that checkpoint is emitted again."""
     require(actor, Role.OPERATOR, "restore elements")
+    if rewind and checkpoint is None:
+        _refuse_checkpoint(element, "a rewind has no default", "say to which checkpoint", "missing")
     if checkpoint is not None:
         # Before the transaction: it asks another service, and nobody shall wait for that with a lock.
         deployment, group = deployed_group(pipeline, element, "be restored")
         known = [item["seq"] for item in checkpoints_of(deployment.pk, group.group)]
         if checkpoint not in known:
-            message = f"there is no checkpoint {checkpoint}; there are {', '.join(map(str, known)) or 'none'}"
-            raise Invalid(
-                f'"{element}" has no checkpoint {checkpoint}.',
-                safe=UNTOUCHED,
-                next="Choose one of the list, or leave it out to take the newest.",
-                faults=[{"element": element, "path": "checkpoint", "message": message, "code": "unknown"}],
-            )
+            there_are = ", ".join(map(str, known)) or "none"
+            message = f"there is no checkpoint {checkpoint}; there are {there_are}"
+            _refuse_checkpoint(element, f"there is no checkpoint {checkpoint}", message, "unknown")
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "be restored")
         if target is not None:
             _check_target(group, target)
-        chosen = target or default_target(group)
-        refusal = restore_refusal(group, chosen)
+        chosen = target or restoration_target(group)
+        refusal = rewind_refusal(group, chosen) if rewind else restore_refusal(group, chosen)
         if refusal is not None or chosen is None:
             where = f" on {chosen}" if chosen else ""
             raise Conflict(f'"{element}" cannot be restored{where}: {refusal}.', safe=UNTOUCHED)
-        return _order(
-            actor, deployment, group, element, Handover.Kind.RESTORATION, "checkpoint", chosen, checkpoint
+        return order(
+            actor,
+            deployment,
+            group,
+            element=element,
+            kind=Handover.Kind.RESTORATION,
+            strategy="rewind" if rewind else restoration_strategy(group, chosen, checkpoint),
+            target=chosen,
+            checkpoint=checkpoint,
         )
+
+
+def _refuse_checkpoint(element: str, what: str, message: str, code: str) -> NoReturn:
+    raise Invalid(
+        f'"{element}" cannot be restored: {what}.',
+        safe=UNTOUCHED,
+        next="Choose a checkpoint of the list; without a rewind, leave it out to take the newest.",
+        faults=[{"element": element, "path": "checkpoint", "message": message, "code": code}],
+    )
 
 
 @transaction.atomic
@@ -111,16 +147,19 @@ def _check_target(group: GroupFacts, target: str) -> None:
         )
 
 
-def _order(
-    actor: User,
+def order(
+    actor: User | None,
     deployment: Deployment,
     group: GroupFacts,
+    *,
     element: str,
-    kind: Handover.Kind,
+    kind: str,
     strategy: str,
     target: str,
-    checkpoint: int | None,
+    checkpoint: int | None = None,
+    reason: str = "",
 ) -> Handover:
+    """Write the order, whose refusals were asked for before. `actor` None: the control side itself."""
     try:
         with transaction.atomic():
             handover = Handover.objects.create(
@@ -132,6 +171,7 @@ def _order(
                 origin=group.node or "",
                 target=target,
                 checkpoint_seq=checkpoint,
+                reason=reason,
                 created_by=actor,
             )
     except IntegrityError as error:
@@ -146,6 +186,7 @@ def _order(
         to=target,
         strategy=strategy,
         checkpoint=checkpoint,
+        **({"reason": reason} if reason else {}),
     )
     celery.command(celery.HANDOVER, str(handover.pk))
     announce("handovers", str(handover.pk))

@@ -12,6 +12,7 @@ class Operation(models.Model):
     class Kind(models.TextChoices):
         DEPLOY = "deploy"
         UNDEPLOY = "undeploy"
+        UPGRADE = "upgrade"  # another version takes over, group by group
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -56,15 +57,20 @@ class Handover(models.Model):
     group = models.CharField(max_length=60)
     element = models.CharField(max_length=60)  # the one the user pointed at
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    strategy = models.CharField(max_length=16)  # "stop-and-copy" | "standby"; a restoration: "checkpoint"
+    # "standby" | "stop-and-copy"; a restoration: "hot-standby" | "checkpoint" | "rewind"
+    strategy = models.CharField(max_length=16)
     origin = models.CharField(max_length=40)  # node names
     target = models.CharField(max_length=40)
     checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # a restoration's; null: the newest
-    phase = models.CharField(max_length=16, default="PENDING")  # PENDING, then STOP, COPY, CLAIM, FINISH
+    phase = models.CharField(max_length=16, default="PENDING")  # workers.control.handover_steps.Phase
+    reason = models.CharField(max_length=200, blank=True)  # of an automatic one: why
     outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
     message = models.TextField(blank=True)
-    timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note}]
-    gap_ms = models.BigIntegerField(null=True, blank=True)
+    timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note, behind?}]
+    gap_ms = models.BigIntegerField(
+        null=True, blank=True
+    )  # last output before to first after, broker's clock
+    round_trips = models.PositiveIntegerField(null=True, blank=True)  # from RELEASE to the first commit
     bytes_copied = models.BigIntegerField(default=0)
     cancel_requested = models.BooleanField(default=False)
     created_by = models.ForeignKey(

@@ -31,6 +31,8 @@ def handover_json(handover: Handover) -> dict[str, Any]:
                 "message",
                 "timeline",
                 "gap_ms",
+                "round_trips",
+                "reason",
                 "bytes_copied",
                 "cancel_requested",
             )

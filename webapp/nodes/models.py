@@ -20,6 +20,8 @@ class Node(models.Model):
     report_number = models.BigIntegerField(default=0)
     last_seen_at = models.DateTimeField(null=True, blank=True)
     up = models.BooleanField(default=False)  # the detector's verdict, not a guess from last_seen_at
+    # When it was found silent; null: it is heard, or it said goodbye.
+    silent_at = models.DateTimeField(null=True, blank=True)
     ready = models.BooleanField(default=False)  # its Spark session is up
     load = models.JSONField(default=dict, blank=True)  # NodeLoad
     revision_wanted = models.BigIntegerField(default=0)  # of NodeDesired; rises with each change

@@ -6,7 +6,7 @@ is offered does what it says, and one that is not gives the reason that the API 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,14 @@ class ReplicaFacts:
 
 
 @dataclass(frozen=True)
+class StandbyFacts:
+    """A standby that is to be there; whether it is, its replica says."""
+
+    node: str
+    wanted: bool = False  # a user asked to keep it
+
+
+@dataclass(frozen=True)
 class GroupFacts:
     """A group as the database has it. `node` None: it is not placed (not deployed, or not yet)."""
 
@@ -48,6 +56,7 @@ class GroupFacts:
     follow: str = "exact"
     handover: str | None = None  # id of the running one
     replicas: tuple[ReplicaFacts, ...] = ()
+    standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
 
     @property
@@ -57,6 +66,21 @@ class GroupFacts:
         if placed is not None or not self.replicas:
             return placed
         return max(self.replicas, key=lambda replica: (replica.role == "owner", replica.epoch, replica.seq))
+
+    @property
+    def hot_standby(self) -> ReplicaFacts | None:
+        """The standby that runs and has come furthest."""
+        wanted = {standby.node for standby in self.standbys}
+        running = [
+            replica
+            for replica in self.replicas
+            if replica.node in wanted and replica.role == "standby" and not replica.status.get("error")
+        ]
+        up = [replica for replica in running if self.nodes[replica.node].up] if running else []
+        return max(up, key=lambda replica: (replica.seq, replica.node), default=None)
+
+    def replica_on(self, node: str) -> ReplicaFacts | None:
+        return next((replica for replica in self.replicas if replica.node == node), None)
 
     @property
     def node_is_up(self) -> bool:
@@ -90,9 +114,12 @@ def status_of(group: GroupFacts) -> str:
     return "lagging" if lag_rows > max(LAG_ROWS_MIN, LAG_S_MAX * rate) else "running"
 
 
-def migrate_refusal(
-    group: GroupFacts, target: str | None = None, strategy: str = "stop-and-copy"
-) -> str | None:
+def default_strategy(group: GroupFacts) -> str:
+    """Of a live migration: a standby can take over only what it can follow."""
+    return "stop-and-copy" if group.follow == "none" else "standby"
+
+
+def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str | None = None) -> str | None:
     """Why the group cannot move (to `target`, or None: to any node) now; None: it can."""
     reason = _change_refusal(group)
     if reason is not None:
@@ -104,18 +131,60 @@ def migrate_refusal(
         return f"it has failed on {group.node}, so it cannot hand over: restore it elsewhere instead"
     if owner is None or owner.role != "owner":
         return "it has not started on its node yet"
-    if strategy == "standby":
-        if group.follow == "none":
-            return "its operator is not deterministic, so no standby can follow it: use stop-and-copy"
-        return "the strategy standby is not available in this version: use stop-and-copy"
-    if strategy != "stop-and-copy":
-        return f"there is no strategy {strategy}: use stop-and-copy"
+    if strategy == "standby" and group.follow == "none":
+        return "its operator is not deterministic, so no standby can follow it: use stop-and-copy"
+    if strategy not in (None, "standby", "stop-and-copy"):
+        return f"there is no strategy {strategy}: use standby or stop-and-copy"
     return _target_refusal(group, target)
 
 
 def restore_refusal(group: GroupFacts, target: str | None = None) -> str | None:
     """Why the group cannot be restored (on `target`, or None: on any node) now; None: it can."""
     return _change_refusal(group) or _target_refusal(group, target)
+
+
+def keep_standby_refusal(group: GroupFacts, node: str | None = None) -> str | None:
+    """Why no hot standby can be kept (on `node`, or None: on any node); None: it can."""
+    reason = _change_refusal(group)
+    if reason is not None:
+        return reason
+    if group.follow == "none":
+        return "its operator is not deterministic, so no standby can follow it"
+    return _target_refusal(group, node)
+
+
+def drop_standby_refusal(group: GroupFacts) -> str | None:
+    reason = _deployed_refusal(group)
+    if reason is not None:
+        return reason
+    if group.handover is not None:
+        return "it is being moved, perhaps to that standby"
+    return None if group.standbys else "it has no standby"
+
+
+def rewind_refusal(group: GroupFacts, target: str | None = None) -> str | None:
+    return restore_refusal(group, target)
+
+
+REWIND_NOTE = (
+    "All that was committed after the checkpoint is processed and emitted again, so who reads its output "
+    "sees those rows twice; newer checkpoints are removed. It goes to another node than the present one."
+)
+
+FOLLOW_NOTES = {
+    "exact": (
+        "A standby repeats it batch by batch, so it moves without a pause and is restored without loss or "
+        "repetition; while a standby catches up, it may work a little slower."
+    ),
+    "coalesced": (
+        "A standby follows it in large steps at little cost, so it moves without a pause and is restored "
+        "without loss or repetition."
+    ),
+    "none": (
+        "Run twice on the same rows it may give other results, so no standby can follow it: it moves with a "
+        "pause, and after a restoration results since the checkpoint may differ."
+    ),
+}
 
 
 def restore_note(group: GroupFacts) -> str | None:
@@ -143,9 +212,34 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
     return None if group.node_is_up else f"its node {group.node} does not answer"
 
 
-def default_target(group: GroupFacts) -> str | None:
-    """The node with the fewest groups among those that can take the group."""
-    fit = [node for node in group.nodes.values() if _target_refusal(group, node.name) is None]
+def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
+    """Where it is restored unless a user says where: at its hot standby, else where there is room."""
+    hot = group.hot_standby
+    if hot is not None and hot.node not in without and _target_refusal(group, hot.node) is None:
+        return hot.node
+    return default_target(group, without)
+
+
+def restoration_strategy(group: GroupFacts, target: str, checkpoint: int | None) -> str:
+    """From the standby that follows there, when there is one and no checkpoint was asked for."""
+    replica = group.replica_on(target)
+    follows = (
+        checkpoint is None
+        and any(standby.node == target for standby in group.standbys)
+        and replica is not None
+        and replica.role == "standby"
+        and not replica.status.get("error")
+    )
+    return "hot-standby" if follows else "checkpoint"
+
+
+def default_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
+    """The node with the fewest groups among those that can take the group, but for `without`."""
+    fit = [
+        node
+        for node in group.nodes.values()
+        if node.name not in without and _target_refusal(group, node.name) is None
+    ]
     return min(fit, key=lambda node: (not node.ready, node.groups, node.name)).name if fit else None
 
 
@@ -156,11 +250,15 @@ def actions_of(group: GroupFacts) -> dict[str, dict[str, Any]]:
         "pause": pause_refusal(group),
         "resume": resume_refusal(group),
         "checkpoint": checkpoint_refusal(group),
+        "keep_standby": keep_standby_refusal(group),
+        "drop_standby": drop_standby_refusal(group),
+        "rewind": rewind_refusal(group),
     }
     actions: dict[str, dict[str, Any]] = {
         name: {"allowed": reason is None, "reason": reason, "note": None} for name, reason in refusals.items()
     }
     actions["restore"]["note"] = restore_note(group)
+    actions["rewind"]["note"] = REWIND_NOTE
     return actions
 
 

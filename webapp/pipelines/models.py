@@ -128,6 +128,8 @@ class GroupPlacement(models.Model):
     role = models.CharField(max_length=16, default="owner")  # "owner" | "stopped"
     order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
     order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
+    order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
+    release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused = models.BooleanField(default=False)
     retire = models.BooleanField(default=False)
@@ -144,7 +146,8 @@ class GroupPlacement(models.Model):
 
 
 class ExtraReplica(models.Model):
-    """Another wanted copy of a group beside its placement: a handover's target, or an old copy to stop."""
+    """Another wanted copy of a group beside its placement: a handover's target, a standby that was an
+    owner or that a user wants, or an old copy to stop."""
 
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="extra_replicas")
     group = models.CharField(max_length=60)
@@ -152,6 +155,10 @@ class ExtraReplica(models.Model):
     role = models.CharField(max_length=16)  # Role of pipeline_runtime.model.desired
     source = models.JSONField(null=True, blank=True)
     generation = models.PositiveIntegerField(default=1)
+    succeed = models.CharField(max_length=64, blank=True)  # the handover whose successor it is to be
+    handover = models.CharField(max_length=64, blank=True)  # the one that made it; it goes when that fails
+    wanted = models.BooleanField(default=False)  # a user wants a hot standby here
+    until = models.DateTimeField(null=True, blank=True)  # dropped then; null: kept
 
     class Meta:
         constraints = [

@@ -14,13 +14,22 @@ from django.db.models.fields.json import KT
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.group_state import (
+    FOLLOW_NOTES,
     GroupFacts,
     NodeFacts,
     ReplicaFacts,
+    StandbyFacts,
     actions_of,
     status_of,
 )
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
+from webapp.pipelines.models import (
+    Deployment,
+    ExtraReplica,
+    GroupPlacement,
+    Pipeline,
+    PipelineVersion,
+    Replica,
+)
 from webapp.pipelines.shape import elements_of, groups_of, is_view
 from webapp.problems import Missing
 
@@ -175,6 +184,12 @@ def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupF
         replicas.setdefault((row.deployment_id, row.group), []).append(
             ReplicaFacts(row.node.name, row.role, row.epoch, row.seq, row.status, row.rates)
         )
+    standbys: dict[tuple[str, str], list[StandbyFacts]] = {}
+    extras = ExtraReplica.objects.filter(deployment__in=by_id, role="standby").select_related("node")
+    for extra in extras.order_by("-wanted", "node__name"):
+        standbys.setdefault((extra.deployment_id, extra.group), []).append(
+            StandbyFacts(extra.node.name, extra.wanted)
+        )
     handovers = {
         (row.deployment_id, row.group): str(row.pk)
         for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
@@ -194,6 +209,7 @@ def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupF
             follow=placement.follow or "exact",
             handover=handovers.get(key),
             replicas=tuple(replicas.get(key, ())),
+            standbys=tuple(standbys.get(key, ())),
             nodes=nodes,
         )
     return found
@@ -253,6 +269,8 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
         "paused": group.paused,
         "ended": bool(status.get("ended")),
         "follow": group.follow,
+        "follow_note": FOLLOW_NOTES[group.follow],
+        "standby": None if view else _standby(group),
         "error": _error(status.get("error")),
         "replicas": []
         if view
@@ -263,11 +281,28 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
                 "phase": replica.status.get("phase", ""),
                 "epoch": replica.epoch,
                 "seq": replica.seq,
+                "behind": replica.status.get("behind") or 0,
+                "armed": replica.status.get("armed"),
             }
             for replica in group.replicas
         ],
         "handover": None if view else group.handover,
         "actions": actions,
+    }
+
+
+def _standby(group: GroupFacts) -> dict[str, Any] | None:
+    """The one that a user wants, else the one that is kept for a while after a move."""
+    if not group.standbys:
+        return None
+    standby = group.standbys[0]
+    replica = group.replica_on(standby.node)
+    following = replica is not None and replica.role == "standby"
+    return {
+        "node": standby.node,
+        "behind": replica.status.get("behind") if replica is not None and following else None,
+        "armed": replica is not None and replica.status.get("armed") is not None,
+        "wanted": standby.wanted,
     }
 
 

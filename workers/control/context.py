@@ -50,6 +50,7 @@ class ControlContext:
     central: StateDatabase  # this process owns it
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may be another one
+    work: Changes = field(default_factory=Changes)  # there may be something to begin
     closing: threading.Event = field(default_factory=threading.Event)
 
     def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:

@@ -19,6 +19,7 @@ from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, Desired
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.nodes.models import Node
+from webapp.pipelines.copies import standbys
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
 from workers.control.context import ControlContext
@@ -46,10 +47,12 @@ def replicas_of(
         wanted[id] = _of_placement(placement, placement.source or fallback, cluster_key)
     extras = ExtraReplica.objects.filter(node=node, deployment__status__in=_WORKED_ON)
     for extra in extras:
+        id = f"{extra.deployment_id}.{extra.group}"
         owner = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
-        if owner is not None:
-            # The placement wins: a group never has two wishes on one node.
-            wanted.setdefault(f"{extra.deployment_id}.{extra.group}", _of_extra(extra, owner, cluster_key))
+        if owner is not None and id not in wanted:  # a group never has two wishes on one node
+            follows = extra.role == Role.STANDBY.value
+            fallback = {"url": CENTRAL, "seq": None} if follows and has_checkpoint(id) else None
+            wanted[id] = _of_extra(extra, owner, extra.source or fallback, cluster_key)
     return tuple(wanted[key] for key in sorted(wanted))
 
 
@@ -58,23 +61,39 @@ def _of_placement(
 ) -> DesiredReplica:
     spec = GroupSpec.model_validate(placement.spec)
     owner = placement.role == "owner"
+    rewind = placement.order_rewind
+    order = ClaimOrder(
+        id=placement.order_id,
+        over=Epoch(placement.order_over),
+        rewind=None if rewind is None else Seq(rewind),
+    )
     return DesiredReplica(
         spec=spec,
         role=Role.OWNER if owner else Role.STOPPED,
-        order=ClaimOrder(id=placement.order_id, over=Epoch(placement.order_over)) if owner else None,
-        source=_source(source, spec, cluster_key),
+        order=order if owner else None,
+        # A stopped one is not fetched anew: it only keeps what it has.
+        source=_source(source, spec, cluster_key) if owner else None,
+        release=placement.release or None if owner else None,
+        followed=owner and spec.follow == "exact" and _is_followed(placement),
         paused=placement.paused,
         retire=placement.retire and owner,
         generation=placement.generation,
     )
 
 
-def _of_extra(extra: ExtraReplica, placement: GroupPlacement, cluster_key: str) -> DesiredReplica:
+def _is_followed(placement: GroupPlacement) -> bool:
+    return bool(standbys(placement.deployment_id, placement.group))
+
+
+def _of_extra(
+    extra: ExtraReplica, placement: GroupPlacement, source: dict[str, Any] | None, cluster_key: str
+) -> DesiredReplica:
     spec = GroupSpec.model_validate(placement.spec)
     return DesiredReplica(
         spec=spec,
         role=Role(extra.role),
-        source=_source(extra.source, spec, cluster_key),
+        source=_source(source, spec, cluster_key),
+        succeed=extra.succeed or None,
         paused=placement.paused,
         generation=extra.generation,
     )

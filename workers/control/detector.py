@@ -1,14 +1,18 @@
 """Which nodes count as down: a pure decision.
 
 Silence says something about a node only when we could have heard it. So there is no verdict while
-Redis is away, for as long again after it came back, nor when all nodes fall silent at once: then
-the fault is more likely to be on our side of the wire.
+Redis is away, nor when all nodes fall silent at once: then the fault is more likely to be on our side
+of the wire. A node that was not heard since we listen is given more time: it may be starting with us,
+or be slow to find Redis again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+UNHEARD_MS = 30_000
+"""A node tries Redis again every 10 s at the latest, and needs some seconds to start."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,27 @@ class Verdict:
     blind: str | None = None  # why there is no verdict
 
 
-def judge(up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms: int | None) -> Verdict:
-    """`hearing_since_ms`: since when Redis has answered without a break; None: it does not."""
+def judge(
+    up: Iterable[Sighting],
+    now_ms: int,
+    silence_ms: int,
+    hearing_since_ms: int | None,
+    attentive_since_ms: int = 0,
+) -> Verdict:
+    """`hearing_since_ms`: since when Redis has answered without a break; None: it does not.
+
+    `attentive_since_ms`: since when we have looked without a long pause of our own, or of Redis.
+    """
     if hearing_since_ms is None:
         return Verdict(blind="Redis does not answer")
     nodes = tuple(up)
-    # A node's silence begins when we began to listen, if that was later.
-    silent = tuple(
-        sorted(seen.node for seen in nodes if now_ms - max(seen.last_seen_ms, hearing_since_ms) > silence_ms)
-    )
+
+    def is_silent(seen: Sighting) -> bool:
+        if seen.last_seen_ms >= hearing_since_ms:
+            return now_ms - max(seen.last_seen_ms, attentive_since_ms) > silence_ms
+        return now_ms - hearing_since_ms > max(silence_ms, UNHEARD_MS)
+
+    silent = tuple(sorted(seen.node for seen in nodes if is_silent(seen)))
     if len(silent) == len(nodes) >= 2:
         return Verdict(blind=f"all {len(nodes)} nodes fell silent at once")
     return Verdict(down=silent)

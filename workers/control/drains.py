@@ -7,10 +7,14 @@ import logging
 from django.db import transaction
 
 from pipeline_runtime.placement.choose import NoPlacement, choose_target
+from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce, audit, record_event
+from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.group_state import default_strategy
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.pipelines.selectors import group_facts
+from webapp.problems import Conflict
 from workers.control.candidates import candidates
 from workers.control.context import ControlContext
 from workers.control.handovers import drive_handover
@@ -21,10 +25,11 @@ log = logging.getLogger(__name__)
 def drain(name: str, context: ControlContext) -> None:
     """Cordon the node and migrate what runs there; a group that cannot move is reported and stays."""
     Node.objects.filter(name=name).update(cordoned=True)
+    _drop_standbys(name, context)
     tried: set[tuple[str, str]] = set()
     moved, stayed = 0, []
     while not context.closing.is_set():
-        here = GroupPlacement.objects.select_related("deployment").filter(
+        here = GroupPlacement.objects.select_related("deployment__pipeline").filter(
             node__name=name, deployment__status__in=Deployment.ACTIVE
         )
         placement = next((p for p in here if (p.deployment_id, p.group) not in tried), None)
@@ -49,6 +54,20 @@ def drain(name: str, context: ControlContext) -> None:
     announce("nodes", name)
 
 
+def _drop_standbys(name: str, context: ControlContext) -> None:
+    """Those that wait here for a former owner's return, or because a user wanted them."""
+    with transaction.atomic():
+        busy = Handover.objects.filter(outcome__isnull=True).values_list("deployment", "group")
+        for extra in ExtraReplica.objects.filter(node__name=name, role="standby"):
+            if (extra.deployment_id, extra.group) in busy:
+                continue  # its handover decides; a cordoned node keeps none after it
+            if extra.wanted:
+                text = f"{extra.group} has no standby any more: {name} is drained. Keep one elsewhere."
+                record_event("standby.dropped", text, severity="warning", element=extra.group, node=name)
+            extra.delete()
+    context.desired.notify()
+
+
 def _order(placement: GroupPlacement, origin: str) -> Handover | None:
     """A handover for one group; the one under way if there is one; None: nowhere to go."""
     with transaction.atomic():
@@ -57,23 +76,21 @@ def _order(placement: GroupPlacement, origin: str) -> Handover | None:
         ).first()
         if running is not None:
             return running
+        deployment = placement.deployment
+        group = group_facts([deployment])[deployment.pk][placement.group]
         elements = placement.spec["elements"]
         try:
             target = choose_target(placement.group, len(elements), origin, candidates())
-        except NoPlacement as error:
+            return order(
+                None,
+                deployment,
+                group,
+                element=elements[0]["id"],
+                kind=Handover.Kind.MIGRATION,
+                strategy=default_strategy(group),
+                target=target,
+                reason=f"{origin} is drained",
+            )
+        except (NoPlacement, Conflict) as error:
             log.warning("%s stays on %s: %s", placement.group, origin, error)
             return None
-        handover = Handover.objects.create(
-            deployment_id=placement.deployment_id,
-            group=placement.group,
-            element=elements[0]["id"],
-            kind=Handover.Kind.MIGRATION,
-            strategy="stop-and-copy",
-            origin=origin,
-            target=target,
-        )
-        audit(
-            None, "element.migrate", placement.group, handover=str(handover.pk), reason=f"drain of {origin}"
-        )
-        announce("handovers", str(handover.pk))
-        return handover

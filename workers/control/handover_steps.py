@@ -1,17 +1,27 @@
 """What a handover does next: a pure decision from what is persisted and what nodes report.
 
-    live migration, stop-and-copy          restoration
-    PENDING -> STOP -> COPY -> CLAIM       PENDING -> COPY -> CLAIM
-                                -> FINISH                        -> FINISH
+    live migration
+      standby         PENDING -> PREPARE -> WARM -> CUT -------------> FINISH
+                                                     |---> CLAIM ------^
+                                                     '---> CLAIM by the origin -> failed
+      stop-and-copy   PENDING -> STOP -> COPY -> CLAIM -> FINISH
+    restoration
+      checkpoint      PENDING ---------> COPY -> CLAIM -> FINISH
+      rewind          the same; all other copies stop during COPY
+      hot-standby     PENDING -----------------> CLAIM -> FINISH
 
+    PREPARE the target fetches the newest checkpoint and starts a copy that follows the journal
+    WARM    it catches up, and arms itself to be the successor
+    CUT     the owner is ordered to release to it, and does; nobody else has a part in that
     STOP    the origin ends after its running batch and keeps a checkpoint of exactly that seq
     COPY    the target fetches it (a restoration: the newest replicated one) and starts a copy
     CLAIM   the target is ordered to own; the journal decides, and fences whoever owned before
-    FINISH  the origin's copy is removed; the gap is measured
+    FINISH  what is left over is tidied; the gap is measured
 
-A failure or a cancellation before CLAIM gives the group back to its origin (a restoration: just
-drops the new copy). After CLAIM was ordered nobody knows whether it was granted, so nothing is
-given back: the target is the owner, now or when it can be.
+A failure or a cancellation before CUT or CLAIM leaves the group with its origin (a restoration: just
+drops the new copy). After that was ordered nobody knows whether it was done, so nothing is given
+back: the target owns, now or when it can. Only when the target is gone and the origin says that it
+has released, nobody owns; then the origin, which still has all of the state, claims again.
 """
 
 from __future__ import annotations
@@ -19,39 +29,69 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline_runtime.model.desired import ReplicaStatus, Role
+from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 
 
 class Phase(StrEnum):
     PENDING = "PENDING"
+    PREPARE = "PREPARE"
+    WARM = "WARM"
+    CUT = "CUT"
     STOP = "STOP"
     COPY = "COPY"
     CLAIM = "CLAIM"
     FINISH = "FINISH"
 
 
+class Strategy(StrEnum):
+    STANDBY = "standby"
+    STOP_AND_COPY = "stop-and-copy"
+    CHECKPOINT = "checkpoint"
+    REWIND = "rewind"
+    HOT_STANDBY = "hot-standby"
+
+    @property
+    def restores(self) -> bool:
+        return self in (Strategy.CHECKPOINT, Strategy.REWIND, Strategy.HOT_STANDBY)
+
+
+FRESH_MS = 5_000
+"""A checkpoint that is older is taken anew before a live migration: there is less to follow then."""
+FRESH_WAIT_MS = 2_000
+"""How long that is waited for; an older one does as well."""
 STOP_MS_MAX = 60_000
 STALLED_MS_MAX = 60_000
 """A copy may take long, but not stand still for so long."""
+CAUGHT_UP_BEHIND = 20
+"""A standby that is no further behind, in batches, can be expected to arm itself."""
+CUT_MS_MAX = 60_000
+RELEASED_MS_MAX = 10_000
+"""How long a target may take to own what was released to it: one that was restarted cannot any more."""
 CLAIM_MS_MAX = 90_000
 GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
 ORDERS_MAX = 5
 NO_EPOCH = Epoch(0)
+BEFORE_CUT = (Phase.PENDING, Phase.PREPARE, Phase.WARM, Phase.STOP, Phase.COPY)
 
 
 @dataclass(frozen=True)
 class Progress:
     """A handover as it is persisted."""
 
-    restoration: bool
+    id: str
+    strategy: Strategy
     phase: Phase
     cancel_requested: bool
     phase_since_ms: int
+    copy_ordered: bool = False  # a copy on the target is wanted already
+    fallback_left: bool = False  # the copy comes from the origin, and could come from the central store
     order_id: str | None = None  # the newest claim order, from CLAIM on
     order_over: Epoch = NO_EPOCH
     orders: int = 0  # given so far
+    back: bool = False  # that order is the origin's
+    automatic: bool = False  # nobody asked for it: the origin had fallen silent
 
 
 @dataclass(frozen=True)
@@ -64,12 +104,14 @@ class Observed:
     target: ReplicaStatus | None
     target_up: bool
     target_moved_at_ms: int = 0  # when the target's report last showed progress
+    others_stopped: bool = True  # no other copy runs on a node that answers
     undeploying: bool = False
 
 
 @dataclass(frozen=True)
 class Enter:
     phase: Phase
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,10 +120,29 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class OrderCopy:
+    """The target shall fetch a checkpoint and follow."""
+
+
+@dataclass(frozen=True)
+class CopyFromCentral:
+    """The origin does not give its checkpoint: the central store has one."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Reorder:
     """The journal has granted a higher epoch than we knew: order again over that."""
 
     over: Epoch
+
+
+@dataclass(frozen=True)
+class ClaimBack:
+    """The origin shall claim what it has released."""
+
+    note: str
 
 
 @dataclass(frozen=True)
@@ -98,38 +159,138 @@ class Fail:
 @dataclass(frozen=True)
 class Done:
     gap_ms: int | None
+    round_trips: int | None = None
 
 
-Step = Enter | Wait | Reorder | GiveBack | Fail | Done
+Step = Enter | Wait | OrderCopy | CopyFromCentral | Reorder | ClaimBack | GiveBack | Fail | Done
 
 
 def next_step(progress: Progress, seen: Observed) -> Step:
-    before_claim = progress.phase in (Phase.PENDING, Phase.STOP, Phase.COPY)
-    if before_claim and progress.cancel_requested:
-        return GiveBack("Cancelled.", cancelled=True)
-    if before_claim and seen.undeploying:
-        return GiveBack("The pipeline is being undeployed.", cancelled=True)
-    if before_claim and not seen.target_up:
-        return GiveBack("The target node does not answer.")
+    if progress.phase in BEFORE_CUT:
+        if progress.cancel_requested:
+            return GiveBack("Cancelled.", cancelled=True)
+        if seen.undeploying:
+            return GiveBack("The pipeline is being undeployed.", cancelled=True)
+        if not seen.target_up:
+            return GiveBack("The target node does not answer.")
+        if progress.automatic and progress.strategy.restores and seen.origin_up:
+            return GiveBack("The origin answers again, so it goes on where it is.", cancelled=True)
     match progress.phase:
         case Phase.PENDING:
             return _begin(progress, seen)
+        case Phase.PREPARE:
+            return _prepare(progress, seen)
+        case Phase.WARM:
+            return _warm(progress, seen)
+        case Phase.CUT:
+            return _cut(progress, seen)
         case Phase.STOP:
             return _stop(progress, seen)
         case Phase.COPY:
             return _copy(progress, seen)
         case Phase.CLAIM:
-            return _claim(progress, seen)
+            return _claim_back(progress, seen) if progress.back else _claim(progress, seen)
         case Phase.FINISH:
             return _finish(progress, seen)
 
 
 def _begin(progress: Progress, seen: Observed) -> Step:
-    if progress.restoration:
+    if progress.strategy is Strategy.HOT_STANDBY:
+        if seen.target is None or seen.target.role is not Role.STANDBY or seen.target.error is not None:
+            return GiveBack("The hot standby is not there any more: restore from a checkpoint instead.")
+        return Enter(Phase.CLAIM)
+    if progress.strategy.restores:
         return Enter(Phase.COPY)
     if not seen.origin_up:
         return GiveBack("The node that runs it does not answer: restore the element instead.")
-    return Enter(Phase.STOP)
+    return Enter(Phase.PREPARE if progress.strategy is Strategy.STANDBY else Phase.STOP)
+
+
+# --- live migration to a standby
+
+
+def wants_fresh_checkpoint(origin: ReplicaStatus | None, now_ms: int) -> bool:
+    return origin is None or origin.checkpoint_at_ms is None or now_ms - origin.checkpoint_at_ms > FRESH_MS
+
+
+def _prepare(progress: Progress, seen: Observed) -> Step:
+    target = seen.target
+    if not seen.origin_up:
+        return GiveBack("The origin fell silent before the cut. Restore the element if it stays so.")
+    if not progress.copy_ordered:
+        fresh = not wants_fresh_checkpoint(seen.origin, progress.phase_since_ms)
+        waited_ms = seen.now_ms - progress.phase_since_ms
+        return OrderCopy() if fresh or waited_ms > FRESH_WAIT_MS else Wait()
+    if target is not None and target.error is not None:
+        if progress.fallback_left:
+            return CopyFromCentral(target.error.message)
+        return GiveBack(f"The target could not start its copy: {target.error.message}")
+    if target is not None and target.role is Role.STANDBY:
+        return Enter(Phase.WARM)
+    return _wait_unless_stalled(progress, seen)
+
+
+def _warm(progress: Progress, seen: Observed) -> Step:
+    origin, target = seen.origin, seen.target
+    if not seen.origin_up:
+        return GiveBack("The origin fell silent before the cut. Restore the element if it stays so.")
+    if target is not None and target.error is not None:
+        return GiveBack(f"The target's copy failed: {target.error.message}")
+    if target is not None and target.armed == progress.id:
+        if origin is not None and origin.role is Role.OWNER:
+            return Enter(Phase.CUT)
+        if origin is not None and origin.error is not None:
+            return GiveBack(f"The origin failed before the cut: {origin.error.message}")
+    waited_ms = seen.now_ms - progress.phase_since_ms
+    if target is not None and target.behind <= CAUGHT_UP_BEHIND and waited_ms > STALLED_MS_MAX:
+        return GiveBack(f"The target did not make itself ready within {STALLED_MS_MAX // 1000} s.")
+    return _wait_unless_stalled(progress, seen)
+
+
+def _wait_unless_stalled(progress: Progress, seen: Observed) -> Step:
+    if seen.now_ms - max(progress.phase_since_ms, seen.target_moved_at_ms) > STALLED_MS_MAX:
+        return GiveBack(f"The copy stood still for {STALLED_MS_MAX // 1000} s.")
+    return Wait()
+
+
+def _cut(progress: Progress, seen: Observed) -> Step:
+    origin, target = seen.origin, seen.target
+    waited_ms = seen.now_ms - progress.phase_since_ms
+    if _owns(progress, target):
+        return Enter(Phase.FINISH)
+    if not seen.target_up:
+        if has_released(progress, origin) and seen.origin_up:
+            return ClaimBack("the target fell silent after the release: the origin claims back")
+        if waited_ms > CUT_MS_MAX:
+            # Nobody can say who is to own: the target stays it, as whoever restores next will see.
+            return _back_or_claim(seen, "the target fell silent during the cut")
+        return Wait()
+    if not seen.origin_up:
+        return Enter(Phase.CLAIM, "the origin fell silent during the cut: the target claims")
+    if has_released(progress, origin) and waited_ms > RELEASED_MS_MAX:
+        return Enter(Phase.CLAIM, "the target did not own what was released to it: it claims")
+    if waited_ms > CUT_MS_MAX:
+        return Enter(Phase.CLAIM, f"no release within {CUT_MS_MAX // 1000} s: the target claims")
+    return Wait()
+
+
+def _back_or_claim(seen: Observed, why: str) -> Step:
+    if seen.origin_up:
+        return ClaimBack(f"{why}: the origin claims back")
+    return Enter(Phase.CLAIM, f"{why}, and so did the origin: the target claims when it is back")
+
+
+def has_released(progress: Progress, origin: ReplicaStatus | None) -> bool:
+    return origin is not None and origin.released == progress.id and origin.role is not Role.OWNER
+
+
+def _owns(progress: Progress, target: ReplicaStatus | None) -> bool:
+    """By the release of this handover, or by its newest claim order."""
+    by = (progress.id, progress.order_id)
+    return target is not None and target.role is Role.OWNER and target.order_id in by
+
+
+# --- stop-and-copy, restoration from a checkpoint
 
 
 def _stop(progress: Progress, seen: Observed) -> Step:
@@ -156,53 +317,99 @@ def _copy(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if target is not None and target.error is not None:
         return GiveBack(f"The target could not start its copy: {target.error.message}")
-    if target is not None and target.role is Role.STANDBY and target.seq >= _seq_to_reach(progress, seen):
+    if target is not None and _is_copied(progress, seen, target):
         return Enter(Phase.CLAIM)
-    if seen.now_ms - max(progress.phase_since_ms, seen.target_moved_at_ms) > STALLED_MS_MAX:
-        return GiveBack(f"The copy stood still for {STALLED_MS_MAX // 1000} s.")
-    return Wait()
+    return _wait_unless_stalled(progress, seen)
+
+
+def _is_copied(progress: Progress, seen: Observed, target: ReplicaStatus) -> bool:
+    if progress.strategy is Strategy.REWIND:
+        # It must not follow the journal past the checkpoint, so it is fetched and not started.
+        fetched = target.role is Role.STOPPED and target.phase in ("fetched", "stopped")
+        return fetched and seen.others_stopped
+    return target.role is Role.STANDBY and target.seq >= _seq_to_reach(progress, seen)
 
 
 def _seq_to_reach(progress: Progress, seen: Observed) -> Seq:
     # A restored copy may claim at once: it reads the journal to its end before it owns.
-    if progress.restoration or seen.origin is None or seen.origin.checkpoint_seq is None:
+    if progress.strategy.restores or seen.origin is None or seen.origin.checkpoint_seq is None:
         return Seq(0)
     return seen.origin.checkpoint_seq
 
 
+# --- claim, finish
+
+
 def _claim(progress: Progress, seen: Observed) -> Step:
     target = seen.target
-    if target is not None and target.order_id == progress.order_id:
-        if target.order_refused is not None:
-            if target.epoch > progress.order_over and progress.orders < ORDERS_MAX:
-                return Reorder(target.epoch)
-            return Fail(f"The target was refused: {target.order_refused}")
-        if target.role is Role.OWNER:
-            return Enter(Phase.FINISH)
+    if _owns(progress, target):
+        return Enter(Phase.FINISH)
+    again = _refused(progress, target, "The target")
+    if again is not None:
+        return again
     if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
-        why = "it does not answer" if not seen.target_up else "it is not ready"
-        if target is not None and target.error is not None:
-            why = target.error.message
         return Fail(
-            f"The target was ordered to own but does not yet: {why}. It stays the wanted owner; "
-            "restore the element elsewhere if it does not come back. Nothing committed is lost."
+            f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
+            "the wanted owner; restore the element elsewhere if it does not come back. Nothing committed "
+            "is lost."
         )
     return Wait()
 
 
-def _finish(progress: Progress, seen: Observed) -> Step:
-    gap_ms = measured_gap_ms(seen)
-    waited_ms = seen.now_ms - progress.phase_since_ms
-    quiet = seen.origin is None or seen.origin.last_output_at_ms is None
-    if gap_ms is not None or quiet or waited_ms > GAP_MS_MAX:
-        return Done(gap_ms)
+def _claim_back(progress: Progress, seen: Observed) -> Step:
+    origin = seen.origin
+    if origin is not None and origin.role is Role.OWNER:
+        if origin.order_id == progress.order_id:
+            return Fail(
+                "The target fell silent after the owner had released to it, so the origin has claimed the "
+                "element back and goes on with all of its state. Nothing is lost, and nothing was written "
+                "twice. Move it again when the target is well."
+            )
+        waited_ms = seen.now_ms - progress.phase_since_ms
+        if origin.released != progress.id and waited_ms > RELEASED_MS_MAX:
+            return Fail(
+                "The target fell silent before the owner had released: the origin owns as before. Nothing "
+                "is lost. Move it again when the target is well."
+            )
+    again = _refused(progress, origin, "The origin")
+    if again is not None:
+        return again
+    if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
+        return Fail(
+            "The target fell silent during the cut, and the origin was ordered to claim back but does not "
+            f"own yet: {_why_not(origin, seen.origin_up)}. It stays the wanted owner; restore the element "
+            "elsewhere if it does not come back. Nothing committed is lost."
+        )
     return Wait()
 
 
-def measured_gap_ms(seen: Observed) -> int | None:
-    """Last output of the old owner to first output of the new one; None: not both are known."""
-    if seen.origin is None or seen.origin.last_output_at_ms is None:
+def _refused(progress: Progress, claimant: ReplicaStatus | None, who: str) -> Step | None:
+    if claimant is None or claimant.order_id != progress.order_id or claimant.order_refused is None:
         return None
-    if seen.target is None or seen.target.first_output_at_ms is None:
+    if claimant.epoch > progress.order_over and progress.orders < ORDERS_MAX:
+        return Reorder(claimant.epoch)
+    return Fail(f"{who} was refused: {claimant.order_refused}")
+
+
+def _why_not(claimant: ReplicaStatus | None, up: bool) -> str:
+    if claimant is not None and claimant.error is not None:
+        return claimant.error.message
+    return "it is not ready" if up else "it does not answer"
+
+
+def _finish(progress: Progress, seen: Observed) -> Step:
+    takeover = takeover_of(progress, seen)
+    waited_ms = seen.now_ms - progress.phase_since_ms
+    if takeover is not None and (takeover.gap_ms is not None or takeover.last_output_at_ms is None):
+        return Done(takeover.gap_ms, takeover.round_trips)
+    if waited_ms > GAP_MS_MAX:
+        return Done(None, takeover.round_trips if takeover is not None else None)
+    return Wait()
+
+
+def takeover_of(progress: Progress, seen: Observed) -> Takeover | None:
+    """What the new owner's journal says of the change of owner, by the broker's clock."""
+    takeover = seen.target.takeover if seen.target is not None else None
+    if takeover is None or takeover.order not in (progress.id, progress.order_id):
         return None
-    return max(0, seen.target.first_output_at_ms - seen.origin.last_output_at_ms)
+    return takeover

@@ -7,36 +7,41 @@ control process that dies anywhere is followed by one that looks and goes on.
 from __future__ import annotations
 
 import logging
-import uuid
 from datetime import UTC, datetime
-from typing import Any
+from time import monotonic
 
 from django.db import close_old_connections, transaction
-from django.utils import timezone
 
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce, record_event
+from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
+from workers.control.handover_effects import Effects, end, enter, note_progress
 from workers.control.handover_steps import (
+    ClaimBack,
+    CopyFromCentral,
     Done,
     Enter,
     Fail,
     GiveBack,
     Observed,
+    OrderCopy,
     Phase,
     Progress,
     Reorder,
     Step,
+    Strategy,
     Wait,
     next_step,
 )
 
 log = logging.getLogger(__name__)
+
+SHOW_EVERY_S = 0.5
 
 
 def drive_handover(id: str, context: ControlContext) -> None:
@@ -56,6 +61,7 @@ class _Driver:
         self._context = context
         self._target_seen: tuple[object, ...] = ()
         self._target_moved_at_ms = 0
+        self._shown_at_s = 0.0
 
     def advance(self) -> bool:
         """Take one step; True: the handover has ended."""
@@ -67,40 +73,41 @@ class _Driver:
             )
             if handover.outcome is not None:
                 return True
-            placement = GroupPlacement.objects.filter(
-                deployment=handover.deployment_id, group=handover.group
-            ).first()
+            placement = (
+                GroupPlacement.objects.select_related("node")
+                .filter(deployment=handover.deployment_id, group=handover.group)
+                .first()
+            )
             if placement is None:
-                _end(handover, Handover.Outcome.FAILED, "The pipeline was undeployed.")
+                end(handover, Handover.Outcome.FAILED, "The pipeline was undeployed.")
                 return True
-            step = next_step(self._progress(handover, placement), self._observe(handover, placement))
+            extra = (
+                ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group)
+                .filter(node__name=handover.target)
+                .first()
+            )
+            seen = self._observe(handover, placement, extra)
+            moved = note_progress(handover, seen.target)
+            step = next_step(_progress(handover, placement, extra), seen)
             if isinstance(step, Wait):
+                self._show(handover, moved)
                 return False
             log.info("handover of %s.%s: %s", handover.deployment_id, handover.group, step)
-            self._apply(step, handover, placement)
+            _apply(step, handover, Effects(handover, placement, self._context))
             handover.save()
             announce("handovers", str(handover.pk))
             announce("elements", handover.deployment.pipeline.name)
         self._context.desired.notify()
         return handover.outcome is not None
 
-    # -- observing -------------------------------------------------------------------------------
+    def _show(self, handover: Handover, moved: bool) -> None:
+        """What a phase has come to is shown now and then; nothing depends on it."""
+        if moved and monotonic() - self._shown_at_s > SHOW_EVERY_S:
+            self._shown_at_s = monotonic()
+            handover.save(update_fields=["timeline", "bytes_copied"])
+            announce("handovers", str(handover.pk))
 
-    def _progress(self, handover: Handover, placement: GroupPlacement) -> Progress:
-        phase = Phase(handover.phase)
-        since_ms = handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
-        notes = [entry for entry in handover.timeline if entry["phase"] == Phase.CLAIM]
-        return Progress(
-            restoration=handover.kind == Handover.Kind.RESTORATION,
-            phase=phase,
-            cancel_requested=handover.cancel_requested,
-            phase_since_ms=since_ms,
-            order_id=placement.order_id if notes else None,
-            order_over=Epoch(placement.order_over),
-            orders=len(notes),
-        )
-
-    def _observe(self, handover: Handover, placement: GroupPlacement) -> Observed:
+    def _observe(self, handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None) -> Observed:
         rows = {
             row.node.name: row
             for row in Replica.objects.select_related("node").filter(
@@ -108,180 +115,107 @@ class _Driver:
             )
         }
         up = dict(Node.objects.values_list("name", "up"))
-        origin, target = rows.get(handover.origin), rows.get(handover.target)
-        wanted = _target_generation(handover, placement)
+        target = rows.get(handover.target)
+        wanted = extra.generation if extra is not None else -1
+        if placement.node.name == handover.target:
+            wanted = placement.generation
         status = _status(target) if target is not None and target.generation == wanted else None
         if status is not None:
             shown = (status.phase, status.role, status.seq, status.bytes_fetched)
             if shown != self._target_seen:
                 self._target_seen, self._target_moved_at_ms = shown, now_ms()
-            if status.bytes_fetched > handover.bytes_copied:
-                handover.bytes_copied = status.bytes_fetched
+        others = [row for name, row in rows.items() if name != handover.target and up.get(name, False)]
         return Observed(
             now_ms=now_ms(),
-            origin=_status(origin),
+            origin=_status(rows.get(handover.origin)),
             origin_up=up.get(handover.origin, False),
             target=status,
             target_up=up.get(handover.target, False),
             target_moved_at_ms=self._target_moved_at_ms,
+            others_stopped=all(row.role == Role.STOPPED.value for row in others),
             undeploying=handover.deployment.status == Deployment.Status.UNDEPLOYING,
         )
 
-    # -- effects ---------------------------------------------------------------------------------
 
-    def _apply(self, step: Step, handover: Handover, placement: GroupPlacement) -> None:
-        match step:
-            case Enter(Phase.STOP):
-                placement.role = "stopped"
-                placement.save(update_fields=["role"])
-                _enter(handover, Phase.STOP)
-            case Enter(Phase.COPY):
-                self._order_copy(handover, placement)
-                _enter(handover, Phase.COPY)
-            case Enter(Phase.CLAIM):
-                self._order_claim(handover, placement)
-                _enter(handover, Phase.CLAIM)
-            case Enter(Phase.FINISH):
-                ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group).delete()
-                # The origin's copy goes: from now on the central store is where to start again from.
-                placement.source = None
-                placement.save(update_fields=["source"])
-                _enter(handover, Phase.FINISH)
-            case Reorder(over):
-                _new_order(placement, over)
-                placement.save(update_fields=["order_id", "order_over"])
-                _enter(handover, Phase.CLAIM, f"the journal had granted epoch {over}: ordered again")
-            case GiveBack(message, cancelled):
-                self._give_back(handover, placement)
-                outcome = Handover.Outcome.CANCELLED if cancelled else Handover.Outcome.FAILED
-                where = f" It runs on {handover.origin} as before."
-                # A restoration's origin may well be dead; nothing was done to it.
-                _end(handover, outcome, message + ("" if handover.kind == "restoration" else where))
-            case Fail(message):
-                _end(handover, Handover.Outcome.FAILED, message)
-            case Done(gap_ms):
-                handover.gap_ms = gap_ms
-                _end(handover, Handover.Outcome.DONE, f"{handover.element} runs on {handover.target}.")
+def _progress(handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None) -> Progress:
+    since_ms = handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
+    claims = [entry for entry in handover.timeline if entry["phase"] == Phase.CLAIM]
+    source = extra.source if extra is not None else None
+    return Progress(
+        id=str(handover.pk),
+        strategy=Strategy(handover.strategy),
+        phase=Phase(handover.phase),
+        cancel_requested=handover.cancel_requested,
+        phase_since_ms=since_ms,
+        copy_ordered=extra is not None,
+        fallback_left=source is not None and source["url"] != messages.CENTRAL,
+        order_id=placement.order_id if claims else None,
+        order_over=Epoch(placement.order_over),
+        orders=len(claims),
+        automatic=handover.created_by_id is None and bool(handover.reason),
+        back=bool(claims) and placement.node.name == handover.origin != handover.target,
+    )
 
-    def _order_copy(self, handover: Handover, placement: GroupPlacement) -> None:
-        source: dict[str, Any] | None
-        if handover.kind == Handover.Kind.RESTORATION:
-            source = {"url": messages.CENTRAL, "seq": handover.checkpoint_seq}
-            if handover.checkpoint_seq is None and not self._has_checkpoint(handover):
-                source = None  # nothing was ever replicated: it starts empty and reads from the beginning
-        else:
-            origin = _status(self._row(handover, handover.origin))
-            node = Node.objects.get(name=handover.origin)
-            seq = origin.checkpoint_seq if origin is not None else None
-            source = {"url": node.url, "seq": seq} if seq else None
-        ExtraReplica.objects.update_or_create(
-            deployment_id=handover.deployment_id,
-            group=handover.group,
-            node=Node.objects.get(name=handover.target),
-            defaults={
-                "role": Role.STANDBY.value,
-                "source": source,
-                "generation": _next_generation(handover, placement),
-            },
-        )
 
-    def _has_checkpoint(self, handover: Handover) -> bool:
-        return bool(self._context.central.manifests(f"{handover.deployment_id}.{handover.group}"))
-
-    def _order_claim(self, handover: Handover, placement: GroupPlacement) -> None:
-        """The placement moves to the target. The origin's copy stays, stopped, until FINISH."""
-        extra = ExtraReplica.objects.get(
-            deployment=handover.deployment_id, group=handover.group, node__name=handover.target
-        )
-        if handover.kind == Handover.Kind.MIGRATION:
-            ExtraReplica.objects.update_or_create(
-                deployment_id=handover.deployment_id,
-                group=handover.group,
-                node=placement.node,
-                defaults={
-                    "role": Role.STOPPED.value,
-                    "source": None,
-                    "generation": placement.generation,
-                },
+def _apply(step: Step, handover: Handover, effects: Effects) -> None:
+    match step:
+        case Enter(phase, note):
+            _on_entering(phase, effects)
+            enter(handover, phase, note)
+        case OrderCopy():
+            effects.order_standby()
+        case CopyFromCentral(why):
+            effects.copy_from_central()
+            handover.timeline[-1]["note"] = (
+                f"from the central store, since {handover.origin} gave none: {why}"
             )
-        placement.node, placement.role = extra.node, "owner"
-        placement.source, placement.generation = extra.source, extra.generation
-        _new_order(placement, self._epoch_known(handover))
-        # Named fields: a user may pause the group at the same time.
-        placement.save(update_fields=["node", "role", "source", "generation", "order_id", "order_over"])
-        extra.delete()
-
-    def _give_back(self, handover: Handover, placement: GroupPlacement) -> None:
-        ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group).delete()
-        if placement.role == "stopped":
-            origin = _status(self._row(handover, handover.origin))
-            placement.role = "owner"
-            _new_order(placement, origin.epoch if origin else self._epoch_known(handover))
-            placement.save(update_fields=["role", "order_id", "order_over"])
-
-    def _epoch_known(self, handover: Handover) -> Epoch:
-        rows = Replica.objects.filter(deployment=handover.deployment_id, group=handover.group)
-        return Epoch(max((row.epoch for row in rows), default=0))
-
-    @staticmethod
-    def _row(handover: Handover, node: str) -> Replica | None:
-        return Replica.objects.filter(
-            deployment=handover.deployment_id, group=handover.group, node__name=node
-        ).first()
+        case Reorder(over):
+            effects.order_again(over)
+            enter(handover, Phase.CLAIM, f"the journal had granted epoch {over}: ordered again")
+        case ClaimBack(note):
+            effects.order_origin_back()
+            enter(handover, Phase.CLAIM, note)
+        case GiveBack(message, cancelled):
+            effects.give_back()
+            outcome = Handover.Outcome.CANCELLED if cancelled else Handover.Outcome.FAILED
+            where = f" It runs on {handover.origin} as before."
+            # A restoration's origin may well be dead; nothing was done to it.
+            restores = Strategy(handover.strategy).restores
+            end(handover, outcome, message + ("" if restores else where))
+        case Fail(message):
+            end(handover, Handover.Outcome.FAILED, message)
+        case Done(gap_ms, round_trips):
+            handover.gap_ms, handover.round_trips = gap_ms, round_trips
+            end(handover, Handover.Outcome.DONE, _done_message(handover))
 
 
-def _target_generation(handover: Handover, placement: GroupPlacement) -> int:
-    if placement.node.name == handover.target:
-        return placement.generation
-    extra = ExtraReplica.objects.filter(
-        deployment=handover.deployment_id, group=handover.group, node__name=handover.target
-    ).first()
-    return extra.generation if extra is not None else -1
+def _on_entering(phase: Phase, effects: Effects) -> None:
+    match phase:
+        case Phase.PREPARE:
+            effects.ask_for_checkpoint()
+        case Phase.WARM:
+            effects.arm_target()
+        case Phase.CUT:
+            effects.order_release()
+        case Phase.STOP:
+            effects.placement.role = "stopped"
+            effects.placement.save(update_fields=["role"])
+        case Phase.COPY:
+            effects.order_copy()
+        case Phase.CLAIM:
+            effects.order_claim()
+        case Phase.FINISH:
+            effects.finish()
 
 
-def _next_generation(handover: Handover, placement: GroupPlacement) -> int:
-    """Higher than any copy of this group ever had, so that no node takes old state for new."""
-    rows = Replica.objects.filter(deployment=handover.deployment_id, group=handover.group)
-    extras = ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group)
-    generations = [placement.generation, *(row.generation for row in rows), *(e.generation for e in extras)]
-    return max(generations) + 1
-
-
-def _new_order(placement: GroupPlacement, over: Epoch) -> None:
-    placement.order_id, placement.order_over = uuid.uuid4().hex, over
-
-
-def _enter(handover: Handover, phase: Phase, note: str = "") -> None:
-    _close_phase(handover)
-    handover.phase = phase.value
-    handover.timeline.append(
-        {"phase": phase.value, "start_ms": now_ms(), "end_ms": None, "bytes": 0, "note": note}
-    )
-
-
-def _close_phase(handover: Handover) -> None:
-    if handover.timeline:
-        last = handover.timeline[-1]
-        last["end_ms"] = now_ms()
-        if last["phase"] == Phase.COPY:
-            last["bytes"] = handover.bytes_copied
-
-
-def _end(handover: Handover, outcome: str, message: str) -> None:
-    _close_phase(handover)
-    handover.outcome, handover.message, handover.ended_at = outcome, message, timezone.now()
-    handover.save()
-    record_event(
-        f"handover.{outcome}",
-        f"{handover.get_kind_display()} of {handover.element} from {handover.origin} to "
-        f"{handover.target}: {message}",
-        severity="warning" if outcome == Handover.Outcome.FAILED else "info",
-        pipeline=handover.deployment.pipeline.name,
-        element=handover.element,
-        node=handover.target,
-        handover=str(handover.pk),
-        gap_ms=handover.gap_ms,
-    )
+def _done_message(handover: Handover) -> str:
+    message = f"{handover.element} runs on {handover.target}."
+    if handover.strategy == Strategy.REWIND:
+        message += (
+            f" It re-emits what was committed after seq {handover.checkpoint_seq}; the checkpoints that "
+            "were newer are gone."
+        )
+    return message
 
 
 def _status(row: Replica | None) -> ReplicaStatus | None:

@@ -25,9 +25,11 @@ from workers.control.reports import Rates, Runs, notices
 log = logging.getLogger(__name__)
 
 CURSOR_KEY = "fogline:ingest:cursor"
-BLOCK_MS = 1000
+BLOCK_MS = 200
 ENTRIES_MAX = 500
-DETECT_INTERVAL_S = 1.0
+DETECT_INTERVAL_S = 0.2
+PAUSE_S_MAX = 1.0
+"""A round that took longer was no listening: this process or Redis stood still."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
 _STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
 
@@ -42,6 +44,8 @@ class Ingest:
         )
         self._cursor: bytes | None = None
         self._hearing_since_ms: int | None = None  # Redis's clock
+        self._attentive_since_ms = 0  # the same clock
+        self._round_at_s = 0.0
         self._blind_told = False
         self._detect_at_s = 0.0
         self._history_at_s: dict[str, float] = {}
@@ -82,6 +86,9 @@ class Ingest:
         now_ms = self._redis_now_ms()
         if self._hearing_since_ms is None:
             self._hearing_since_ms = now_ms
+        if time.monotonic() - self._round_at_s > PAUSE_S_MAX:
+            self._attentive_since_ms = now_ms
+        self._round_at_s = time.monotonic()
         newest: dict[str, tuple[int, NodeReport]] = {}
         entries = answer[0][1] if answer else []
         for entry_id, fields in entries:
@@ -137,7 +144,9 @@ class Ingest:
     def _update_node(self, node: Node, report: NodeReport, heard_ms: int) -> None:
         if not node.up:
             record_event("node.up", f"{node.name} is up.", node=node.name)
-        node.up, node.ready = True, report.ready
+            # What waits for a node may go on now: restorations without a target.
+            transaction.on_commit(self._context.work.notify)
+        node.up, node.ready, node.silent_at = True, report.ready, None
         node.url, node.version, node.cores = report.url, report.version, report.cores
         node.run_id, node.report_number = report.run_id, report.number
         node.revision_seen = report.revision
@@ -152,6 +161,7 @@ class Ingest:
             update_fields=[
                 "up",
                 "ready",
+                "silent_at",
                 "url",
                 "version",
                 "cores",
@@ -166,7 +176,7 @@ class Ingest:
         self._history(messages.node_history(node.name), {"t": heard_ms, **load})
 
     def _say_goodbye(self, node: Node) -> None:
-        Node.objects.filter(pk=node.pk).update(up=False, ready=False)
+        Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None)
         record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
 
     def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> set[str]:
@@ -248,7 +258,7 @@ class Ingest:
             for node in Node.objects.filter(up=True)
         ]
         silence_s = self._context.settings.silence_s
-        verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms)
+        verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms, self._attentive_since_ms)
         if verdict.blind is not None:
             if not self._blind_told:
                 record_event(
@@ -262,12 +272,13 @@ class Ingest:
         self._blind_told = False
         for name in verdict.down:
             with transaction.atomic():
-                if not Node.objects.filter(name=name, up=True).update(up=False, ready=False):
+                found = Node.objects.filter(name=name, up=True)
+                if not found.update(up=False, ready=False, silent_at=_at(now_ms)):
                     continue
                 record_event(
                     "node.silent",
                     f"{name} has been silent for more than {silence_s:g} s. Its checkpoints are in the "
-                    "central store. If it does not come back, restore its elements on another node.",
+                    f"central store. {self._what_next()}",
                     severity="error",
                     node=name,
                 )
@@ -275,6 +286,12 @@ class Ingest:
                 announce("elements")
         if verdict.down:
             self._context.reports.notify()
+            self._context.work.notify()
+
+    def _what_next(self) -> str:
+        if self._context.settings.restore == "auto":
+            return "What it ran is restored on other nodes by itself."
+        return "If it does not come back, restore its elements on another node."
 
 
 def _parse(fields: dict[bytes, bytes]) -> NodeReport | None:

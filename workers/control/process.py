@@ -96,6 +96,7 @@ class ControlProcess:
         self.context.closing.set()
         self.context.reports.notify()
         self.context.desired.notify()
+        self.context.work.notify()
         self._commands.stop(timeout_s=1.0)
         self.work.join(3.0)
         self._ingest.join(3.0)

@@ -19,6 +19,8 @@ from workers.control.context import Closing, ControlContext
 from workers.control.deployments import deploy, undeploy
 from workers.control.drains import drain
 from workers.control.handovers import drive_handover
+from workers.control.restorations import order_restorations
+from workers.control.standbys import tidy_copies
 
 log = logging.getLogger(__name__)
 
@@ -86,13 +88,16 @@ class Work:
             undeploy(operation, self._context)
 
     def _sweep(self) -> None:
+        seen = -1
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
+                order_restorations(self._context)
+                tidy_copies(self._context)
                 self._start_what_is_left()
             except Exception:
                 log.exception("unfinished work could not be looked up; it is tried again")
-            self._context.closing.wait(SWEEP_INTERVAL_S)
+            seen = self._context.work.wait(seen, SWEEP_INTERVAL_S)
 
     def _start_what_is_left(self) -> None:
         unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]

@@ -45,6 +45,7 @@ class Have:
     version: str | None = None  # GroupSpec.version of what runs
     told: Wish | None = None  # what the running replica was told last
     may_own: bool = False  # the running replica owns, or may do so any moment
+    owns_by: str | None = None  # the order, or the handover that released to it, by which it owns
     ended_for: str | None = None  # the order under which it stopped for good: fenced, refused, retired
     damaged: bool = False  # the local state cannot be used, and may be replaced
     final_checkpoint: bool = False  # taken since it stopped, or the state is a fetched one
@@ -155,11 +156,16 @@ def _steer(want: DesiredReplica, have: Have) -> Action:
     """Bring a running replica to what is wanted of it."""
     if have.version != want.spec.version:
         return Stop("its definition changed")
-    if want.role is Role.STANDBY and have.may_own:
+    if want.role is Role.STANDBY and have.may_own and not _has_succeeded(want, have):
         # One that owns gives that up only by a release or by its end.
         return Stop("demoted to standby")
     wish = wish_of(want)
     return Idle() if wish == have.told else Tell(wish)
+
+
+def _has_succeeded(want: DesiredReplica, have: Have) -> bool:
+    """It owns by the very release that it was to wait for; who wants it there has not heard of it yet."""
+    return want.succeed is not None and have.owns_by == want.succeed
 
 
 def wish_of(want: DesiredReplica) -> Wish:

@@ -181,13 +181,15 @@ class Slot:
 
     def _have(self) -> Have:
         replica = self._replica
+        status = replica.status() if replica is not None else None
         return Have(
             group=self.group,
             generation=self._local.generation(),
             running=replica is not None,
             version=self._spec.version if replica is not None and self._spec else None,
             told=self._told,
-            may_own=replica is not None and self._may_own(replica.status()),
+            may_own=status is not None and self._may_own(status),
+            owns_by=status.order_id if status is not None and status.role is Role.OWNER else None,
             ended_for=self._ended_for,
             damaged=self._damaged,
             final_checkpoint=self._final,

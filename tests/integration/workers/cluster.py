@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pipeline_runtime.model.desired import ReplicaStatus
-from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec
 from pipeline_runtime.settings import Settings
 from tests.integration.workers.stand_in_node import Ledger
+from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
 from workers.control.process import ControlProcess
@@ -29,6 +31,37 @@ def eventually(holds: Callable[[], object], timeout_s: float = 60.0, what: str =
     while not (last := holds()):
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what or holds} (last: {last!r})"
         time.sleep(0.05)
+
+
+def ordered(deployment: Deployment, strategy: str, origin: str, target: str, **fields: Any) -> Handover:
+    """A handover of the group `power`, as the web would have ordered it."""
+    restores = strategy in ("checkpoint", "hot-standby", "rewind")
+    return Handover.objects.create(
+        deployment=deployment,
+        group="power",
+        element="power",
+        kind="restoration" if restores else "migration",
+        strategy=strategy,
+        origin=origin,
+        target=target,
+        **fields,
+    )
+
+
+def ended(handover: Handover) -> str | None:
+    handover.refresh_from_db()
+    return handover.outcome
+
+
+def phases(handover: Handover) -> list[str]:
+    assert all(entry["end_ms"] >= entry["start_ms"] for entry in handover.timeline)
+    return [entry["phase"] for entry in handover.timeline]
+
+
+def each_seq_was_committed_in_epoch_order(cluster: Cluster, deployment: Deployment) -> list[tuple[int, str]]:
+    commits = cluster.commits(deployment, "power")
+    assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
+    return commits
 
 
 @dataclass
@@ -90,7 +123,13 @@ class Cluster:
     def up(self, *names: str) -> bool:
         return Node.objects.filter(name__in=names, up=True, ready=True).count() == len(names)
 
-    def deployed(self, group: str, node: str) -> Deployment:
+    def mark(self, name: str) -> Path:
+        """A file that makes stand-in replicas fail, see stand_in_node."""
+        self.ledger.mkdir(exist_ok=True)
+        (self.ledger / name).touch()
+        return self.ledger / name
+
+    def deployed(self, group: str, node: str, follow: Follow = "exact") -> Deployment:
         """A running deployment of one group; what the deploy operation would have written."""
         pipeline = Pipeline.objects.create(name=f"p-{group}", draft={})
         version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document={})
@@ -102,6 +141,7 @@ class Cluster:
             pipeline=pipeline.name,
             group=group,
             elements=(ElementSpec(id=group, type="filter"),),
+            follow=follow,
         )
         GroupPlacement.objects.create(
             deployment=deployment,
@@ -121,6 +161,10 @@ class Cluster:
     def owns(self, deployment: Deployment, group: str, node: str) -> bool:
         status = self.status(deployment, group, node)
         return status is not None and status.role == "owner" and status.seq > 0
+
+    def replicated(self, deployment: Deployment, group: str, node: str) -> bool:
+        status = self.status(deployment, group, node)
+        return status is not None and "central" in status.checkpoint_where
 
     def commits(self, deployment: Deployment, group: str) -> list[tuple[int, str]]:
         with Ledger(self.ledger, f"{deployment.pk}.{group}").locked() as entry:

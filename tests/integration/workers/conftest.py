@@ -22,10 +22,20 @@ django.setup()
 
 from tests.integration.workers.cluster import Cluster, eventually  # noqa: E402
 
+PATIENT_S = 20.0
+"""A busy build machine stands still for seconds: only where silence is the point is it short."""
+
 
 @contextmanager
 def running(
-    tmp_path: Path, redis_url: str, settings: Any, *, kafka: str = "127.0.0.1:9", checkpoint_s: float = 0.3
+    tmp_path: Path,
+    redis_url: str,
+    settings: Any,
+    *,
+    kafka: str = "127.0.0.1:9",
+    checkpoint_s: float = 0.3,
+    silence_s: float = PATIENT_S,
+    restore: str = "auto",
 ) -> Iterator[Cluster]:
     """Control and two nodes that are up; all of it ends with the block."""
     with redis.Redis.from_url(redis_url) as client:
@@ -37,7 +47,8 @@ def running(
         redis_url=redis_url,
         chunk_port=chunk_port,
         nodes=("edge-a", "edge-b"),
-        silence_s=6.0,
+        silence_s=silence_s,
+        restore=restore,
         checkpoint_s=checkpoint_s,
     )
     settings.CHANNEL_LAYERS = {
@@ -60,6 +71,24 @@ def running(
 @pytest.fixture
 def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: Any) -> Iterator[Cluster]:
     with running(tmp_path, redis_url, settings) as started:
+        yield started
+
+
+@pytest.fixture
+def watchful_cluster(
+    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    """Silence is noticed soon, and what the node ran is restored by itself."""
+    with running(tmp_path, redis_url, settings, silence_s=3.0) as started:
+        yield started
+
+
+@pytest.fixture
+def manual_cluster(
+    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    """Silence is noticed soon, and left to people."""
+    with running(tmp_path, redis_url, settings, silence_s=3.0, restore="manual") as started:
         yield started
 
 

@@ -3,8 +3,11 @@
 `python -m tests.integration.workers.stand_in_node --name N --settings JSON --ledger DIR`
 
 The ledger takes the journal's place: one file per group, changed under a lock, with the same rules
-of ownership. A replica commits a batch each 20 ms and leaves the files that Spark would leave, so
-that cuts, fetches and restarts work on real directories.
+of ownership, by claim and by release. A replica commits a batch each 20 ms and leaves the files that
+Spark would leave, so that cuts, fetches and restarts work on real directories.
+
+Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does not start there,
+`<group>.never-arms-on-<node>` does not arm, `<group>.never-releases` does not release.
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ import os
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import FileResolver
@@ -31,10 +35,21 @@ from workers.node.identity import Identity
 from workers.node.process import NodeProcess
 
 BATCH_S = 0.02
+EMPTY = {
+    "granted": 0,
+    "orders": {},
+    "commits": [],
+    "retired": False,
+    "armed": None,  # [order, epoch, token]
+    "released": None,  # [order, token]
+    "takeover": None,
+    "last_output_at_ms": None,
+}
 
 
 class Ledger:
     def __init__(self, directory: Path, group: str) -> None:
+        self.directory = directory
         self._path = directory / f"{group}.json"
 
     @contextmanager
@@ -42,7 +57,7 @@ class Ledger:
         with open(self._path, "a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            entry = json.loads(file.read() or '{"granted": 0, "orders": {}, "commits": [], "retired": false}')
+            entry = json.loads(file.read() or json.dumps(EMPTY))
             yield entry
             file.seek(0)
             file.truncate()
@@ -66,6 +81,13 @@ class CountingReplica:
         self._seq = max((int(p.name) + 1 for p in (directory / "spark/commits").glob("*")), default=0)
         self._order: ClaimOrder | None = None
         self._order_done: str | None = None
+        self._succeed: str | None = None
+        self._token: str | None = None  # armed with
+        self._armed_epoch = 0
+        self._release: str | None = None
+        self._released: str | None = None
+        self._takeover: dict[str, Any] | None = None
+        self._behind = 0
         self._refused: str | None = None
         self._paused = self._retire = self._retired = False
         self._rows = 0
@@ -80,6 +102,15 @@ class CountingReplica:
 
     def own(self, order: ClaimOrder) -> None:
         self._order = order
+
+    def succeed(self, handover: str | None) -> None:
+        self._succeed = handover
+
+    def release(self, handover: str | None) -> None:
+        self._release = handover
+
+    def set_followed(self, followed: bool) -> None:
+        pass
 
     def set_paused(self, paused: bool) -> None:
         self._paused = paused
@@ -104,6 +135,10 @@ class CountingReplica:
             seq=Seq(self._seq),
             order_id=self._order_done,
             order_refused=self._refused,
+            armed=self._succeed if self._token is not None else None,
+            released=self._released,
+            behind=self._behind,
+            takeover=Takeover(**self._takeover) if self._takeover else None,
             rows_in_total=self._rows,
             rows_out_total=self._rows,
             paused=self._paused,
@@ -125,9 +160,14 @@ class CountingReplica:
         self.changed()
 
     def _step(self, entry: dict[str, Any]) -> None:
+        if self._rewinds(entry):
+            self._claim(entry, self._order)
+            return
+        self._behind = len(entry["commits"]) - self._seq
         while self._seq < len(entry["commits"]):
             self._keep_batch()
-        if self._order is not None and self._order.id != self._order_done:
+        self._takeover = entry["takeover"]
+        if self._order is not None and self._order.id != self._order_done and not self._epoch:
             self._claim(entry, self._order)
         elif self._epoch and self._epoch != entry["granted"]:
             self._role, self._phase = Role.STOPPED, "fenced"
@@ -137,12 +177,76 @@ class CountingReplica:
         elif self._epoch and self._retire:
             entry["retired"] = self._retired = True
             self._role, self._phase = Role.STOPPED, "retired"
+        elif self._epoch and self._may_release(entry):
+            self._release_to_successor(entry)
         elif self._epoch and not self._paused:
-            entry["commits"].append([self._epoch, self.node])
-            self._keep_batch()
-            self._rows += 10
-            self._last_ms = _now_ms()
-            self._first_ms = self._first_ms or self._last_ms
+            self._commit(entry)
+        elif not self._epoch:
+            self._follow(entry)
+
+    def _commit(self, entry: dict[str, Any]) -> None:
+        entry["commits"].append([self._epoch, self.node])
+        self._keep_batch()
+        self._rows += 10
+        entry["last_output_at_ms"] = self._last_ms = _now_ms()
+        self._first_ms = self._first_ms or self._last_ms
+        if entry["takeover"] and entry["takeover"]["first_output_at_ms"] is None:
+            entry["takeover"] |= {"first_output_at_ms": self._last_ms, "round_trips": 3}
+
+    def _follow(self, entry: dict[str, Any]) -> None:
+        """As a standby: arm when told so, own when that is released to it."""
+        released = self._token is not None and entry["released"] == [self._succeed, self._token]
+        if released and entry["granted"] == self._armed_epoch:
+            self._epoch, self._order_done, self._token = self._armed_epoch, self._succeed, None
+            self._role, self._phase, self._first_ms = Role.OWNER, "owning", None
+            self.changed()
+            return
+        epoch = entry["granted"] + 1
+        if self._token is not None and entry["armed"] != [self._succeed, epoch, self._token]:
+            self._token = None  # somebody else was granted, or has armed since
+        if self._succeed is None:
+            self._token, self._phase = None, "following"
+        elif self._token is None and not self._is_marked(f"never-arms-on-{self.node}"):
+            self._token = f"{self._succeed}/{uuid.uuid4().hex}"
+            self._armed_epoch = epoch
+            entry["armed"] = [self._succeed, epoch, self._token]
+            self._phase = "armed"
+            self.changed()
+
+    def _may_release(self, entry: dict[str, Any]) -> bool:
+        armed = entry["armed"]
+        ready = self._release is not None and armed is not None
+        return (
+            ready and armed[:2] == [self._release, self._epoch + 1] and not self._is_marked("never-releases")
+        )
+
+    def _release_to_successor(self, entry: dict[str, Any]) -> None:
+        order, epoch, token = entry["armed"]
+        self._grant(entry, epoch, "release", order)
+        entry["released"] = [order, token]
+        self._granted, self._epoch, self._released = epoch, 0, order
+        self._role, self._phase = Role.STANDBY, "following"
+        self.changed()
+
+    def _grant(self, entry: dict[str, Any], epoch: int, by: str, order: str) -> None:
+        entry["granted"] = entry["orders"][order] = epoch
+        entry["takeover"] = {
+            "epoch": epoch,
+            "by": by,
+            "order": order,
+            "node": self.node,
+            "at_ms": _now_ms(),
+            "last_output_at_ms": entry["last_output_at_ms"],
+            "first_output_at_ms": None,
+        }
+
+    def _is_marked(self, mark: str) -> bool:
+        return (self.ledger.directory / f"{self.spec.group}.{mark}").exists()
+
+    def _rewinds(self, entry: dict[str, Any]) -> bool:
+        """Whether its order is one that it must not follow the ledger's end for."""
+        order = self._order
+        return order is not None and order.rewind is not None and order.id not in entry["orders"]
 
     def _claim(self, entry: dict[str, Any], order: ClaimOrder) -> None:
         self._order_done = order.id
@@ -152,8 +256,13 @@ class CountingReplica:
             self._retired = entry["retired"]
             self._role, self._phase = Role.STOPPED, "refused"
             return
-        self._epoch = entry["granted"] = entry["granted"] + 1
-        entry["orders"][order.id] = self._epoch
+        if order.rewind is not None and mine is None:
+            assert self._seq == order.rewind, "a rewind starts at exactly its checkpoint"
+            entry.setdefault("voided", []).extend(entry["commits"][order.rewind :])
+            del entry["commits"][order.rewind :]
+        self._epoch = entry["granted"] + 1
+        self._grant(entry, self._epoch, "claim", order.id)
+        self._token, self._refused = None, None
         self._role, self._phase, self._first_ms = Role.OWNER, "owning", None
         self.changed()
 

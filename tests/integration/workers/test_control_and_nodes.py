@@ -10,38 +10,18 @@ import redis
 from django.db.models import F
 
 from pipeline_runtime.model.desired import Role
-from tests.integration.workers.cluster import Cluster, eventually
-from webapp.handovers.models import Handover
+from tests.integration.workers.cluster import (
+    Cluster,
+    each_seq_was_committed_in_epoch_order,
+    eventually,
+)
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
 from workers.messages import element_history, node_history
 
 pytestmark = pytest.mark.integration
-
-
-def ordered(deployment: Deployment, kind: str, origin: str, target: str) -> Handover:
-    return Handover.objects.create(
-        deployment=deployment,
-        group="power",
-        element="power",
-        kind=kind,
-        strategy="stop-and-copy",
-        origin=origin,
-        target=target,
-    )
-
-
-def ended(handover: Handover) -> str | None:
-    handover.refresh_from_db()
-    return handover.outcome
-
-
-def each_seq_was_committed_in_epoch_order(cluster: Cluster, deployment: Deployment) -> list[tuple[int, str]]:
-    commits = cluster.commits(deployment, "power")
-    assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
-    return commits
 
 
 def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Cluster, redis_url: str) -> None:
@@ -118,35 +98,6 @@ def test_pause_and_resume_reach_the_owner(cluster: Cluster) -> None:
         eventually(reported, what=f"paused is {paused}")
 
 
-def test_a_live_migration_moves_the_state_and_nothing_is_committed_twice(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
-    for origin, target in (("edge-a", "edge-b"), ("edge-b", "edge-a")):
-        handover = ordered(deployment, "migration", origin, target)
-        eventually(lambda h=handover: ended(h), 90, "the handover ends")
-        assert (handover.outcome, handover.phase) == ("done", "FINISH"), handover.message
-        assert [entry["phase"] for entry in handover.timeline] == ["STOP", "COPY", "CLAIM", "FINISH"]
-        assert all(entry["end_ms"] >= entry["start_ms"] for entry in handover.timeline)
-        assert handover.bytes_copied > 0
-        assert handover.gap_ms is not None
-        assert GroupPlacement.objects.get(deployment=deployment).node.name == target
-        assert not ExtraReplica.objects.exists()
-    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
-    assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
-
-
-def test_a_migration_to_a_node_where_it_cannot_start_gives_the_group_back(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
-    (cluster.ledger / "power.broken-on-edge-b").touch()
-    handover = ordered(deployment, "migration", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the handover ends")
-    assert handover.outcome == "failed"
-    assert "does not start" in handover.message
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns again")
-    assert set(cluster.commits(deployment, "power")) == {(1, "edge-a"), (2, "edge-a")}
-
-
 def test_a_killed_node_comes_back_from_its_disk_without_losing_anything(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
@@ -167,53 +118,6 @@ def test_sigterm_says_goodbye_within_ten_seconds(cluster: Cluster) -> None:
     status = cluster.status(deployment, "power", "edge-a")
     assert status is not None
     assert status.role is Role.STOPPED
-
-
-def test_a_silent_node_is_noticed_restored_elsewhere_and_fenced_when_it_wakes(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
-
-    def replicated() -> bool:
-        status = cluster.status(deployment, "power", "edge-a")
-        return status is not None and "central" in status.checkpoint_where
-
-    eventually(replicated)
-    cluster.signal_node("edge-a", signal.SIGSTOP)
-    eventually(lambda: Event.objects.filter(kind="node.silent", node="edge-a").exists(), what="it is noticed")
-    handover = ordered(deployment, "restoration", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the restoration ends")
-    assert handover.outcome == "done", handover.message
-    assert [entry["phase"] for entry in handover.timeline] == ["COPY", "CLAIM", "FINISH"]
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
-    cluster.signal_node("edge-a", signal.SIGCONT)
-    eventually(lambda: cluster.up("edge-a"), what="edge-a is back")
-
-    def told_to_stop() -> bool:
-        status = cluster.status(deployment, "power", "edge-a")
-        return status is None or status.role is Role.STOPPED
-
-    eventually(told_to_stop, what="the old copy has stopped")
-    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
-    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
-
-
-def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
-    cluster.signal_node("edge-b", signal.SIGSTOP)  # so that it cannot end before the restart
-    handover = ordered(deployment, "migration", "edge-a", "edge-b")
-
-    def stopped() -> bool:
-        handover.refresh_from_db()
-        return handover.phase != "PENDING"
-
-    eventually(stopped, what="the origin is being stopped")
-    cluster.stop_control()
-    cluster.signal_node("edge-b", signal.SIGCONT)
-    cluster.start_control()
-    eventually(lambda: ended(handover), 90, "the handover ends")
-    assert handover.outcome == "done", handover.message
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
 
 
 def test_undesired_groups_are_stopped(cluster: Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.control.detector import Sighting, Verdict, judge
+from workers.control.detector import UNHEARD_MS, Sighting, Verdict, judge
 
 NOW = 100_000
 SILENCE = 10_000
@@ -23,9 +23,17 @@ LONG_AGO = 0
         ("the only one that is up", {"a": 1}, LONG_AGO, Verdict(down=("a",))),
         ("Redis away: blind", {"a": 1, "b": NOW}, None, Verdict(blind="Redis does not answer")),
         ("Redis just back: no verdict", {"a": 1, "b": NOW}, NOW - 5000, Verdict()),
-        ("Redis back long enough", {"a": 1, "b": NOW}, NOW - 10_001, Verdict(down=("a",))),
+        ("not heard since: more time", {"a": 1, "b": NOW}, NOW - UNHEARD_MS, Verdict()),
+        ("not heard since for long", {"a": 1, "b": NOW}, NOW - UNHEARD_MS - 1, Verdict(down=("a",))),
+        ("heard since, then silent", {"a": NOW - 10_001, "b": NOW}, NOW - 10_002, Verdict(down=("a",))),
     ],
 )
 def test_verdict(law: str, seen: dict[str, int], hearing_since_ms: int | None, verdict: Verdict) -> None:
     up = [Sighting(node, at) for node, at in seen.items()]
     assert judge(up, NOW, SILENCE, hearing_since_ms) == verdict
+
+
+def test_what_we_did_not_listen_to_is_no_silence() -> None:
+    up = [Sighting("a", NOW - 20_000), Sighting("b", NOW)]
+    assert judge(up, NOW, SILENCE, LONG_AGO, attentive_since_ms=NOW - 10_000) == Verdict()
+    assert judge(up, NOW, SILENCE, LONG_AGO, attentive_since_ms=NOW - 10_001) == Verdict(down=("a",))

@@ -6,23 +6,31 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from workers.control.handover_steps import (
     CLAIM_MS_MAX,
+    CUT_MS_MAX,
+    FRESH_MS,
+    FRESH_WAIT_MS,
     GAP_MS_MAX,
     ORDERS_MAX,
+    RELEASED_MS_MAX,
     STALLED_MS_MAX,
     STOP_MS_MAX,
+    ClaimBack,
+    CopyFromCentral,
     Done,
     Enter,
     Fail,
     GiveBack,
     Observed,
+    OrderCopy,
     Phase,
     Progress,
     Reorder,
     Step,
+    Strategy,
     Wait,
     next_step,
 )
@@ -35,21 +43,53 @@ def status(**update: object) -> ReplicaStatus:
     return BASE.model_copy(update=update)
 
 
-OWNING = status(last_output_at_ms=T0 - 50)
+TAKEOVER = Takeover(
+    epoch=Epoch(4),
+    by="claim",
+    order="o1",
+    node="b",
+    at_ms=T0,
+    last_output_at_ms=T0,
+    first_output_at_ms=T0 + 900,
+)
+OWNING = status(last_output_at_ms=T0 - 50, checkpoint_at_ms=T0 - 100, checkpoint_seq=Seq(38))
 STOPPED = status(role=Role.STOPPED, phase="stopped", checkpoint_seq=Seq(40), last_output_at_ms=T0)
 STOPPED_EARLIER_CUT = STOPPED.model_copy(update={"checkpoint_seq": Seq(39)})
 FETCHING = status(role=Role.STOPPED, phase="fetching", epoch=Epoch(0), seq=Seq(0))
 BEHIND = status(role=Role.STANDBY, phase="following", seq=Seq(39))
 FOLLOWING = status(role=Role.STANDBY, phase="following")
 BROKEN = FETCHING.model_copy(update={"error": ReplicaError(message="disk full", safe="-", next="-")})
-OWNS = status(epoch=Epoch(4), order_id="o1", first_output_at_ms=T0 + 900)
+OWNS = status(epoch=Epoch(4), order_id="o1", takeover=TAKEOVER)
+ARMED = FOLLOWING.model_copy(update={"armed": "h1", "phase": "armed"})
+RELEASED = FOLLOWING.model_copy(update={"released": "h1", "order_id": "o0", "epoch": Epoch(4)})
+SUCCEEDED = OWNS.model_copy(
+    update={
+        "order_id": "h1",
+        "takeover": TAKEOVER.model_copy(update={"by": "release", "order": "h1", "round_trips": 3}),
+    }
+)
+OWNS_AGAIN = status(epoch=Epoch(5), order_id="o1", released="h1")
 REFUSED = FOLLOWING.model_copy(
     update={"order_id": "o1", "order_refused": "epoch 5 was granted", "epoch": Epoch(5)}
 )
 
-MOVE = Progress(restoration=False, phase=Phase.PENDING, cancel_requested=False, phase_since_ms=T0)
+MOVE = Progress(
+    id="h1",
+    strategy=Strategy.STOP_AND_COPY,
+    phase=Phase.PENDING,
+    cancel_requested=False,
+    phase_since_ms=T0,
+)
+LIVE = replace(MOVE, strategy=Strategy.STANDBY)
+COPYING = replace(LIVE, phase=Phase.PREPARE, copy_ordered=True)
+WARMING = replace(COPYING, phase=Phase.WARM)
+CUTTING = replace(COPYING, phase=Phase.CUT)
 CLAIMING = replace(MOVE, phase=Phase.CLAIM, order_id="o1", order_over=Epoch(3), orders=1)
-RESTORE = replace(MOVE, restoration=True)
+BACK = replace(CLAIMING, strategy=Strategy.STANDBY, back=True)
+RESTORE = replace(MOVE, strategy=Strategy.CHECKPOINT)
+HOT = replace(MOVE, strategy=Strategy.HOT_STANDBY)
+REWIND = replace(MOVE, strategy=Strategy.REWIND, phase=Phase.COPY)
+AUTOMATIC = replace(RESTORE, automatic=True)
 SEEN = Observed(now_ms=T0 + 100, origin=OWNING, origin_up=True, target=None, target_up=True)
 GONE = replace(SEEN, origin_up=False)
 
@@ -63,6 +103,11 @@ def later(seen: Observed, ms: int) -> Observed:
 
 
 STOP_SEEN = replace(SEEN, origin=STOPPED)
+FINISHING = replace(CLAIMING, phase=Phase.FINISH)
+NO_OUTPUT_YET = TAKEOVER.model_copy(update={"first_output_at_ms": None})
+OLD_TAKEOVER = TAKEOVER.model_copy(update={"order": "o0"})
+FROM_NOTHING = TAKEOVER.model_copy(update={"last_output_at_ms": None})
+FETCHED = FETCHING.model_copy(update={"phase": "fetched"})
 ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("a migration stops the origin first", MOVE, SEEN, Enter(Phase.STOP)),
     ("a restoration copies at once", RESTORE, GONE, Enter(Phase.COPY)),
@@ -121,21 +166,161 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("the target dies while claiming: it may own", CLAIMING, replace(STOP_SEEN, target_up=False), Wait()),
     ("the claim takes too long", CLAIMING, later(STOP_SEEN, CLAIM_MS_MAX), Fail),
     ("a cancel after the claim is too late", replace(CLAIMING, cancel_requested=True), STOP_SEEN, Wait()),
-    ("the gap is measured", at(Phase.FINISH), replace(STOP_SEEN, target=OWNS), Done(900)),
+    ("the gap is measured", FINISHING, replace(STOP_SEEN, target=OWNS), Done(900)),
+    (
+        "the gap of a release, with its round trips",
+        FINISHING,
+        replace(SEEN, target=SUCCEEDED),
+        Done(900, 3),
+    ),
+    (
+        "an earlier change of owner is not measured",
+        FINISHING,
+        replace(SEEN, target=OWNS.model_copy(update={"takeover": OLD_TAKEOVER})),
+        Wait(),
+    ),
     (
         "no output yet",
         at(Phase.FINISH),
-        replace(STOP_SEEN, target=OWNS.model_copy(update={"first_output_at_ms": None})),
+        replace(STOP_SEEN, target=OWNS.model_copy(update={"takeover": NO_OUTPUT_YET})),
         Wait(),
     ),
     (
         "an origin that never had output has no gap",
-        at(Phase.FINISH),
-        replace(STOP_SEEN, origin=STOPPED.model_copy(update={"last_output_at_ms": None})),
+        FINISHING,
+        replace(STOP_SEEN, target=OWNS.model_copy(update={"takeover": FROM_NOTHING})),
         Done(None),
     ),
-    ("a quiet stream has no gap", at(Phase.FINISH), later(STOP_SEEN, GAP_MS_MAX), Done(None)),
+    ("a quiet stream has no gap", FINISHING, later(STOP_SEEN, GAP_MS_MAX), Done(None)),
 ]
+
+OLD = OWNING.model_copy(update={"checkpoint_at_ms": T0 - FRESH_MS - 1})
+STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
+    ("a live migration prepares first", LIVE, SEEN, Enter(Phase.PREPARE)),
+    ("its origin is down: restore", LIVE, GONE, GiveBack),
+    ("a fresh checkpoint is fetched at once", at(Phase.PREPARE, LIVE), SEEN, OrderCopy()),
+    ("an old one is taken anew", at(Phase.PREPARE, LIVE), replace(SEEN, origin=OLD), Wait()),
+    (
+        "for which nobody waits long",
+        at(Phase.PREPARE, LIVE),
+        later(replace(SEEN, origin=OLD), FRESH_WAIT_MS),
+        OrderCopy(),
+    ),
+    ("fetching", COPYING, replace(SEEN, target=FETCHING), Wait()),
+    (
+        "the origin gives none: from the central store",
+        replace(COPYING, fallback_left=True),
+        replace(SEEN, target=BROKEN),
+        CopyFromCentral("disk full"),
+    ),
+    ("the copy fails", COPYING, replace(SEEN, target=BROKEN), GiveBack),
+    ("the copy follows: warm up", COPYING, replace(SEEN, target=BEHIND), Enter(Phase.WARM)),
+    ("a hot standby is there already", COPYING, replace(SEEN, target=FOLLOWING), Enter(Phase.WARM)),
+    ("the origin dies while copying", COPYING, GONE, GiveBack),
+    ("not armed yet", WARMING, replace(SEEN, target=BEHIND), Wait()),
+    ("armed: cut", WARMING, replace(SEEN, target=ARMED), Enter(Phase.CUT)),
+    (
+        "armed for another handover",
+        WARMING,
+        replace(SEEN, target=ARMED.model_copy(update={"armed": "h0"})),
+        Wait(),
+    ),
+    (
+        "armed, but the origin restarts",
+        WARMING,
+        replace(SEEN, target=ARMED, origin=FETCHING),
+        Wait(),
+    ),
+    ("the origin dies while warming up", WARMING, replace(GONE, target=ARMED), GiveBack),
+    ("it never arms", WARMING, later(replace(SEEN, target=FOLLOWING), STALLED_MS_MAX), GiveBack),
+    (
+        "a long way to follow is given its time",
+        WARMING,
+        replace(
+            later(SEEN, STALLED_MS_MAX),
+            target=BEHIND.model_copy(update={"behind": 5000}),
+            target_moved_at_ms=T0 + STALLED_MS_MAX,
+        ),
+        Wait(),
+    ),
+    ("the release is under way", CUTTING, replace(SEEN, target=ARMED), Wait()),
+    ("the target owns by the release", CUTTING, replace(SEEN, target=SUCCEEDED), Enter(Phase.FINISH)),
+    (
+        "it owns, whatever the origin says",
+        CUTTING,
+        replace(GONE, target=SUCCEEDED),
+        Enter(Phase.FINISH),
+    ),
+    (
+        "the origin dies in the cut: the target claims",
+        CUTTING,
+        replace(GONE, target=ARMED),
+        Enter(Phase.CLAIM, "the origin fell silent during the cut: the target claims"),
+    ),
+    (
+        "the target dies after the release: the origin claims back",
+        CUTTING,
+        replace(SEEN, origin=RELEASED, target=ARMED, target_up=False),
+        ClaimBack("the target fell silent after the release: the origin claims back"),
+    ),
+    (
+        "the target dies before the release: it may still come",
+        CUTTING,
+        replace(SEEN, target=ARMED, target_up=False),
+        Wait(),
+    ),
+    (
+        "the target stays away without a release",
+        CUTTING,
+        later(replace(SEEN, target=ARMED, target_up=False), CUT_MS_MAX),
+        ClaimBack("the target fell silent during the cut: the origin claims back"),
+    ),
+    ("both are away: wait", CUTTING, replace(GONE, target_up=False), Wait()),
+    (
+        "the target was restarted after the release",
+        CUTTING,
+        later(replace(SEEN, origin=RELEASED, target=FOLLOWING), RELEASED_MS_MAX),
+        Enter(Phase.CLAIM, "the target did not own what was released to it: it claims"),
+    ),
+    (
+        "no release though all are up",
+        CUTTING,
+        later(replace(SEEN, target=ARMED), CUT_MS_MAX),
+        Enter(Phase.CLAIM, "no release within 60 s: the target claims"),
+    ),
+    (
+        "a claim is over when the release was seen after all",
+        CLAIMING,
+        replace(SEEN, target=SUCCEEDED),
+        Enter(Phase.FINISH),
+    ),
+    ("the origin claims back", BACK, replace(SEEN, origin=RELEASED, target_up=False), Wait()),
+    ("the origin owns again", BACK, replace(SEEN, origin=OWNS_AGAIN, target_up=False), Fail),
+    (
+        "the origin is refused: order over what the journal has",
+        BACK,
+        replace(SEEN, origin=REFUSED.model_copy(update={"released": "h1"}), target_up=False),
+        Reorder(Epoch(5)),
+    ),
+    ("the origin never released", BACK, later(replace(SEEN, target_up=False), RELEASED_MS_MAX), Fail),
+    ("a hot standby claims at once", HOT, replace(GONE, target=FOLLOWING), Enter(Phase.CLAIM)),
+    ("a hot standby that is gone", HOT, GONE, GiveBack),
+    ("an automatic restoration goes on while its origin is silent", AUTOMATIC, GONE, Enter(Phase.COPY)),
+    (
+        "and ends when the origin is back",
+        AUTOMATIC,
+        SEEN,
+        GiveBack("The origin answers again, so it goes on where it is.", cancelled=True),
+    ),
+    ("a rewound copy is fetched, not started", REWIND, replace(GONE, target=FETCHED), Enter(Phase.CLAIM)),
+    (
+        "a rewind waits for all others to stop",
+        REWIND,
+        replace(SEEN, target=FETCHED, others_stopped=False),
+        Wait(),
+    ),
+]
+ROWS += STANDBY_ROWS
 
 
 @pytest.mark.parametrize(("law", "progress", "seen", "step"), ROWS, ids=[row[0] for row in ROWS])
@@ -147,20 +332,29 @@ def test_next_step(law: str, progress: Progress, seen: Observed, step: type[Step
         assert decided == step
 
 
-@pytest.mark.parametrize("phase", [Phase.PENDING, Phase.STOP, Phase.COPY])
-@pytest.mark.parametrize("restoration", [False, True])
-def test_a_cancel_before_the_claim_gives_back(phase: Phase, restoration: bool) -> None:
-    progress = replace(MOVE, phase=phase, restoration=restoration, cancel_requested=True)
+@pytest.mark.parametrize("phase", [Phase.PENDING, Phase.PREPARE, Phase.WARM, Phase.STOP, Phase.COPY])
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_a_cancel_before_the_cut_gives_back(phase: Phase, strategy: Strategy) -> None:
+    progress = replace(MOVE, phase=phase, strategy=strategy, cancel_requested=True)
     decided = next_step(progress, SEEN)
     assert isinstance(decided, GiveBack)
     assert decided.cancelled
 
 
-@pytest.mark.parametrize("phase", [Phase.CLAIM, Phase.FINISH])
-def test_nothing_is_given_back_after_the_claim_was_ordered(phase: Phase) -> None:
-    progress = replace(CLAIMING, phase=phase, cancel_requested=True)
-    for target in (None, FETCHING, FOLLOWING, BROKEN, OWNS, REFUSED):
-        for target_up in (False, True):
-            for ms in (0, CLAIM_MS_MAX):
-                seen = replace(later(STOP_SEEN, ms), target=target, target_up=target_up, undeploying=True)
-                assert not isinstance(next_step(progress, seen), GiveBack)
+@pytest.mark.parametrize("phase", [Phase.CUT, Phase.CLAIM, Phase.FINISH])
+@pytest.mark.parametrize("back", [False, True])
+def test_nothing_is_given_back_after_the_cut_was_ordered(phase: Phase, back: bool) -> None:
+    progress = replace(CLAIMING, phase=phase, cancel_requested=True, back=back, strategy=Strategy.STANDBY)
+    for target in (None, FETCHING, FOLLOWING, BROKEN, ARMED, OWNS, SUCCEEDED, REFUSED):
+        for origin in (None, OWNING, RELEASED, STOPPED, OWNS_AGAIN):
+            for target_up, origin_up in ((False, False), (False, True), (True, False), (True, True)):
+                for ms in (0, CLAIM_MS_MAX):
+                    seen = replace(
+                        later(SEEN, ms),
+                        origin=origin,
+                        target=target,
+                        target_up=target_up,
+                        origin_up=origin_up,
+                        undeploying=True,
+                    )
+                    assert not isinstance(next_step(progress, seen), GiveBack)

@@ -66,6 +66,18 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     ("told to release, it is told once", changed(OWNER, release="h1"), RELEASED, Idle()),
     ("an owner is followed", changed(OWNER, followed=True), OWNING, Tell(replace(OWN, followed=True))),
     ("one that owns becomes a standby by a restart", STANDBY, OWNING, Stop("demoted to standby")),
+    (
+        "one that owns by the release that it waited for owns",
+        changed(STANDBY, succeed="h1"),
+        replace(RUNNING, told=Wish(succeed="h1"), may_own=True, owns_by="h1"),
+        Idle(),
+    ),
+    (
+        "one that owned before is no successor",
+        changed(STANDBY, succeed="h1"),
+        replace(OWNING, owns_by="o1"),
+        Stop("demoted to standby"),
+    ),
     ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(Wish())),
     (
         "one that released owns by a new order",

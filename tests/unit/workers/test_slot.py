@@ -246,6 +246,11 @@ def test_who_owns_by_a_release_is_not_ordered_to_claim(node: Node) -> None:
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1"))
     eventually(lambda: node.slot.status().armed == "h1")
     node.replicas[0].become_owner_by_release("h1")
+    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1", paused=True))
+    eventually(lambda: node.slot.told is not None and node.slot.told.paused)
+    assert is_owner(node), "the control side has not heard of it yet"
+    node.want(owner("h1", paused=False, followed=True))
+    eventually(lambda: node.slot.told is not None and node.slot.told.followed)
     node.want(owner("h1", paused=True))
     eventually(lambda: node.slot.told is not None and node.slot.told.paused)
     assert node.replicas[0].orders == []

@@ -1,0 +1,261 @@
+"""Live migrations: whoever is killed at whatever step, one node owns and nothing is committed twice."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from pipeline_runtime.model.desired import Role
+from tests.integration.workers.cluster import (
+    Cluster,
+    each_seq_was_committed_in_epoch_order,
+    ended,
+    eventually,
+    ordered,
+    phases,
+)
+from webapp.handovers.models import Handover
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from workers.control import handover_steps
+
+pytestmark = pytest.mark.integration
+
+
+def owned(cluster: Cluster, node: str = "edge-a") -> Deployment:
+    deployment = cluster.deployed("power", node)
+    eventually(lambda: cluster.owns(deployment, "power", node), what=f"{node} owns")
+    return deployment
+
+
+def reaches(handover: Handover, phase: str) -> None:
+    def there() -> bool:
+        handover.refresh_from_db()
+        assert handover.outcome is None, handover.message
+        return handover.phase == phase
+
+    eventually(there, what=phase)
+
+
+def copies() -> list[tuple[str, str, bool]]:
+    rows = ExtraReplica.objects.select_related("node").order_by("node__name")
+    return [(row.node.name, row.role, row.until is not None) for row in rows]
+
+
+def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"))
+    there = ordered(deployment, "standby", "edge-a", "edge-b")
+    eventually(lambda: ended(there), 90, "the handover ends")
+    assert there.outcome == "done", there.message
+    assert phases(there) == ["PREPARE", "WARM", "CUT", "FINISH"]
+    assert there.bytes_copied == there.timeline[0]["bytes"] > 0
+    assert there.timeline[1]["behind"] >= 0
+    assert (there.gap_ms is not None, there.round_trips) == (True, 3)
+    placement = GroupPlacement.objects.get(deployment=deployment)
+    assert (placement.node.name, placement.order_id, placement.release) == ("edge-b", str(there.pk), "")
+    assert copies() == [("edge-a", "standby", True)]
+
+    def follows() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is not None and status.role is Role.STANDBY
+
+    eventually(follows, what="the origin follows")
+    back = ordered(deployment, "standby", "edge-b", "edge-a")
+    eventually(lambda: ended(back), 90, "the way back ends")
+    assert back.outcome == "done", back.message
+    assert back.bytes_copied == there.bytes_copied or back.bytes_copied == 0
+    placement.refresh_from_db()
+    assert (placement.node.name, placement.generation) == ("edge-a", 1)
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
+
+
+def test_a_former_owner_is_a_standby_for_a_while_only(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    eventually(lambda: ended(handover), 90)
+    assert copies() == [("edge-a", "standby", True)]
+    ExtraReplica.objects.update(until=timezone.now() - timedelta(seconds=1))
+    eventually(lambda: not copies(), what="it is dropped")
+
+    def stopped() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is None or status.role is Role.STOPPED
+
+    eventually(stopped, what="its replica has stopped")
+    assert cluster.owns(deployment, "power", "edge-b")
+
+
+def test_a_node_that_restarts_after_a_takeover_owns_on(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    eventually(lambda: ended(handover), 90)
+    cluster.end_node("edge-b", signal.SIGKILL)
+    committed = len(cluster.commits(deployment, "power"))
+    cluster.start_node("edge-b")
+    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="it goes on")
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert commits[-1] == (3, "edge-b")
+
+
+def test_stop_and_copy_moves_the_state_as_well(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    for origin, target in (("edge-a", "edge-b"), ("edge-b", "edge-a")):
+        handover = ordered(deployment, "stop-and-copy", origin, target)
+        eventually(lambda h=handover: ended(h), 90, "the handover ends")
+        assert (handover.outcome, handover.phase) == ("done", "FINISH"), handover.message
+        assert phases(handover) == ["STOP", "COPY", "CLAIM", "FINISH"]
+        assert handover.bytes_copied > 0
+        assert handover.gap_ms is not None
+        assert GroupPlacement.objects.get(deployment=deployment).node.name == target
+        assert copies() == []
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
+
+
+@pytest.mark.parametrize(("strategy", "epochs"), [("standby", {1}), ("stop-and-copy", {1, 2})])
+def test_a_migration_to_a_node_where_it_cannot_start_leaves_it_with_its_origin(
+    cluster: Cluster, strategy: str, epochs: set[int]
+) -> None:
+    deployment = owned(cluster)
+    cluster.mark("power.broken-on-edge-b")
+    handover = ordered(deployment, strategy, "edge-a", "edge-b")
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "failed"
+    assert "does not start" in handover.message
+    assert "runs on edge-a as before" in handover.message
+    eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns")
+    assert set(cluster.commits(deployment, "power")) == {(epoch, "edge-a") for epoch in epochs}
+
+
+def test_a_cancel_before_the_cut_leaves_the_owner_untouched(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    cluster.mark("power.never-arms-on-edge-b")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "WARM")
+    Handover.objects.update(cancel_requested=True)
+    eventually(lambda: ended(handover), what="it is cancelled")
+    assert (handover.outcome, copies()) == ("cancelled", [])
+    committed = len(cluster.commits(deployment, "power"))
+    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
+    assert set(cluster.commits(deployment, "power")) == {(1, "edge-a")}
+
+
+@pytest.mark.parametrize(
+    ("phase", "mark"),
+    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
+)
+def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase: str, mark: str) -> None:
+    deployment = owned(cluster)
+    held = cluster.mark(mark)
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, phase)
+    cluster.stop_control()
+    held.unlink()
+    cluster.start_control()
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
+
+
+def test_control_is_not_needed_between_the_release_and_the_takeover(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    held = cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "CUT")
+    # The order has to reach the node; after that nothing but the journal is used.
+    told = cluster.directory / "nodes" / "edge-a" / "desired.json"
+    eventually(lambda: f'"release":"{handover.pk}"' in told.read_text(), what="edge-a is told to release")
+    cluster.stop_control()
+    held.unlink()
+    eventually(
+        lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without control"
+    )
+    cluster.start_control()
+    eventually(lambda: ended(handover), 90)
+    assert handover.outcome == "done", handover.message
+
+
+def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_cluster: Cluster) -> None:
+    cluster = watchful_cluster
+    deployment = owned(cluster)
+    cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "CUT")
+    cluster.signal_node("edge-a", signal.SIGSTOP)
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
+    assert Handover.objects.count() == 1, "no second handover beside it"
+    cluster.signal_node("edge-a", signal.SIGCONT)
+
+    def follows() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is not None and status.role is Role.STANDBY
+
+    eventually(follows, what="the old owner follows")
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
+
+
+def test_a_target_that_dies_after_the_release_is_claimed_back_from(watchful_cluster: Cluster) -> None:
+    cluster = watchful_cluster
+    deployment = owned(cluster)
+    held = cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "CUT")
+    cluster.signal_node("edge-b", signal.SIGSTOP)
+    held.unlink()
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "failed"
+    assert "claimed the element back" in handover.message
+    assert "Nothing is lost" in handover.message
+    committed = len(cluster.commits(deployment, "power"))
+    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="edge-a goes on")
+    cluster.signal_node("edge-b", signal.SIGCONT)
+    eventually(lambda: cluster.up("edge-b"))
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (3, "edge-a")}
+
+
+def test_a_cut_that_nobody_carries_out_becomes_a_claim(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover_steps, "CUT_MS_MAX", 1000)
+    deployment = owned(cluster)
+    cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
+
+
+def test_a_successor_that_restarts_after_the_release_claims(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover_steps, "RELEASED_MS_MAX", 1000)
+    deployment = owned(cluster)
+    held = cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "CUT")
+    # Killed, so that it has lost its token when the release comes.
+    cluster.end_node("edge-b", signal.SIGKILL)
+    held.unlink()
+
+    def released() -> bool:
+        status = cluster.status(deployment, "power", "edge-a")
+        return status is not None and status.released == str(handover.pk)
+
+    eventually(released, what="edge-a has released")
+    cluster.start_node("edge-b")
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (3, "edge-b")}

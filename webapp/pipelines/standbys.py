@@ -1,0 +1,78 @@
+"""Keeping and dropping hot standbys: written as wanted copies, which the control side brings about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.config import celery
+from webapp.monitoring.records import announce, audit
+from webapp.nodes.models import Node
+from webapp.pipelines.actions import deployed_group
+from webapp.pipelines.copies import STANDBY, next_generation, standbys
+from webapp.pipelines.group_state import drop_standby_refusal, keep_standby_refusal
+from webapp.pipelines.models import ExtraReplica
+from webapp.pipelines.selectors import element_named
+from webapp.problems import Conflict, Invalid
+
+UNTOUCHED = "The element goes on as before."
+
+
+@transaction.atomic
+def keep_standby(actor: User, pipeline: str, element: str, node: str) -> dict[str, Any]:
+    """Keep one hot standby of the element's group, on `node`; one elsewhere goes. The element's state."""
+    require(actor, Role.OPERATOR, "keep standbys")
+    deployment, group = deployed_group(pipeline, element, "have a standby")
+    if node not in group.nodes:
+        known = ", ".join(sorted(group.nodes)) or "none"
+        message = f'there is no node "{node}" (registered: {known})'
+        raise Invalid(
+            f'There is no node "{node}".',
+            safe=UNTOUCHED,
+            faults=[{"element": None, "path": "node", "message": message, "code": "unknown_node"}],
+        )
+    refusal = keep_standby_refusal(group, node)
+    if refusal is not None:
+        raise Conflict(f'"{element}" cannot have a standby on {node}: {refusal}.', safe=UNTOUCHED)
+    there = standbys(deployment.pk, group.group)
+    if not any(extra.node.name == node and extra.wanted for extra in there):
+        ExtraReplica.objects.filter(pk__in=[extra.pk for extra in there if extra.wanted]).delete()
+        kept = ExtraReplica.objects.filter(deployment=deployment, group=group.group, node__name=node)
+        # One that follows there already, since a move or so, stays as it is.
+        if not kept.filter(role=STANDBY).update(wanted=True, until=None):
+            ExtraReplica.objects.update_or_create(
+                deployment=deployment,
+                group=group.group,
+                node=Node.objects.get(name=node),
+                defaults={
+                    "role": STANDBY,
+                    "wanted": True,
+                    "until": None,
+                    "source": None,
+                    "generation": next_generation(deployment.pk, group.group),
+                },
+            )
+        audit(actor, "element.keep_standby", f"{pipeline}/{element}", group=group.group, node=node)
+        celery.command(celery.DESIRED_CHANGED, [node, group.node])
+        announce("elements", pipeline)
+    return element_named(deployment.pipeline, element)
+
+
+@transaction.atomic
+def drop_standby(actor: User, pipeline: str, element: str) -> dict[str, Any]:
+    """Drop all standbys of the element's group. Done twice, it is done once. The element's state."""
+    require(actor, Role.OPERATOR, "drop standbys")
+    deployment, group = deployed_group(pipeline, element, "drop its standby")
+    refusal = drop_standby_refusal(group)
+    if refusal is not None and group.standbys:
+        raise Conflict(f'"{element}" cannot drop its standby: {refusal}.', safe=UNTOUCHED)
+    if group.standbys:
+        nodes = [standby.node for standby in group.standbys]
+        ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()
+        audit(actor, "element.drop_standby", f"{pipeline}/{element}", group=group.group, nodes=nodes)
+        celery.command(celery.DESIRED_CHANGED, [*nodes, group.node])
+        announce("elements", pipeline)
+    return element_named(deployment.pipeline, element)

@@ -1,0 +1,291 @@
+"""What a handover's steps change in the desired state: its placement, its copies, its timeline.
+
+All of it is called inside the transaction in which the step is persisted.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from pipeline_runtime.model.desired import ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch
+from webapp.handovers.models import Handover
+from webapp.monitoring.records import record_event
+from webapp.nodes.models import Node
+from webapp.pipelines.copies import next_generation
+from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
+from workers import messages
+from workers.control.context import ControlContext, now_ms
+from workers.control.handover_steps import Phase, Strategy, wants_fresh_checkpoint
+
+log = logging.getLogger(__name__)
+
+_MOVED = ["node", "role", "source", "generation", "order_id", "order_over", "order_rewind", "release"]
+
+
+class Effects:
+    """Of one handover, whose row and placement the caller has read and saves."""
+
+    def __init__(self, handover: Handover, placement: GroupPlacement, context: ControlContext) -> None:
+        self.handover = handover
+        self.placement = placement
+        self._context = context
+        self._group = f"{handover.deployment_id}.{handover.group}"
+
+    # -- the copy on the target --------------------------------------------------------------------
+
+    def ask_for_checkpoint(self) -> None:
+        """Of the origin, when its newest is old. Sent once: without an answer, the old one does."""
+        origin = self.status_on(self.handover.origin)
+        if wants_fresh_checkpoint(origin, now_ms()):
+            queue, app, group = messages.node_queue(self.handover.origin), self._context.app, self._group
+
+            def send() -> None:
+                try:
+                    messages.send(app, messages.NODE_CHECKPOINT, [group], queue)
+                except (OperationalError, OSError) as error:
+                    log.warning("Redis is away, %s is not asked for a checkpoint: %s", group, error)
+
+            transaction.on_commit(send)
+
+    def order_standby(self) -> None:
+        """A copy on the target that follows, from the origin's newest checkpoint."""
+        origin = self.status_on(self.handover.origin)
+        source = None
+        if origin is not None and origin.checkpoint_seq is not None:
+            source = {"url": Node.objects.get(name=self.handover.origin).url, "seq": None}
+        elif self._has_checkpoint():
+            source = {"url": messages.CENTRAL, "seq": None}
+        self._order_copy(Role.STANDBY, source)
+
+    def copy_from_central(self) -> None:
+        self.copies().filter(node__name=self.handover.target).update(
+            source={"url": messages.CENTRAL, "seq": None}
+        )
+
+    def order_copy(self) -> None:
+        """For stop-and-copy and restorations: of the checkpoint that counts there."""
+        source: dict[str, Any] | None
+        if Strategy(self.handover.strategy).restores:
+            source = {"url": messages.CENTRAL, "seq": self.handover.checkpoint_seq}
+            if self.handover.checkpoint_seq is None and not self._has_checkpoint():
+                source = None  # nothing was ever replicated: it starts empty and reads from the beginning
+        else:
+            origin = self.status_on(self.handover.origin)
+            node = Node.objects.get(name=self.handover.origin)
+            seq = origin.checkpoint_seq if origin is not None else None
+            source = {"url": node.url, "seq": seq} if seq else None
+        if self.handover.strategy == Strategy.REWIND:
+            self._stop_all_others()
+            self._order_copy(Role.STOPPED, source)
+        else:
+            self._order_copy(Role.STANDBY, source)
+
+    def _order_copy(self, role: Role, source: dict[str, Any] | None) -> None:
+        self.copies().update_or_create(
+            node=Node.objects.get(name=self.handover.target),
+            defaults={
+                "role": role.value,
+                "source": source,
+                "generation": next_generation(self.handover.deployment_id, self.handover.group),
+                "handover": str(self.handover.pk),
+                "succeed": "",
+                "until": None,
+            },
+            create_defaults={
+                "deployment_id": self.handover.deployment_id,
+                "group": self.handover.group,
+                "role": role.value,
+                "source": source,
+                "generation": next_generation(self.handover.deployment_id, self.handover.group),
+                "handover": str(self.handover.pk),
+            },
+        )
+
+    def _stop_all_others(self) -> None:
+        """Before a rewind: what has read on in the journal must not meet its new end."""
+        self.placement.role = "stopped"
+        self.placement.save(update_fields=["role"])
+        others = self.copies().exclude(node__name=self.handover.target)
+        others.filter(wanted=False).delete()
+        for extra in others:
+            extra.role, extra.source = Role.STOPPED.value, None
+            extra.generation = next_generation(self.handover.deployment_id, self.handover.group)
+            extra.save()
+
+    def arm_target(self) -> None:
+        self.copies().filter(node__name=self.handover.target).update(succeed=str(self.handover.pk))
+
+    def order_release(self) -> None:
+        self.placement.release = str(self.handover.pk)
+        self.placement.save(update_fields=["release"])
+
+    # -- the owner changes -------------------------------------------------------------------------
+
+    def order_claim(self) -> None:
+        """The placement moves to the target, which is ordered to own."""
+        self._move_to_target()
+        self._new_order(self.epoch_known())
+        if self.handover.strategy == Strategy.REWIND:
+            self.placement.order_rewind = self.handover.checkpoint_seq
+        self.placement.save(update_fields=_MOVED)
+
+    def order_again(self, over: Epoch) -> None:
+        rewind = self.placement.order_rewind
+        self._new_order(over)
+        self.placement.order_rewind = rewind
+        self.placement.save(update_fields=["order_id", "order_over", "order_rewind"])
+
+    def order_origin_back(self) -> None:
+        """The placement is still the origin's: it claims what it has released."""
+        self.placement.release = ""
+        self._new_order(self.epoch_known())
+        self.placement.save(update_fields=_MOVED)
+        self._drop_target()
+
+    def finish(self) -> None:
+        """The target owns: by the order or the release that it names."""
+        target = self.status_on(self.handover.target)
+        if self.placement.node.name != self.handover.target:
+            self._move_to_target()
+        if target is not None and target.order_id is not None:
+            self.placement.order_id = target.order_id
+            self.placement.order_over = max(0, target.epoch - 1)
+        # The checkpoint that it began with may be pruned: from now on the newest is where to start again.
+        self.placement.source = None
+        self.placement.save(update_fields=_MOVED)
+        # What only the handover needed goes: the origin's stopped copy.
+        self.copies().filter(handover=str(self.handover.pk), wanted=False, until__isnull=True).delete()
+        self.copies().filter(handover=str(self.handover.pk)).update(handover="")
+        if self.handover.strategy == Strategy.REWIND:
+            self._void_checkpoints()
+            self.copies().filter(wanted=True).update(role=Role.STANDBY.value)
+
+    def _move_to_target(self) -> None:
+        handover, placement = self.handover, self.placement
+        origin, generation = placement.node, placement.generation
+        extra = self.copies().select_related("node").get(node__name=handover.target)
+        wanted = extra.wanted
+        extra.delete()
+        placement.node, placement.role = extra.node, "owner"
+        placement.source, placement.generation, placement.release = extra.source, extra.generation, ""
+        if origin.name != handover.target:
+            self._keep_origin(origin, generation, wanted)
+
+    def _keep_origin(self, origin: Node, generation: int, wanted: bool) -> None:
+        """What becomes of the old owner's copy: a standby for a while or for good, or a stopped copy."""
+        strategy, standby_s = Strategy(self.handover.strategy), self._context.settings.standby_s
+        kept = {"role": Role.STANDBY.value, "source": None, "generation": generation, "succeed": ""}
+        if wanted and not origin.cordoned and strategy is not Strategy.REWIND:
+            kept |= {"wanted": True, "until": None}
+        elif strategy is Strategy.STANDBY and standby_s > 0 and not origin.cordoned:
+            kept |= {"wanted": False, "until": timezone.now() + timedelta(seconds=standby_s)}
+        elif strategy is Strategy.STOP_AND_COPY:
+            # It stays until the target owns: were the target to fail, its state is the newest there is.
+            kept |= {"role": Role.STOPPED.value, "handover": str(self.handover.pk)}
+        else:
+            return
+        ExtraReplica.objects.update_or_create(
+            deployment_id=self.handover.deployment_id, group=self.handover.group, node=origin, defaults=kept
+        )
+
+    def _void_checkpoints(self) -> None:
+        """After a rewind: those that are newer say what was undone."""
+        central, seq = self._context.central, self.handover.checkpoint_seq or 0
+        kept = [manifest.seq for manifest in central.manifests(self._group) if manifest.seq <= seq]
+        central.prune(self._group, kept)
+
+    # -- giving back -------------------------------------------------------------------------------
+
+    def give_back(self) -> None:
+        """Before the cut: forget the copy; an origin that was stopped owns again."""
+        self._drop_target()
+        self.copies().filter(wanted=True, role=Role.STOPPED.value).update(role=Role.STANDBY.value)
+        if self.placement.role == "stopped":
+            origin = self.status_on(self.handover.origin)
+            self.placement.role = "owner"
+            self._new_order(origin.epoch if origin else self.epoch_known())
+            self.placement.save(update_fields=["role", "order_id", "order_over", "order_rewind"])
+
+    def _drop_target(self) -> None:
+        copy = self.copies().filter(node__name=self.handover.target)
+        copy.filter(handover=str(self.handover.pk), wanted=False).delete()
+        copy.update(succeed="", handover="")
+
+    # -- small things ------------------------------------------------------------------------------
+
+    def copies(self) -> Any:
+        return ExtraReplica.objects.filter(
+            deployment_id=self.handover.deployment_id, group=self.handover.group
+        )
+
+    def epoch_known(self) -> Epoch:
+        rows = Replica.objects.filter(deployment=self.handover.deployment_id, group=self.handover.group)
+        return Epoch(max((row.epoch for row in rows), default=0))
+
+    def status_on(self, node: str) -> ReplicaStatus | None:
+        row = Replica.objects.filter(
+            deployment=self.handover.deployment_id, group=self.handover.group, node__name=node
+        ).first()
+        return ReplicaStatus.model_validate(row.status) if row is not None else None
+
+    def _has_checkpoint(self) -> bool:
+        return bool(self._context.central.manifests(self._group))
+
+    def _new_order(self, over: Epoch) -> None:
+        self.placement.order_id, self.placement.order_over = uuid.uuid4().hex, over
+        self.placement.order_rewind = None
+
+
+# -- the row itself ----------------------------------------------------------------------------------
+
+
+def enter(handover: Handover, phase: Phase, note: str = "") -> None:
+    _close_phase(handover)
+    handover.phase = phase.value
+    handover.timeline.append(
+        {"phase": phase.value, "start_ms": now_ms(), "end_ms": None, "bytes": 0, "note": note}
+    )
+
+
+def note_progress(handover: Handover, target: ReplicaStatus | None) -> bool:
+    """Keep what the target's copy has come to; True: there is something new to show."""
+    if target is None or not handover.timeline:
+        return False
+    last, before = handover.timeline[-1], (handover.bytes_copied, dict(handover.timeline[-1]))
+    handover.bytes_copied = max(handover.bytes_copied, target.bytes_fetched)
+    if last["phase"] in (Phase.PREPARE, Phase.COPY):
+        last["bytes"] = handover.bytes_copied
+    if last["phase"] == Phase.WARM:
+        last["behind"] = target.behind
+    return before != (handover.bytes_copied, last)
+
+
+def _close_phase(handover: Handover) -> None:
+    if handover.timeline:
+        handover.timeline[-1]["end_ms"] = now_ms()
+
+
+def end(handover: Handover, outcome: str, message: str) -> None:
+    _close_phase(handover)
+    why = f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
+    handover.outcome, handover.message, handover.ended_at = outcome, why + message, timezone.now()
+    handover.save()
+    record_event(
+        f"handover.{outcome}",
+        f"{handover.get_kind_display()} of {handover.element} from {handover.origin} to "
+        f"{handover.target}: {handover.message}",
+        severity="warning" if outcome == Handover.Outcome.FAILED else "info",
+        pipeline=handover.deployment.pipeline.name,
+        element=handover.element,
+        node=handover.target,
+        handover=str(handover.pk),
+        gap_ms=handover.gap_ms,
+    )

@@ -1,0 +1,143 @@
+"""Restores by itself what a silent node ran. Level-triggered: whatever was missed, the next look sees.
+
+Not restored by itself: what its operator makes inexact (a person decides on that), what a user has
+cancelled, and what has failed too often. A node that said goodbye was stopped on purpose.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.handovers import actions
+from webapp.handovers.models import Handover
+from webapp.monitoring.models import Event
+from webapp.monitoring.records import record_event
+from webapp.nodes.models import Node
+from webapp.pipelines.group_state import (
+    GroupFacts,
+    restoration_strategy,
+    restoration_target,
+    restore_refusal,
+)
+from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.selectors import group_facts
+from webapp.problems import Problem
+from workers.control.context import ControlContext
+
+log = logging.getLogger(__name__)
+
+TRIES_MAX = 5
+TRY_AGAIN_S = 5.0
+
+
+def order_restorations(context: ControlContext) -> None:
+    """A handover for each group whose node fell silent and that has none."""
+    if context.settings.restore != "auto":
+        return
+    silent = GroupPlacement.objects.filter(
+        node__up=False,
+        node__silent_at__isnull=False,
+        retire=False,
+        deployment__status=Deployment.Status.RUNNING,
+    )
+    for placement in silent.select_related("node", "deployment__pipeline", "deployment__version"):
+        with transaction.atomic():
+            facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
+            if facts is not None and facts.handover is None and facts.node == placement.node.name:
+                _restore(placement, facts)
+
+
+def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
+    node = placement.node
+    tried = _tried(placement)
+    if group.follow == "none":
+        _tell_once(
+            placement,
+            "element.not_restored",
+            f"{placement.group} is not restored by itself: its operator is not deterministic, so results "
+            f"since its checkpoint may differ. Restore it by hand, or wait for {node.name}.",
+        )
+        return
+    if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
+        return  # a person wants to wait for the node
+    if len(tried) >= TRIES_MAX:
+        _tell_once(
+            placement,
+            "element.not_restored",
+            f"{placement.group} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
+            "cause, then restore it by hand. Nothing committed is lost.",
+        )
+        return
+    if tried and timezone.now() < _ended_at(tried[0]) + timedelta(seconds=TRY_AGAIN_S * 2 ** len(tried)):
+        return
+    target = restoration_target(group, without={handover.target for handover in tried})
+    target = target or restoration_target(group)
+    refusal = restore_refusal(group, target)
+    if target is None or refusal is not None:
+        _tell_once(
+            placement,
+            "element.waits",
+            f"{placement.group} waits to be restored: {refusal}. It is when a node comes up.",
+        )
+        return
+    _order(placement, group, target)
+
+
+def _order(placement: GroupPlacement, group: GroupFacts, target: str) -> None:
+    node, deployment = placement.node, placement.deployment
+    silent_s = (timezone.now() - node.last_seen_at).total_seconds() if node.last_seen_at else 0.0
+    reason = f"automatically, {silent_s:.1f} s after {node.name} fell silent"
+    element = placement.spec["elements"][0]["id"]
+    try:
+        handover = actions.order(
+            None,
+            deployment,
+            group,
+            element=element,
+            kind=Handover.Kind.RESTORATION,
+            strategy=restoration_strategy(group, target, None),
+            target=target,
+            reason=reason,
+        )
+    except Problem as problem:
+        log.info("%s is not restored now: %s", group.group, problem)
+        return
+    record_event(
+        "element.restoring",
+        f"{element} is restored on {target}, {reason}.",
+        severity="warning",
+        pipeline=deployment.pipeline.name,
+        element=element,
+        node=node.name,
+        handover=str(handover.pk),
+    )
+
+
+def _tried(placement: GroupPlacement) -> list[Handover]:
+    """Restorations of the group since its node fell silent, newest first."""
+    return list(
+        Handover.objects.filter(
+            deployment=placement.deployment_id,
+            group=placement.group,
+            kind=Handover.Kind.RESTORATION,
+            origin=placement.node.name,
+            created_at__gte=placement.node.silent_at,
+        ).exclude(outcome=Handover.Outcome.DONE)
+    )
+
+
+def _ended_at(handover: Handover) -> datetime:
+    return handover.ended_at or handover.created_at
+
+
+def _tell_once(placement: GroupPlacement, kind: str, message: str) -> None:
+    """Once for each time that the node falls silent."""
+    node: Node = placement.node
+    pipeline, element = placement.deployment.pipeline.name, placement.spec["elements"][0]["id"]
+    told = Event.objects.filter(kind=kind, pipeline=pipeline, element=element, at__gte=node.silent_at)
+    if not told.exists():
+        record_event(kind, message, severity="error", pipeline=pipeline, element=element, node=node.name)

@@ -1,0 +1,47 @@
+"""Tidies copies that nobody needs any more: standbys whose time is over, rests of handovers."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.handovers.models import Handover
+from webapp.monitoring.records import announce
+from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
+from workers.control.context import ControlContext
+
+
+def tidy_copies(context: ControlContext) -> None:
+    """Repeatable at any time; a group that has a running handover is left to that."""
+    changed = False
+    for extra in ExtraReplica.objects.select_related("deployment__pipeline", "node"):
+        with transaction.atomic():
+            running = Handover.objects.filter(
+                deployment=extra.deployment_id, group=extra.group, outcome__isnull=True
+            )
+            if not running.exists() and _tidied(extra):
+                changed = True
+                announce("elements", extra.deployment.pipeline.name)
+    if changed:
+        context.desired.notify()
+
+
+def _tidied(extra: ExtraReplica) -> bool:
+    """True: it was changed or dropped."""
+    if extra.wanted and extra.role != "standby":
+        # A rewind that failed has left it stopped.
+        return bool(ExtraReplica.objects.filter(pk=extra.pk).update(role="standby", handover="", succeed=""))
+    over = extra.until is not None and extra.until <= timezone.now()
+    # The rest of a handover that failed after the cut: kept until the new owner really owns.
+    left = bool(extra.handover) and not extra.wanted and _is_owned(extra)
+    if over or left:
+        extra.delete()
+    return over or left
+
+
+def _is_owned(extra: ExtraReplica) -> bool:
+    placement = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
+    if placement is None:
+        return True
+    owners = Replica.objects.filter(deployment=extra.deployment_id, group=extra.group, role="owner")
+    return owners.filter(node=placement.node_id).exists()

@@ -29,7 +29,7 @@ _BACKOFF_S_MAX = 30.0
 
 class TokenBucket:
     """At most `bytes_per_s` on average. What is taken may run into debt, which the next one waits for:
-    so any size can be taken, however small the rate."""
+    so any size can be taken, however small the rate. Thread-safe."""
 
     def __init__(
         self,
@@ -40,16 +40,19 @@ class TokenBucket:
         self._rate = bytes_per_s
         self._wait = wait
         self._clock = clock
+        self._lock = threading.Lock()
         self._free_at_s = clock()
 
     def take(self, size: int) -> None:
         """Blocks until earlier takes are paid off. `size` in bytes."""
         if not self._rate:
             return
-        now = self._clock()
-        if self._free_at_s > now:
-            self._wait(self._free_at_s - now)
-        self._free_at_s = max(self._free_at_s, now) + size / self._rate
+        with self._lock:
+            now = self._clock()
+            start = max(self._free_at_s, now)
+            self._free_at_s = start + size / self._rate
+        if start > now:
+            self._wait(start - now)
 
 
 class Replicator:
@@ -64,13 +67,15 @@ class Replicator:
         *,
         where: str = "central",
         bytes_per_s: int | None = None,
+        bucket: TokenBucket | None = None,
     ) -> None:
+        """`bucket`: shared with others, of `bytes_per_s`; None: of its own."""
         self._database = database
         self._client = client
         self._stored = stored
         self._where = where
         self._closed = threading.Event()
-        self._bucket = TokenBucket(bytes_per_s, self._closed.wait)
+        self._bucket = bucket or TokenBucket(bytes_per_s, self._closed.wait)
         self._bundle_bytes = min(BUNDLE_BYTES, bytes_per_s or BUNDLE_BYTES)
         self._pending: dict[str, Seq] = {}  # in the order of offers
         self._changed = threading.Condition()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
@@ -17,6 +17,7 @@ from pipeline_runtime.checkpoint.errors import (
     CheckpointMissing,
     ChunkMissing,
     ChunksMissing,
+    ServiceUnavailable,
 )
 from pipeline_runtime.checkpoint.files import Progress
 from pipeline_runtime.checkpoint.manifest import Manifest
@@ -32,11 +33,15 @@ PARALLEL = 4
 _PUSH_ROUNDS = 5
 
 
+HERE = "this node"
+
+
 @dataclass(frozen=True)
 class Fetched:
     manifest: Manifest
     bytes_fetched: int  # encoded, as they travelled
     damaged: tuple[Seq, ...] = ()  # newer checkpoints that could not be used
+    place: str = HERE  # where it came from
 
 
 def fetch_checkpoint(
@@ -47,40 +52,101 @@ def fetch_checkpoint(
     database: StateDatabase,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Bring checkpoint `seq` (None: the newest) into `database` and its files into `directory`.
+    """`fetch_from_any` of one place."""
+    return fetch_from_any([client], group, seq, directory, database, progress)
 
-    A damaged or incomplete one is reported and the next older one taken. Chunks that are in
-    `database` already are not fetched, so a fetch that broke off goes on where it stopped.
+
+def fetch_from_any(
+    clients: Sequence[ChunkClient],
+    group: str,
+    seq: Seq | None,
+    directory: Path,
+    database: StateDatabase,
+    progress: Progress | None = None,
+) -> Fetched:
+    """Bring checkpoint `seq` (None: the newest that any place has) into `database` and its files into
+    `directory`.
+
+    1. ask all places, and `database` itself, what they have; 2. take the newest one, of the first
+    place that has it. One that is damaged or incomplete there, or that breaks off, is taken from the
+    next place that has it, then the next older one: that is reported. Chunks that are in `database`
+    already are not fetched, so a fetch that broke off goes on where it stopped.
     `progress(bytes_done, bytes_total)` counts raw bytes that were missing here.
 
     Raises CheckpointMissing (none that is whole), AccessDenied, ServiceUnavailable.
     """
+    offers, unreachable = _offers(clients, group, database)
     damaged: list[Seq] = []
-    bytes_fetched = 0
-    for summary in client.checkpoints(group):
-        if seq is not None and summary.seq > seq:
+    for found in sorted(offers, key=lambda seq: -seq):
+        if seq is not None and found > seq:
             continue
-        if seq is not None and summary.seq < seq and not damaged:
+        if seq is not None and found < seq and not damaged:
             break  # the one that was asked for is not there
-        with database.holding(group):
-            # A second try, because a chunk that is damaged here is forgotten and then fetched anew.
-            for _ in range(2):
-                try:
-                    manifest = client.manifest(group, summary.seq)
-                    bytes_fetched += _pull(client, manifest, database, progress)
-                    database.put_manifest(manifest)
-                    materialize(manifest, lambda sha: database.get_chunk(group, sha), directory)
-                    return Fetched(manifest, bytes_fetched, tuple(damaged))
-                except (CheckpointDamaged, CheckpointMissing, ChunkMissing, ChunksMissing) as error:
-                    _log.warning("checkpoint %s of %s cannot be used: %s", summary.seq, group, error)
-        damaged.append(summary.seq)
+        for client in offers[found]:
+            try:
+                fetched = _bring(client, group, found, directory, database, progress)
+            except ServiceUnavailable as error:
+                _log.warning("checkpoint %s of %s did not arrive: %s", found, group, error)
+                unreachable = error
+                continue
+            if fetched is not None:
+                return replace(fetched, damaged=tuple(damaged))
+        damaged.append(found)
+    if unreachable is not None:
+        raise unreachable  # what it has may be whole: it is worth another try
     wanted = "No checkpoint" if seq is None else f"Checkpoint {seq}"
     raise CheckpointMissing(
-        f"{wanted} of {group} is not at {client.url} in a usable form"
+        f"{wanted} of {group} is not at {', '.join(client.url for client in clients)} in a usable form"
         + (f" ({len(damaged)} are damaged)." if damaged else "."),
         "Nothing was changed.",
         "Choose another place or another checkpoint.",
     )
+
+
+def _bring(
+    client: ChunkClient | None,
+    group: str,
+    seq: Seq,
+    directory: Path,
+    database: StateDatabase,
+    progress: Progress | None,
+) -> Fetched | None:
+    """From one place (None: from `database` itself); None: it is damaged or incomplete there."""
+    bytes_fetched = 0
+    with database.holding(group):
+        # A second try, because a chunk that is damaged here is forgotten and then fetched anew.
+        for _ in range(2):
+            try:
+                manifest = (client or database).manifest(group, seq)
+                if client is not None:
+                    bytes_fetched += _pull(client, manifest, database, progress)
+                    database.put_manifest(manifest)
+                materialize(manifest, lambda sha: database.get_chunk(group, sha), directory)
+                return Fetched(manifest, bytes_fetched, place=client.url if client is not None else HERE)
+            except (CheckpointDamaged, CheckpointMissing, ChunkMissing, ChunksMissing) as error:
+                _log.warning("checkpoint %s of %s cannot be used: %s", seq, group, error)
+    return None
+
+
+def _offers(
+    clients: Sequence[ChunkClient], group: str, database: StateDatabase
+) -> tuple[dict[Seq, list[ChunkClient | None]], ServiceUnavailable | None]:
+    """Seq -> the places that have it, this node (None) first; and why a place did not answer, if one
+    did not. All are asked at the same time."""
+    offers: dict[Seq, list[ChunkClient | None]] = {}
+    for manifest in database.manifests(group):
+        offers.setdefault(manifest.seq, []).append(None)
+    unreachable = None
+    with ThreadPoolExecutor(len(clients), thread_name_prefix="ask") as pool:
+        for client, answer in zip(
+            clients, [pool.submit(client.checkpoints, group) for client in clients], strict=True
+        ):
+            try:
+                for summary in answer.result():
+                    offers.setdefault(summary.seq, []).append(client)
+            except ServiceUnavailable as error:
+                unreachable = error
+    return offers, unreachable
 
 
 def push_checkpoint(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.care import Caretaker
 from pipeline_runtime.checkpoint.files import FileStore
 from pipeline_runtime.checkpoint.retention import CENTRALLY, Retention
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
@@ -19,7 +18,10 @@ PRUNE_INTERVAL_S = 60.0
 
 
 class CentralStore:
-    """`forgotten(group id, newest checkpoint's time in ms)`: nobody will ask for its checkpoints again."""
+    """`forgotten(group id, newest checkpoint's time in ms)`: nobody will ask for its checkpoints again.
+
+    `alert(text)` is called once for each thing that goes wrong with it; it may write to the database.
+    """
 
     def __init__(
         self,
@@ -29,36 +31,52 @@ class CentralStore:
         port: int,
         forgotten: Callable[[str, int], bool],
         kept: Retention = CENTRALLY,
+        reserve_bytes: int = 0,
+        alert: Callable[[str], None] = lambda text: log.error("%s", text),
     ) -> None:
-        self.database = StateDatabase(directory / "state")
+        self._kept = kept
+        self._forgotten = forgotten
+        self._alert = alert
+        self._alerted: tuple[str, ...] = ()
+        self._server: Server | None = None
+        self._care = Caretaker(
+            directory / "state",
+            self._tend,
+            self._changed,
+            every_s=PRUNE_INTERVAL_S,
+            reserve_bytes=reserve_bytes,
+        )
+        self.database = self._care.database
         self._app = chunk_service(self.database, cluster_key, FileStore(directory / "files"))
         self._host, self._port = host, port
-        self._server: Server | None = None
-        self._forgotten = forgotten
-        self._kept = kept
-        self._closing = threading.Event()
-        self._pruner = threading.Thread(target=self._prune, name="prune", daemon=True)
 
     def start(self) -> None:
         """Raises ServiceUnavailable when the port is taken."""
         self._server = serve(self._app, self._host, self._port)
-        self._pruner.start()
+        self._care.start()
+        self._changed()
 
     def close(self) -> None:
-        self._closing.set()
         if self._server is not None:
             self._server.close(timeout_s=2.0)
-            self._pruner.join(5.0)
-        self.database.close()
+        self._care.close()
 
-    def _prune(self) -> None:
-        while not self._closing.wait(PRUNE_INTERVAL_S):
-            for group in self.database.groups():
-                try:
-                    manifests = self.database.manifests(group)
-                    if manifests and self._forgotten(group, manifests[0].created_at_ms):
-                        self.database.drop_group(group)
-                        continue
-                    self.database.retain(group, self._kept, int(time.time() * 1000))
-                except Exception:
-                    log.exception("%s: old checkpoints could not be removed", group)
+    def _changed(self) -> None:
+        if self._server is None:
+            return  # not started yet: told then
+        alerts = self._care.alerts()
+        before, self._alerted = self._alerted, alerts
+        for text in alerts:
+            if text not in before:
+                self._alert(text)
+
+    def _tend(self) -> None:
+        for group in self.database.groups():
+            try:
+                manifests = self.database.manifests(group)
+                if manifests and self._forgotten(group, manifests[0].created_at_ms):
+                    self.database.drop_group(group)
+                    continue
+                self.database.retain(group, self._kept, int(time.time() * 1000))
+            except Exception:
+                log.exception("%s: old checkpoints could not be removed", group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from time import monotonic
 
 from pipeline_runtime.model.desired import NodeDesired, ReplicaStatus, Role
@@ -26,7 +27,9 @@ class Agent:
         store: DesiredStore,
         checkpoint_s: float,
         checkpoint_batches: int = 0,
+        directed: Callable[[NodeDesired], None] = lambda _: None,
     ) -> None:
+        """`directed`: told each desired state before the slots are."""
         self._node = node
         self._runtime = runtime
         self._store = store
@@ -36,6 +39,7 @@ class Agent:
         self._closing = threading.Event()
         self._every_s = checkpoint_s
         self._every_batches = checkpoint_batches
+        self._directed = directed
         self._tried: dict[str, Tried] = {}
         self._look = threading.Event()
         self._checkpointer = threading.Thread(target=self._checkpoint_all, name="checkpoints", daemon=True)
@@ -104,6 +108,7 @@ class Agent:
             thread.join(max(0.0, deadline - monotonic()))
 
     def _tell_slots(self) -> None:
+        self._directed(self._desired)
         wanted = {replica.spec.id: replica for replica in self._desired.replicas}
         # Also what lies on the disk and nobody wants: it is let go after its grace.
         on_disk = {path.name for path in (self._runtime.directory / "replicas").glob("*") if path.is_dir()}

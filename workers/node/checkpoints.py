@@ -1,4 +1,4 @@
-"""The node's checkpoints: cut from running replicas, kept here, pushed to the central store."""
+"""The node's checkpoints: cut from running replicas, kept here, pushed to other places."""
 
 from __future__ import annotations
 
@@ -7,27 +7,34 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline_runtime.checkpoint import access
+from pipeline_runtime.checkpoint.care import Caretaker
 from pipeline_runtime.checkpoint.client import ChunkClient
 from pipeline_runtime.checkpoint.cut import cut
-from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.errors import NothingCommitted
-from pipeline_runtime.checkpoint.replicator import Replicator
+from pipeline_runtime.checkpoint.errors import CheckpointError, NothingCommitted, StateDatabaseUnavailable
+from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.retention import ON_NODES, Retention
 from pipeline_runtime.checkpoint.store import store
-from pipeline_runtime.checkpoint.transfer import fetch_checkpoint
-from pipeline_runtime.model.desired import CheckpointSource
+from pipeline_runtime.checkpoint.transfer import fetch_from_any
+from pipeline_runtime.model.desired import CheckpointSource, NodeDesired
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from workers.messages import CENTRAL
+from workers.node.replication import Replication
 from workers.node.runtime import Taken
 
 log = logging.getLogger(__name__)
 
 TOKEN_S = 3600
+TEND_S = 60.0
+UNWANTED_S = 3600.0
+"""How long the checkpoints of a group are kept that this node neither runs nor is the backup of."""
+ASKED_S, ASKED_ALONE_S = 3.0, 30.0
+"""How long a place is asked again that does not answer: when there are others, and when not."""
 
 
 @dataclass(frozen=True)
@@ -66,77 +73,138 @@ class NodeCheckpoints:
         changed: Callable[[], None],
         kept: Retention = ON_NODES,
         bytes_per_s: int | None = None,
+        reserve_bytes: int = 0,
     ) -> None:
         self._node = node
         self._central_url = central_url
         self._kept = kept
+        self._changed = changed
         self._work = directory / "cuts"
         shutil.rmtree(self._work, ignore_errors=True)  # of a process that was killed
-        self.database = StateDatabase(directory / "state")
-        self._changed = changed
         self._lock = threading.Lock()
-        self._central: dict[str, Seq] = {}  # group -> newest that is whole there
-        self._replicator = Replicator(
-            self.database,
-            ChunkClient(central_url, token_minter(cluster_key)),
-            self._replicated,
-            where=CENTRAL,
-            bytes_per_s=bytes_per_s,
+        self._wanted: frozenset[str] | None = None  # groups; None: not told yet
+        self._keeps: frozenset[str] = frozenset()
+        self._unwanted_since_s: dict[str, float] = {}
+        self._failed: dict[str, str] = {}  # group -> why it has no new checkpoint
+        self._care = Caretaker(
+            directory / "state", self._tend, changed, every_s=TEND_S, reserve_bytes=reserve_bytes
+        )
+        self.database = self._care.database
+        self._replication = Replication(
+            self.database, central_url, token_minter(cluster_key), changed, bytes_per_s
         )
 
     def start(self) -> None:
-        self._replicator.start()
+        self._care.start()
+        self._replication.start()
 
     def close(self) -> None:
-        self._replicator.close(timeout_s=2.0)
-        self.database.close()
+        self._replication.close()
+        self._care.close()
+
+    def direct(self, desired: NodeDesired) -> None:
+        """What this node runs and keeps for others, and where its own checkpoints go."""
+        with self._lock:
+            self._wanted = frozenset(replica.spec.id for replica in desired.replicas)
+            self._keeps = frozenset(desired.keeps)
+            for group in self._failed.keys() - self._wanted:
+                del self._failed[group]
+        self._replication.direct({replica.spec.id: replica.backup for replica in desired.replicas})
+
+    def alerts(self) -> tuple[str, ...]:
+        """What a person should know of this node's checkpoints, one text each."""
+        with self._lock:
+            failed = [f"No checkpoint of {group}: {why}" for group, why in sorted(self._failed.items())]
+        return (*self._care.alerts(), *failed, *self._replication.alerts())
 
     def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
-        self._work.mkdir(parents=True, exist_ok=True)
         try:
-            with cut(directory, self._work) as found:
-                manifest = store(
-                    found,
-                    self.database,
-                    group=spec.id,
-                    epoch=epoch,
-                    version=spec.version,
-                    node=self._node,
-                )
+            manifest = self._take(spec, epoch, directory)
         except NothingCommitted:
             return None
-        self.database.retain(spec.id, self._kept, int(time.time() * 1000))
-        self._replicator.offer(spec.id, manifest.seq)
+        except (CheckpointError, OSError) as error:
+            with self._lock:
+                self._failed[spec.id] = str(error)
+            self._changed()
+            raise
+        with self._lock:
+            self._failed.pop(spec.id, None)
+        self._replication.offer(spec.id, manifest.seq)
+        self._retain(spec.id)
         return Taken(manifest.seq, manifest.epoch, manifest.created_at_ms, manifest.bytes_total)
+
+    def _take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Manifest:
+        """With one try more when the database was damaged, in the new one."""
+        unusable: StateDatabaseUnavailable | None = None
+        try:
+            return self._store(spec, epoch, directory)
+        except StateDatabaseUnavailable as error:
+            if error.reason not in ("damaged", "closed", "other"):
+                raise
+            # Its traceback would keep open what is to be set aside.
+            unusable = error.with_traceback(None)
+        if not self._care.mend():
+            raise unusable
+        return self._store(spec, epoch, directory)
+
+    def _store(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Manifest:
+        self._work.mkdir(parents=True, exist_ok=True)
+        with cut(directory, self._work) as found:
+            return store(
+                found, self.database, group=spec.id, epoch=epoch, version=spec.version, node=self._node
+            )
 
     def fetch(
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
-        url = self._central_url if source.url == CENTRAL else source.url
+        """From wherever the newest whole one is: the source, its fallbacks, or this node's database."""
+        urls = [self._central_url if source.url == CENTRAL else source.url, *source.fallbacks]
         what = "the newest checkpoint" if source.seq is None else f"checkpoint {source.seq}"
-        note(f"fetching {what} from {url}")
-        client = ChunkClient(url, source.token)
-        try:
-            fetched = fetch_checkpoint(client, group, source.seq, directory, self.database)
-        finally:
-            client.close()
+        note(f"fetching {what} from {', '.join(urls)}")
+        retry_s = ASKED_S if source.fallbacks else ASKED_ALONE_S
+        with ExitStack() as clients:
+            places = [ChunkClient(url, source.token, retry_s=retry_s) for url in dict.fromkeys(urls)]
+            for place in places:
+                clients.callback(place.close)
+            fetched = fetch_from_any(places, group, source.seq, directory, self.database)
         if fetched.damaged:
             note(
                 f"checkpoints {list(fetched.damaged)} were damaged; {fetched.manifest.seq} was taken instead"
             )
-        note(f"fetched checkpoint {fetched.manifest.seq}, {fetched.bytes_fetched} bytes")
+        note(f"fetched checkpoint {fetched.manifest.seq} from {fetched.place}, {fetched.bytes_fetched} bytes")
         return fetched.bytes_fetched
 
     def where(self, group: str, seq: Seq) -> tuple[str, ...]:
-        with self._lock:
-            central = self._central.get(group, -1) >= seq
-        return (self._node, CENTRAL) if central else (self._node,)
+        return (self._node, *self._replication.where(group, seq))
 
     def forget(self, group: str) -> None:
-        self._replicator.withdraw(group)
-        self.database.drop_group(group)
-
-    def _replicated(self, group: str, seq: Seq, where: str) -> None:
+        self._replication.withdraw(group)
         with self._lock:
-            self._central[group] = max(seq, self._central.get(group, seq))
-        self._changed()
+            self._failed.pop(group, None)
+            kept_for_others = group in self._keeps
+        if not kept_for_others:
+            self.database.drop_group(group)
+
+    def _retain(self, group: str) -> None:
+        try:
+            self.database.retain(group, self._kept, int(time.time() * 1000))
+        except CheckpointError as error:
+            log.warning("%s: old checkpoints could not be removed: %s", group, error)
+
+    def _tend(self) -> None:
+        """Also of groups that this node holds for others: nobody else prunes them here."""
+        with self._lock:
+            wanted, keeps = self._wanted, self._keeps
+        if wanted is None:
+            return  # nobody has said yet what this node is for
+        now_s = time.monotonic()
+        groups = set(self.database.groups())
+        unwanted = groups - wanted - keeps
+        since = {group: self._unwanted_since_s.get(group, now_s) for group in unwanted}
+        self._unwanted_since_s = since
+        for group in sorted(groups):
+            if now_s - since.get(group, now_s) >= UNWANTED_S:
+                log.info("%s: its checkpoints are not wanted here any more", group)
+                self.database.drop_group(group)
+            else:
+                self._retain(group)

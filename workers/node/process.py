@@ -67,6 +67,7 @@ class NodeProcess:
             self._changed,
             kept=identity.kept,
             bytes_per_s=identity.bytes_per_s,
+            reserve_bytes=identity.reserve_bytes,
         )
         self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
         self._engine = engine(identity, self._replica_changed, self._files.resolve)
@@ -84,6 +85,7 @@ class NodeProcess:
             DesiredStore(identity.directory / "desired.json"),
             identity.checkpoint_s,
             identity.checkpoint_batches,
+            self._checkpoints.direct,
         )
         self._heartbeat = Heartbeat(identity.redis_url, self._report)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
@@ -178,6 +180,7 @@ class NodeProcess:
             ready=self._spark_up.is_set() and not self._stopping.is_set(),
             load=self._load.measure(),
             replicas=self._agent.statuses(),
+            alerts=self._checkpoints.alerts(),
         )
 
 

@@ -4,7 +4,7 @@ import { create } from "zustand";
 import { ApiError, get, listOf, post, problemText } from "../shared/api";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
-import type { DeployChange, Operation } from "../shared/types";
+import type { DeployChange, Operation, OperationKind } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
@@ -14,7 +14,7 @@ import { current, setMode, useEditor } from "./store";
 import { validateNow } from "./validation";
 
 interface Following {
-  kind: "deploy" | "undeploy" | null;
+  kind: OperationKind | null;
   id: string | null;
   operation: Operation | null;
   /** before the server has an operation: saving, validating */
@@ -65,8 +65,8 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
-    if (isDeployed() && !(await changesAgreed())) return useDeploy.setState(IDLE);
-    useDeploy.setState({ preparing: "Starting" });
+    if (isDeployed() && !(await changesAgreed())) return;
+    useDeploy.setState({ kind: "deploy", preparing: "Starting" });
     follow("deploy", await post<unknown>(`${path()}/deploy`));
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
@@ -88,7 +88,7 @@ function isDeployed(): boolean {
 async function changesAgreed(): Promise<boolean> {
   useDeploy.setState({ preparing: "Comparing with what runs" });
   const changes = listOf<DeployChange>(await post<unknown>(`${path()}/deploy`, { dry_run: true }));
-  useDeploy.setState({ preparing: "Waiting for your word" });
+  useDeploy.setState(IDLE);
   if (changes.some((each) => each.change !== "unchanged")) return confirmChanges(changes);
   toast({ tone: "info", title: "Nothing to deploy", text: "The draft is what runs already." });
   return false;
@@ -157,6 +157,7 @@ function useFollow(): void {
 
 const TITLES = {
   deploy: { active: "Deploying", done: "Deployed", failed: "Deployment failed" },
+  upgrade: { active: "Deploying the changes of", done: "Changed", failed: "Change failed of" },
   undeploy: { active: "Undeploying", done: "Undeployed", failed: "Undeployment failed" },
 };
 

@@ -46,7 +46,8 @@ function HandoverPage() {
         <Phases handover={handover} />
       </Section>
       <p className="muted small">
-        Ordered <Ago at={handover.created_at} /> ({exact(handover.created_at)})
+        Ordered by {handover.created_by ?? "Fogline itself"} <Ago at={handover.created_at} /> (
+        {exact(handover.created_at)})
         {handover.group !== handover.element && `, for the group ${handover.group}`}. The gap is the time from
         the last output of the old owner to the first of the new one.
       </p>
@@ -82,7 +83,7 @@ function Phases({ handover }: { handover: Handover }) {
                   {row.state === "active" && <span className="visually-hidden"> (now)</span>}
                   {row.state === "skipped" && <span className="visually-hidden"> (not reached)</span>}
                 </td>
-                <td className="num muted" title={exact(row.start_ms)}>
+                <td className="num muted phases__began" title={exact(row.start_ms)}>
                   {row.start_ms === null ? "–" : timeOfDay(row.start_ms)}
                 </td>
                 <td className="num">

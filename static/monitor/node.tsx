@@ -57,8 +57,8 @@ function SilenceNote({ node }: { node: ClusterNode }) {
     <Warning>
       <div className="stack stack--tight">
         <span>
-          {node.name} was last heard <Ago at={node.last_seen_at} />. If it still runs, what is not restored
-          elsewhere goes on there; what is, it cannot write to any more.
+          {node.name} was last heard <Ago at={node.last_seen_at} />. If it still runs, its elements go on
+          there until they are restored elsewhere; from then on it cannot write for them any more.
         </span>
         {care.length > 0 && (
           <ul className="care">

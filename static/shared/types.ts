@@ -139,7 +139,7 @@ export interface ReplicaNote {
   armed: string | null;
 }
 
-/** The hot standby that somebody asked to keep. */
+/** The standby that somebody wants, else the one that stays for a while after a move. */
 export interface StandbyNote {
   node: string;
   behind: number | null;
@@ -238,13 +238,20 @@ export interface Handover {
   round_trips: number | null;
   bytes_copied: number | null;
   created_at: string;
+  /** null: the control side ordered it by itself */
+  created_by: string | null;
+  /** of one that was ordered by itself: why */
+  reason: string;
   ended_at: string | null;
   cancellable: boolean;
 }
 
+/** upgrade: another version takes over from what runs, group by group */
+export type OperationKind = "deploy" | "undeploy" | "upgrade";
+
 export interface Operation {
   id: string;
-  kind: "deploy" | "undeploy";
+  kind: OperationKind;
   pipeline: string;
   status: "pending" | "running" | "done" | "failed";
   steps: { name: string; state: string; at: string | null }[];

@@ -41,7 +41,11 @@ export function MigrateDialog({
         choices={waysFor(element, target, (each) => actions.lastGap(pipeline, element, each))}
         onChange={setWay}
       />
-      {element.follow === "none" && <p className="field__help">{element.follow_note}</p>}
+      {element.follow === "none" && (
+        <p className="field__help">
+          <b>Why there is no other way.</b> {element.follow_note}
+        </p>
+      )}
     </OrderDialog>
   );
 }

@@ -24,22 +24,27 @@ export function Replicas({ pipeline, element }: { pipeline: string; element: Liv
     <div className="stack">
       <ReplicaTable element={element} />
       <div className="drawer__actions" role="group" aria-label="Standby">
-        {standby?.wanted ? (
+        <ActionButton
+          title={standby?.wanted ? "Keep it elsewhere" : "Keep a standby"}
+          icon={<ShieldCheck aria-hidden="true" />}
+          disabled={actions.refusal(element.actions.keep_standby)}
+          run={() => setAsking(true)}
+        />
+        {standby && (
           <ActionButton
             title={`Drop the standby on ${standby.node}`}
             icon={<ShieldOff aria-hidden="true" />}
             disabled={actions.refusal(element.actions.drop_standby)}
             run={() => void actions.dropStandby(pipeline, element, standby.node)}
           />
-        ) : (
-          <ActionButton
-            title="Keep a standby"
-            icon={<ShieldCheck aria-hidden="true" />}
-            disabled={actions.refusal(element.actions.keep_standby)}
-            run={() => setAsking(true)}
-          />
         )}
       </div>
+      {standby && !standby.wanted && (
+        <p className="field__help">
+          {standby.node} stays a standby for a while after the move, so that the way back is instant. Keep it
+          to have it for good.
+        </p>
+      )}
       <FollowNote element={element} />
       {asking && <StandbyDialog pipeline={pipeline} element={element} onClose={() => setAsking(false)} />}
     </div>
@@ -49,7 +54,7 @@ export function Replicas({ pipeline, element }: { pipeline: string; element: Liv
 function ReplicaTable({ element }: { element: LiveElement }) {
   const { standby } = element;
   const replicas = sortedReplicas(element);
-  const awaited = standby?.wanted && !replicas.some((replica) => replica.node === standby.node);
+  const awaited = standby && !replicas.some((replica) => replica.node === standby.node);
   if (replicas.length === 0 && !awaited) return <Nothing text="No node has reported a replica yet." />;
   return (
     <div className="table-wrap">
@@ -114,14 +119,16 @@ function StandbyDialog({
   onClose: () => void;
 }) {
   const name = nameOf(element);
-  const refused = (node: ClusterNode) => actions.nodeRefusal(node, element.node);
+  const kept = element.standby?.wanted ? element.standby.node : null;
+  const refused = (node: ClusterNode) =>
+    node.name === kept ? "It keeps the standby already." : actions.nodeRefusal(node, element.node);
   const [target, setTarget] = useState(() => bestTarget(element, useLive.getState().nodes, refused));
   const chosen = useLive((state) => state.nodes.find((node) => node.name === target));
   const why = actions.refusal(element.actions.keep_standby) ?? (chosen ? refused(chosen) : "Choose a node.");
   return (
     <OrderDialog
       title={`Keep a standby of ${name}`}
-      text={`A standby computes along without emitting anything, so that it can take over at once: by a live migration, or by itself when ${element.node ?? "the owner's node"} fails. It takes about as much CPU and memory as ${name} itself.${actions.groupNote(pipeline, element)}`}
+      text={`A standby computes along without emitting anything, so that it can take over at once: by a live migration, or by itself when ${element.node ?? "the owner's node"} fails. It takes about as much CPU and memory as ${name} itself.${kept ? ` The one on ${kept} goes.` : ""}${actions.groupNote(pipeline, element)}`}
       action={target ? `Keep a standby on ${target}` : "Keep a standby"}
       refused={why}
       run={() => actions.keepStandby(pipeline, element, target ?? "")}

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import * as actions from "../../shared/actions";
 import { useLive } from "../../shared/live";
-import { bestTarget, hotStandby } from "../../shared/replicas";
+import { bestTarget, hotStandby, standbyOn } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
 import type { ClusterNode, LiveElement } from "../../shared/types";
 import { Choices } from "../../shared/ui/choices";
@@ -47,8 +47,8 @@ export function RestoreDialog({
     (node ? refused(node) : "Choose a node.");
   const order = {
     target,
-    // with a standby about, only a named checkpoint says that the standby is not meant
-    checkpoint: source === "newest" && hot ? (rows[0]?.seq ?? null) : seq,
+    // on a standby's node, only a named checkpoint says that the standby is not meant
+    checkpoint: source === "newest" && target && standbyOn(element, target) ? (rows[0]?.seq ?? null) : seq,
     rewind,
   };
   const rewindRefused =
@@ -88,8 +88,8 @@ export function RestoreDialog({
       )}
       {rewind && seq !== null && (
         <Warning>
-          Outputs committed since seq {seq} will be emitted again, under a new epoch: whoever reads them sees
-          those rows twice. This cannot be undone. {actions.noteOf(element.actions.rewind)}
+          <b>Outputs committed since seq {seq} will be emitted again, under a new epoch.</b>{" "}
+          {actions.noteOf(element.actions.rewind)} This cannot be undone.
         </Warning>
       )}
       {source !== "hot-standby" && (

@@ -20,6 +20,8 @@ export function handover(change: Partial<Handover> = {}): Handover {
     round_trips: null,
     bytes_copied: null,
     created_at: new Date(T0).toISOString(),
+    created_by: "ada",
+    reason: "",
     ended_at: null,
     cancellable: true,
     ...change,

@@ -48,12 +48,13 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
         <span className="spring" />
         {active ? <CancelButton handover={handover} /> : <BackButton handover={handover} />}
         {link && (
-          <a className="small" href={`/handovers/${encodeURIComponent(handover.id)}`}>
+          <a className="small handover__details" href={`/handovers/${encodeURIComponent(handover.id)}`}>
             Details
           </a>
         )}
       </header>
       <Now handover={handover} />
+      {handover.reason && <p className="muted small">Ordered by itself: {handover.reason}.</p>}
       <Timeline handover={handover} />
       <Facts handover={handover} />
     </section>
@@ -124,7 +125,7 @@ function BackButton({ handover }: { handover: Handover }) {
 
 function Facts({ handover }: { handover: Handover }) {
   const active = handover.outcome === null;
-  const unknown = active ? "later" : "not measured";
+  const unknown = active ? "not yet" : "not measured";
   return (
     <dl className="handover__facts num">
       <div title="From the last output of the old owner to the first of the new one">
@@ -194,7 +195,7 @@ function PhaseLine({
         {took !== null && <span className="timeline__bar" style={{ left: `${left}%`, width: `${width}%` }} />}
       </span>
       <span className="timeline__time num">
-        {row.bytes ? <span className="muted">{bytes(row.bytes)} · </span> : null}
+        {row.bytes ? <span className="muted timeline__bytes">{bytes(row.bytes)} · </span> : null}
         {took === null ? "–" : row.state === "active" ? seconds(took) : millis(took)}
       </span>
     </li>

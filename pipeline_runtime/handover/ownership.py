@@ -42,7 +42,6 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from pipeline_runtime.model.plan import topics
 from pipeline_runtime.model.spec import GroupSpec
 
 log = logging.getLogger(__name__)
@@ -226,7 +225,9 @@ class Ownership:
         self._transactions.commit([OutgoingRecord(self._spec.journal, encode(record))])
 
     def _topics(self) -> list[str]:
-        return [topic.name for topic in topics(self._spec)]
+        spec = self._spec
+        dead = [spec.dead_letters(element.id) for element in spec.elements]
+        return [*(output.topic for output in spec.outputs), *dead, spec.journal]
 
     def _drop(self) -> None:
         if self._transactions is not None:

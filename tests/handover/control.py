@@ -57,12 +57,15 @@ class Control:
 
     def owner(self) -> Node | None:
         """The node that the journal has granted the newest epoch, if it can be reached and says so too."""
+        found = [node for node in self.nodes if self.reachable(node) and node.owns(self.group.spec)]
+        if not found:
+            return None
         granted = self.group.journal.read().granted
-        for node in self.nodes:
-            status = self.status(node)
-            if self.reachable(node) and status and status.role is Role.OWNER and status.epoch == granted:
-                return node
-        return None
+        return next((node for node in found if self._epoch(node) == granted), None)
+
+    def _epoch(self, node: Node) -> int:
+        status = self.status(node)
+        return status.epoch if status is not None else 0
 
     def standbys(self) -> list[Node]:
         return [node for node in self.nodes if self.reachable(node) and node.follows(self.group.spec)]
@@ -272,7 +275,7 @@ class Control:
         status = self.status(node)
         if node.name not in self.started or (status is not None and status.role is Role.STOPPED):
             assert status is None or status.phase in ("fenced", "stopped"), f"{node.name}: {status}"
-            node.ask("stop", group=self.group.spec.id)
+            node.stop(self.group.spec)
             self._start(node)
 
     def _start(self, node: Node) -> None:

@@ -135,7 +135,7 @@ class NodeProcess:
             for group, replica in list(self._replicas.items()):
                 status = replica.status()
                 news = tuple(getattr(status, name) for name in _TOLD)
-                if due or told.get(group) != news:
+                if group in self._replicas and (due or told.get(group) != news):
                     told[group] = news
                     self._output.say(status=_plain(status))
             if due:

@@ -249,6 +249,11 @@ class Node:
         self.news.statuses.pop(spec.id, None)
         self.ask("start", spec=spec.model_dump(mode="json"), generation=self.generation(spec))
 
+    def stop(self, spec: GroupSpec) -> None:
+        """The replica alone, if there is one; its directory stays."""
+        self.ask("stop", group=spec.id)
+        self.news.statuses.pop(spec.id, None)
+
     def generation(self, spec: GroupSpec) -> int:
         return self.generations.setdefault(spec.id, 1)
 

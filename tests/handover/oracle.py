@@ -62,3 +62,7 @@ class Judge:
         self.oracle.take_inputs(self._inputs.values())
         self.oracle.take_outputs(outputs)
         return self.oracle.verdict(final=final)
+
+    def close(self) -> None:
+        self._inputs.close()
+        self._outputs.close()

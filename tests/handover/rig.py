@@ -34,7 +34,7 @@ from workers.supervisor.services import Kafka
 
 PACE = Pace(interval_ms_min=100, interval_ms_max=100)
 _COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "pad", "type": "integer"}]
-_TICK_S = 0.02
+_TICK_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Journal:
     """All records so far, checked against the law as they come."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
-        self._tail = Tail(bootstrap, topic)
+        self.tail = Tail(bootstrap, topic)
         self.law = JournalLaw()
         self.records: list[tuple[int, Record]] = []  # with the broker's time, ms
 
     def read(self) -> JournalLaw:
-        new = [(record.timestamp, decode(record.value)) for record in self._tail.records()]
+        new = [(record.timestamp, decode(record.value)) for record in self.tail.records()]
         self.records += new
         self.law.take(record for _, record in new)
         return self.law
@@ -113,6 +113,8 @@ class Group:
 
     def close(self) -> None:
         self.finish_load()
+        self.judge.close()
+        self.journal.tail.close()
         if self._observer is not None:
             self._observer.close()
             self._observer = None

@@ -106,7 +106,7 @@ def test_a_node_that_has_nothing_goes_on_from_an_older_checkpoint(control: Contr
     control.restock(standbys=2)
     spec = control.group.spec
     backup, empty = control.standbys()[:2]
-    empty.ask("stop", group=spec.id)
+    empty.stop(spec)
     empty.ask("discard", group=spec.id)
     taken = backup.checkpoint(spec)
     owner = control.owner()

@@ -46,6 +46,8 @@ class RunningFogline:
             "FOGLINE_NODE_PORT": str(first + 5),
             "FOGLINE_NODES": ",".join(nodes),
             "FOGLINE_DEMO": str(int(demo)),
+            # A busy build machine stands still for seconds; where silence is the point, it is set.
+            "FOGLINE_SILENCE_S": "20",
             **environ,
         }
         self.url = f"http://127.0.0.1:{self.port}"

@@ -173,8 +173,9 @@ def next_step(progress: Progress, seen: Observed) -> Step:
             return GiveBack("The pipeline is being undeployed.", cancelled=True)
         if not seen.target_up:
             return GiveBack("The target node does not answer.")
-        if progress.automatic and progress.strategy.restores and seen.origin_up:
-            return GiveBack("The origin answers again, so it goes on where it is.", cancelled=True)
+        owns = seen.origin_up and seen.origin is not None and seen.origin.role is Role.OWNER
+        if progress.automatic and progress.strategy.restores and owns:
+            return GiveBack("The origin answers again and owns, so it goes on there.", cancelled=True)
     match progress.phase:
         case Phase.PENDING:
             return _begin(progress, seen)

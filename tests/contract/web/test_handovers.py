@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.config.settings import channel_layers
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 
 E = f"/pipelines/{PIPELINE}/elements/power"
 Call = Callable[[str | None], Caller]
@@ -30,7 +31,7 @@ def test_a_migration_is_ordered_once(caller: Call, deployment: Deployment, comma
     assert shown["id"] == str(row.pk)
     assert (row.kind, row.strategy, row.origin, row.target) == (
         "migration",
-        "stop-and-copy",
+        "standby",
         "cloud",
         "edge-b",
     )
@@ -43,6 +44,82 @@ def test_a_migration_is_ordered_once(caller: Call, deployment: Deployment, comma
     assert operator.get(E).json()["status"] == "moving"
     assert operator.get(E).json()["handover"] == shown["id"]
     assert operator.get(f"/handovers/{row.pk}").json() == shown | {"cancellable": True}
+
+
+@pytest.mark.usefixtures("deployment")
+def test_the_strategy_follows_from_what_a_standby_can_follow(caller: Call) -> None:
+    operator = caller("operator")
+    spec = GroupPlacement.objects.get(group="power").spec
+    GroupPlacement.objects.filter(group="power").update(spec={**spec, "follow": "none"})
+    refused = operator.post(f"{E}/migrate", {"target": "edge-b", "strategy": "standby"})
+    assert "not deterministic" in assert_problem(refused, 409)["detail"]
+    shown = operator.post(f"{E}/migrate", {"target": "edge-b"}).json()["handover"]
+    assert shown["strategy"] == "stop-and-copy"
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_standby_is_kept_on_one_node_and_dropped(
+    caller: Call, commands: Commands, nodes: dict[str, Node], deployment: Deployment
+) -> None:
+    operator = caller("operator")
+    for _ in range(2):
+        shown = operator.post(f"{E}/standby", {"node": "edge-b"})
+        assert shown.status_code == 202
+    assert shown.json()["standby"] == {"node": "edge-b", "behind": None, "armed": False, "wanted": True}
+    assert commands() == [("fogline.control.desired_changed", [["edge-b", "cloud"]])]
+    [row] = ExtraReplica.objects.all()
+    assert (row.role, row.wanted, row.generation) == ("standby", True, 2)
+    report(deployment, "power", nodes["edge-b"], "standby", seq=5, behind=2)
+    assert operator.get(E).json()["standby"]["behind"] == 2
+    assert operator.post(f"{E}/standby", {"node": "edge-a"}).json()["standby"]["node"] == "edge-a"
+    assert ExtraReplica.objects.count() == 1
+    for node, status in (("cloud", 409), ("nowhere", 422)):
+        assert_problem(operator.post(f"{E}/standby", {"node": node}), status)
+    assert operator.delete(f"{E}/standby").json()["standby"] is None
+    assert operator.delete(f"{E}/standby").status_code == 202
+    assert not ExtraReplica.objects.exists()
+    actions = AuditRecord.objects.order_by("at").values_list("action", flat=True)
+    assert list(actions) == ["element.keep_standby", "element.keep_standby", "element.drop_standby"]
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_former_owner_that_still_follows_becomes_the_kept_standby(
+    caller: Call, nodes: dict[str, Node], deployment: Deployment
+) -> None:
+    ExtraReplica.objects.create(
+        deployment=deployment,
+        group="power",
+        node=nodes["edge-a"],
+        role="standby",
+        until=timezone.now(),
+        generation=1,
+    )
+    caller("operator").post(f"{E}/standby", {"node": "edge-a"})
+    row = ExtraReplica.objects.get()
+    assert (row.wanted, row.until, row.generation) == (True, None, 1)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_restoration_prefers_the_standby_that_follows(
+    caller: Call, nodes: dict[str, Node], deployment: Deployment
+) -> None:
+    operator = caller("operator")
+    operator.post(f"{E}/standby", {"node": "edge-b"})
+    report(deployment, "power", nodes["edge-b"], "standby")
+    Node.objects.filter(name="cloud").update(up=False)
+    shown = operator.post(f"{E}/restore").json()["handover"]
+    assert (shown["strategy"], shown["target"]) == ("hot-standby", "edge-b")
+    Handover.objects.all().delete()
+    shown = operator.post(f"{E}/restore", {"target": "edge-a"}).json()["handover"]
+    assert (shown["strategy"], shown["target"]) == ("checkpoint", "edge-a")
+    assert_problem(operator.delete(f"{E}/standby"), 409)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_rewind_needs_a_checkpoint(caller: Call) -> None:
+    problem = assert_problem(caller("operator").post(f"{E}/restore", {"rewind": True}), 422)
+    assert problem["faults"][0]["path"] == "checkpoint"
+    assert not Handover.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +172,10 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
     assert response.status_code == 202
     assert response.json()["cancel_requested"]
     assert commands() == [("fogline.control.handover", [id])]
-    Handover.objects.update(cancel_requested=False, phase="CLAIM")
+    for phase in ("PREPARE", "WARM", "STOP", "COPY"):
+        Handover.objects.update(cancel_requested=False, phase=phase)
+        assert operator.get(f"/handovers/{id}").json()["cancellable"]
+    Handover.objects.update(cancel_requested=False, phase="CUT")
     problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
     assert "past the cut" in problem["detail"]
     Handover.objects.update(phase="FINISH", outcome="done")

@@ -48,6 +48,8 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{E}/migrate", {"target": "edge-a"}, "operator"),
     ("POST", f"{E}/restore", {"target": "edge-a"}, "operator"),
     ("POST", f"{E}/checkpoints", None, "operator"),
+    ("POST", f"{E}/standby", {"node": "edge-a"}, "operator"),
+    ("DELETE", f"{E}/standby", None, "operator"),
     ("POST", f"/handovers/{NOBODYS}/cancel", None, "operator"),
     ("POST", "/nodes/edge-a/cordon", None, "operator"),
     ("POST", "/nodes/edge-a/uncordon", None, "operator"),

@@ -212,7 +212,13 @@ def test_an_element_shows_where_it_runs_how_fast_and_what_may_be_done(caller: Ca
     assert (power["status"], power["node"], power["epoch"], power["seq"]) == ("running", "cloud", 1, 7)
     assert (power["rows_in_per_s"], power["rows_in_total"]) == (100.0, 700)
     assert power["actions"]["migrate"]["allowed"]
-    assert power["replicas"] == [{"node": "cloud", "role": "owner", "phase": "owning", "epoch": 1, "seq": 7}]
+    owner = {"node": "cloud", "role": "owner", "phase": "owning", "epoch": 1, "seq": 7}
+    assert power["replicas"] == [owner | {"behind": 0, "armed": None}]
+    assert (power["follow"], power["standby"]) == ("exact", None)
+    assert "batch by batch" in power["follow_note"]
+    assert power["actions"]["keep_standby"]["allowed"]
+    assert not power["actions"]["drop_standby"]["allowed"]
+    assert "emitted again" in power["actions"]["rewind"]["note"]
     assert elements["variation"]["group"] == elements["alerts"]["group"] == "watch"
     assert elements["chart"]["status"] == "view"
     assert not elements["chart"]["actions"]["migrate"]["allowed"]

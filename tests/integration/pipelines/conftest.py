@@ -13,7 +13,9 @@ from tests.running import RunningFogline
 @pytest.fixture(scope="session")
 def fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
     data = tmp_path_factory.mktemp("fogline") / "data"
-    with RunningFogline(data, nodes=("edge-a", "edge-b"), FOGLINE_SILENCE_S="4") as running:
+    # These tests restore by hand what they have silenced.
+    environ = {"FOGLINE_SILENCE_S": "4", "FOGLINE_RESTORE": "manual"}
+    with RunningFogline(data, nodes=("edge-a", "edge-b"), **environ) as running:
         yield running
 
 

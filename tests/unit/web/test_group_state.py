@@ -11,10 +11,15 @@ from webapp.pipelines.group_state import (
     GroupFacts,
     NodeFacts,
     ReplicaFacts,
+    StandbyFacts,
     actions_of,
     default_target,
+    drop_standby_refusal,
+    keep_standby_refusal,
     migrate_refusal,
     pause_refusal,
+    restoration_strategy,
+    restoration_target,
     restore_refusal,
     resume_refusal,
     status_of,
@@ -86,13 +91,15 @@ def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
         (group(deployment_status="undeploying"), "b", "stop-and-copy", "undeployed"),
         (group(replicas=()), "b", "stop-and-copy", "not started"),
         (with_status(error={"message": "x"}), "b", "stop-and-copy", "has failed on a"),
-        (group(), "b", "standby", "stop-and-copy"),
+        (group(), "b", "standby", None),
+        (group(), "b", None, None),
         (group(follow="none"), "b", "standby", "not deterministic"),
+        (group(follow="none"), "b", None, None),
         (group(), "b", "teleport", "no strategy teleport"),
     ],
 )
 def test_a_migration_is_offered_or_refused_with_the_reason(
-    facts: GroupFacts, target: str | None, strategy: str, words: str | None
+    facts: GroupFacts, target: str | None, strategy: str | None, words: str | None
 ) -> None:
     refusal = migrate_refusal(facts, target, strategy)
     assert refusal is None if words is None else words in (refusal or "")
@@ -121,6 +128,70 @@ def test_a_restoration_goes_to_the_ready_node_with_the_fewest_groups() -> None:
     }
     assert default_target(group(nodes=nodes)) == "d"
     assert default_target(group(nodes={"a": node("a")})) is None
+
+
+def following(name: str, seq: int, **status: Any) -> ReplicaFacts:
+    return ReplicaFacts(name, "standby", 1, seq, status)
+
+
+def with_standbys(*replicas: ReplicaFacts, **changes: Any) -> GroupFacts:
+    owner = group().replicas
+    nodes = {name: node(name) for name in "abde"}
+    standbys = tuple(StandbyFacts(replica.node) for replica in replicas)
+    return group(**{"replicas": (*owner, *replicas), "standbys": standbys, "nodes": nodes} | changes)
+
+
+@pytest.mark.parametrize(
+    ("law", "facts", "target", "strategy"),
+    [
+        ("no standby", with_standbys(), "b", "checkpoint"),
+        (
+            "the standby that is furthest",
+            with_standbys(following("d", 8), following("e", 9)),
+            "e",
+            "hot-standby",
+        ),
+        (
+            "one that has failed",
+            with_standbys(following("e", 9, error={"message": "x"})),
+            "b",
+            "checkpoint",
+        ),
+        (
+            "one whose node is down",
+            with_standbys(
+                following("e", 9), nodes={"a": node("a"), "b": node("b"), "e": node("e", up=False)}
+            ),
+            "b",
+            "checkpoint",
+        ),
+        (
+            "a copy that nobody wants",
+            with_standbys(following("e", 9), standbys=()),
+            "b",
+            "checkpoint",
+        ),
+    ],
+)
+def test_a_restoration_prefers_a_hot_standby(law: str, facts: GroupFacts, target: str, strategy: str) -> None:
+    chosen = restoration_target(facts)
+    assert chosen == target
+    assert restoration_strategy(facts, chosen, None) == strategy
+    assert restoration_strategy(facts, chosen, 5) == "checkpoint"
+
+
+def test_a_restoration_that_failed_somewhere_goes_elsewhere() -> None:
+    facts = with_standbys(following("e", 9))
+    assert restoration_target(facts, without={"e"}) == "b"
+    assert restoration_target(facts, without={"b", "d", "e"}) is None
+
+
+def test_a_standby_is_kept_where_the_group_could_move_and_only_if_it_can_follow() -> None:
+    assert keep_standby_refusal(group(), "b") is None
+    assert "runs on a" in (keep_standby_refusal(group(), "a") or "")
+    assert "not deterministic" in (keep_standby_refusal(group(follow="none"), "b") or "")
+    assert drop_standby_refusal(group()) == "it has no standby"
+    assert drop_standby_refusal(with_standbys(following("e", 1))) is None
 
 
 def test_pause_and_resume_exclude_each_other() -> None:

@@ -310,7 +310,13 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "and ends when the origin is back",
         AUTOMATIC,
         SEEN,
-        GiveBack("The origin answers again, so it goes on where it is.", cancelled=True),
+        GiveBack("The origin answers again and owns, so it goes on there.", cancelled=True),
+    ),
+    (
+        "but not when it has to start again",
+        AUTOMATIC,
+        replace(SEEN, origin=FETCHING),
+        Enter(Phase.COPY),
     ),
     ("a rewound copy is fetched, not started", REWIND, replace(GONE, target=FETCHED), Enter(Phase.CLAIM)),
     (

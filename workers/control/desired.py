@@ -15,6 +15,7 @@ from django.db.models import F
 from kombu.exceptions import OperationalError
 
 from pipeline_runtime.checkpoint import access
+from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, NodeDesired, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -22,6 +23,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.copies import standbys
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
+from workers.control.backups import BackupPlan, Backups
 from workers.control.context import ControlContext
 from workers.messages import CENTRAL
 
@@ -120,6 +122,8 @@ class DesiredSender:
         self._context = context
         self._digests: dict[int, str] = {}  # Node.pk -> digest of what its revision_wanted says
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
+        self._backups = Backups(context.settings, context.central)
+        self._with_checkpoint: set[str] = set()  # groups of which the central store has one
         self._away = False
         self._thread = threading.Thread(target=self._run, name="desired", daemon=True)
 
@@ -134,18 +138,30 @@ class DesiredSender:
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
+                backups = self._backups.plan()
                 for node in Node.objects.all():
-                    self._tend(node)
+                    self._tend(node, backups)
             except Exception:
                 log.exception("the desired state could not be derived; it is tried again")
             seen = self._context.desired.wait(seen, 1.0)
 
-    def _tend(self, node: Node) -> None:
-        central = self._context.central
-        replicas = replicas_of(
-            node, self._context.settings.cluster_key, lambda group: bool(central.manifests(group))
+    def _has_checkpoint(self, group: str) -> bool:
+        try:
+            if self._context.central.manifests(group):
+                self._with_checkpoint.add(group)
+            else:
+                self._with_checkpoint.discard(group)
+        except CheckpointError:
+            pass  # the central store is being mended: what was known before holds
+        return group in self._with_checkpoint
+
+    def _tend(self, node: Node, backups: BackupPlan) -> None:
+        wanted = replicas_of(node, self._context.settings.cluster_key, self._has_checkpoint)
+        replicas = tuple(backups.applied(replica, node.name) for replica in wanted)
+        keeps = backups.keeps(node.name)
+        content = json.dumps(
+            [keeps, *(replica.model_dump(mode="json") for replica in replicas)], sort_keys=True
         )
-        content = json.dumps([replica.model_dump(mode="json") for replica in replicas], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()
         if self._digests.get(node.pk) != digest:
             # A node ignores what is not newer than what it has, also after the database was restored
@@ -164,7 +180,8 @@ class DesiredSender:
         revision_sent, at_s = self._sent.get(node.pk, (0, 0.0))
         if revision_sent == node.revision_wanted and time.monotonic() - at_s < RESEND_S:
             return
-        self._send(NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas), node.pk)
+        desired = NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas, keeps=keeps)
+        self._send(desired, node.pk)
 
     def _send(self, desired: NodeDesired, key: int) -> None:
         try:

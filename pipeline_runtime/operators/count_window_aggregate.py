@@ -39,6 +39,7 @@ class CountWindowAggregate(KeyedProcessor):
     category = "state"
     icon = "list-end"
     Params = CountWindowAggregateParams
+    state_params = frozenset({"key", "aggregates"})
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: CountWindowAggregateParams

@@ -43,6 +43,7 @@ class RunningStatistics(KeyedProcessor):
     category = "state"
     icon = "chart-spline"
     Params = RunningStatisticsParams
+    state_params = frozenset({"column", "key"})
     example = {"column": "value", "every_s": 10}
 
     params: RunningStatisticsParams

@@ -114,6 +114,9 @@ class Operator(ABC):
     # True: the operator keeps rows back until the watermark passes; it is then also given the
     # rows with `_flush` true that a finished input sends to close its windows.
     flushes: ClassVar[bool] = False
+    # The parameters that shape its state, or what it has read or written outside: an upgrade in place may
+    # change the others only. None: all of them, of an operator that keeps anything.
+    state_params: ClassVar[frozenset[str] | None] = None
     # of the Spark query: "append" emits a row once it is final, "update" at each change
     output_mode: ClassVar[Literal["append", "update"]] = "append"
     # "in": `params.topic` is a Kafka topic of the user's that feeds the element's port `out`;

@@ -54,6 +54,7 @@ class WindowAggregate(TransformOperator):
     icon = "chart-column"
     Params = WindowAggregateParams
     stateful = True
+    state_params = frozenset({"size_s", "slide_s", "keys", "aggregates"})
     follow = "exact"
     flushes = True
     example = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}

@@ -50,6 +50,7 @@ class Note(Body):
 class Deploy(Body):
     version: int | None = None
     placement: dict[str, str] = {}
+    dry_run: bool = False
 
 
 @router.get("/pipelines")
@@ -173,10 +174,14 @@ def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None)
     return {"faults": found["faults"], "schemas": found["schemas"]}
 
 
-@router.post("/pipelines/{name}/deploy", response={202: dict[str, Any]})
+@router.post("/pipelines/{name}/deploy", response={200: dict[str, Any], 202: dict[str, Any]})
 def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None) -> Any:
-    """Deploys a version (default: the draft, as a new one); the operation to follow."""
+    """Deploys a version (default: the draft, as a new one); the operation to follow. What runs already is
+    upgraded in place. `dry_run`: only says what would happen to each element."""
     wanted = body or Deploy()
+    if wanted.dry_run:
+        changes = actions.what_would_change(actor(request), name, wanted.version, wanted.placement)
+        return Status(200, {"changes": changes})
     operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, {"operation": operation_json(operation), **operation_json(operation)})

@@ -29,6 +29,7 @@ from webapp.pipelines.selectors import (
     version_of,
 )
 from webapp.pipelines.shape import elements_of, group_of, is_view
+from webapp.pipelines.upgrades import all_added, refuse_upgrade, upgrade_changes
 from webapp.problems import Conflict, Invalid
 
 
@@ -120,10 +121,13 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
 def deploy(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
 ) -> Operation:
-    """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time."""
+    """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
+    runs is upgraded in place, when its graph and its state allow that."""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     running = active_deployment(pipeline)
+    if running is not None and running.status == Deployment.Status.RUNNING:
+        return _upgrade(actor, running, version, placement or {})
     if running is not None:
         raise Conflict(
             f'"{name}" is {running.status} already (version {running.version.number}).',
@@ -131,18 +135,8 @@ def deploy(
             next="Undeploy it before you deploy another version.",
             deployment=running.pk,
         )
-    document = pipeline.draft if version is None else version_of(pipeline, version).document
-    validation = check(document)
-    faults = [fault.model_dump(mode="json") for fault in validation.faults]
-    faults += _placement_faults(document, placement or {})
-    if faults:
-        raise Invalid(
-            f'"{name}" cannot be deployed: it has {len(faults)} fault(s).',
-            safe="Nothing was deployed.",
-            next="Correct the elements that are named, then deploy again.",
-            faults=faults,
-        )
-    chosen = _snapshot(actor, pipeline, "") if version is None else version_of(pipeline, version)
+    _valid_document(pipeline, version, placement or {})
+    chosen = _chosen_version(actor, pipeline, version)
     try:
         with transaction.atomic():
             deployment = Deployment.objects.create(
@@ -153,6 +147,59 @@ def deploy(
             f'"{name}" is being deployed by somebody else.', safe="Nothing was changed."
         ) from error
     return _operate(actor, deployment, Operation.Kind.DEPLOY)
+
+
+def what_would_change(
+    actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """What `deploy` would do with each element: [{element, change, reason, path}]. Nothing is done."""
+    require(actor, Role.EDITOR, "deploy pipelines")
+    pipeline = pipeline_named(name)
+    document = _valid_document(pipeline, version, placement or {})
+    running = active_deployment(pipeline)
+    if running is None:
+        return all_added(document)
+    return [change.model_dump() for change in upgrade_changes(running, document)]
+
+
+def _upgrade(
+    actor: User, deployment: Deployment, version: int | None, placement: dict[str, str]
+) -> Operation:
+    pipeline = deployment.pipeline
+    name, runs = pipeline.name, f"version {deployment.version.number}"
+    document = _valid_document(pipeline, version, placement)
+    if document_key(document) == document_key(deployment.version.document):
+        raise Conflict(
+            f'"{name}" is running already ({runs}), and that is what would be deployed.',
+            safe="What runs goes on unchanged.",
+            next="Change the draft, or undeploy it first.",
+            deployment=deployment.pk,
+        )
+    refuse_upgrade(deployment, document, placement)
+    deployment.version = _chosen_version(actor, pipeline, version)
+    deployment.save(update_fields=["version"])
+    return _operate(actor, deployment, Operation.Kind.UPGRADE)
+
+
+def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str, str]) -> dict[str, Any]:
+    """The draft, or a version's; Invalid names all faults."""
+    document: dict[str, Any] = pipeline.draft
+    if version is not None:
+        document = version_of(pipeline, version).document
+    faults = [fault.model_dump(mode="json") for fault in check(document).faults]
+    faults += _placement_faults(document, placement)
+    if faults:
+        raise Invalid(
+            f'"{pipeline.name}" cannot be deployed: it has {len(faults)} fault(s).',
+            safe="Nothing was deployed.",
+            next="Correct the elements that are named, then deploy again.",
+            faults=faults,
+        )
+    return document
+
+
+def _chosen_version(actor: User, pipeline: Pipeline, version: int | None) -> PipelineVersion:
+    return _snapshot(actor, pipeline, "") if version is None else version_of(pipeline, version)
 
 
 @transaction.atomic
@@ -229,7 +276,9 @@ def _operate(actor: User, deployment: Deployment, kind: Operation.Kind) -> Opera
         version=deployment.version.number,
         operation=str(operation.pk),
     )
-    celery.command(celery.DEPLOY if kind == Operation.Kind.DEPLOY else celery.UNDEPLOY, str(operation.pk))
+    # An upgrade is a deployment to the control side: it looks at the operation.
+    command = celery.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else celery.DEPLOY
+    celery.command(command, str(operation.pk))
     announce("operations", str(operation.pk))
     announce("pipelines", name)
     announce("elements", name)

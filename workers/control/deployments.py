@@ -16,15 +16,14 @@ from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ens
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.plan import group_of, pins, plan_groups, topics
+from pipeline_runtime.model.plan import group_of, pins, topics
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.checking import describe_file
-from webapp.pipelines.models import DataFile, Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.pipelines.checking import planned
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers.control.candidates import candidates
 from workers.control.context import Closing, ControlContext
 
@@ -97,7 +96,7 @@ def deploy(operation: Operation, context: ControlContext) -> None:
     try:
         with steps.step("validate"):
             document = parse_document(deployment.version.document)
-            specs = plan(document, deployment)
+            specs = planned(document, deployment.pk)
         with steps.step("place"):
             placed = _place(document, specs, deployment, context)
         with steps.step("topics"):
@@ -133,11 +132,6 @@ def deploy(operation: Operation, context: ControlContext) -> None:
             f"{deployment.pipeline.name} version {deployment.version.number} runs.",
             pipeline=deployment.pipeline.name,
         )
-
-
-def plan(document: PipelineDocument, deployment: Deployment) -> tuple[GroupSpec, ...]:
-    files = {file.reference: file.sha256 for file in DataFile.objects.only("id", "sha256")}
-    return plan_groups(document, deployment.pk, default_registry(), files, describe_file=describe_file)
 
 
 def _place(
@@ -222,7 +216,7 @@ def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:
         _refuse_when_overtaken(deployment)
         waiting = 0
         for placement in deployment.placements.select_related("node"):
-            status = _status_on(placement)
+            status = status_on(placement)
             if status is not None and status.role is Role.OWNER and status.order_id == placement.order_id:
                 continue
             waiting += 1
@@ -240,7 +234,7 @@ def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:
         return
     faults = []
     for placement in deployment.placements.select_related("node"):
-        status = _status_on(placement)
+        status = status_on(placement)
         if status is None or status.role is not Role.OWNER:
             what = f"is {status.phase or status.role.value}" if status else "was not reported by its node"
             message = f"{placement.node.name}: it {what} after {START_S_MAX:.0f} s"
@@ -249,7 +243,7 @@ def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:
     raise OperationFailed(f"These did not start in time: {names}.", faults)
 
 
-def _status_on(placement: GroupPlacement) -> ReplicaStatus | None:
+def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
     row = Replica.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
@@ -328,7 +322,7 @@ def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
     if placed:
         return placed
     try:
-        return plan(parse_document(deployment.version.document), deployment)
+        return planned(parse_document(deployment.version.document), deployment.pk)
     except DocumentInvalid:
         return ()  # it never came as far as its topics
 
@@ -340,7 +334,7 @@ def _handovers(deployment: Deployment) -> bool:
 def _still_to_retire(deployment: Deployment) -> bool:
     """Whether there is a group to hope for: its node is up, and it has neither ended nor failed."""
     for placement in deployment.placements.select_related("node"):
-        status = _status_on(placement)
+        status = status_on(placement)
         failed = status is not None and status.error is not None
         if placement.node.up and not failed and not _retired(placement):
             return True
@@ -348,7 +342,7 @@ def _still_to_retire(deployment: Deployment) -> bool:
 
 
 def _retired(placement: GroupPlacement) -> bool:
-    status = _status_on(placement)
+    status = status_on(placement)
     return status is not None and status.retired
 
 

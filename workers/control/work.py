@@ -21,6 +21,7 @@ from workers.control.drains import drain
 from workers.control.handovers import drive_handover
 from workers.control.restorations import order_restorations
 from workers.control.standbys import tidy_copies
+from workers.control.upgrades import upgrade
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +80,13 @@ class Work:
                 self._threads.pop(key, None)
 
     def _operate(self, id: str) -> None:
-        operation = Operation.objects.select_related("deployment__pipeline").get(pk=id)
+        operation = Operation.objects.select_related("deployment__pipeline", "deployment__version").get(pk=id)
         if operation.status in (Operation.Status.DONE, Operation.Status.FAILED):
             return
         if operation.kind == Operation.Kind.DEPLOY:
             deploy(operation, self._context)
+        elif operation.kind == Operation.Kind.UPGRADE:
+            upgrade(operation, self._context)
         else:
             undeploy(operation, self._context)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -172,6 +173,68 @@ def test_a_pipeline_is_deployed_once_at_a_time(caller: Call, commands: Commands)
     problem = assert_problem(editor.post(f"{P}/deploy"), 409)
     assert problem["deployment"] == Deployment.objects.get().pk
     assert len(commands()) == 1
+
+
+def with_params(document: dict[str, Any], element: str, **params: Any) -> dict[str, Any]:
+    made: dict[str, Any] = copy.deepcopy(document)
+    found = next(item for item in made["spec"]["elements"] if item["id"] == element)
+    found["params"] |= params
+    return made
+
+
+def save(editor: Caller, document: dict[str, Any]) -> None:
+    tag = editor.get(P).headers["ETag"]
+    assert editor.put(P, {"document": document}, **{"If-Match": tag}).status_code == 200
+
+
+def test_what_runs_is_upgraded_in_place_after_saying_what_that_does(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor = caller("editor")
+    save(editor, with_params(document, "alerts", condition="mf01_average > 50"))
+    answer = editor.post(f"{P}/deploy", {"dry_run": True})
+    assert answer.status_code == 200
+    told = {item["element"]: item for item in answer.json()["changes"]}
+    assert (told["alerts"]["change"], told["variation"]["change"]) == ("upgraded", "upgraded")
+    assert {told[id]["change"] for id in ("readings", "power", "archive", "chart")} == {"unchanged"}
+    assert commands() == []
+    answer = editor.post(f"{P}/deploy")
+    assert answer.status_code == 202
+    operation = Operation.objects.get()
+    assert operation.kind == "upgrade"
+    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    deployment.refresh_from_db()
+    assert (deployment.status, deployment.version.number) == ("running", 2)
+    assert audited("pipeline.upgrade") == 1
+    save(editor, with_params(document, "alerts", condition="mf01_average > 60"))
+    assert "upgraded already" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
+
+
+def test_what_cannot_take_over_is_named_with_its_parameter(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor = caller("editor")
+    save(editor, with_params(document, "power", size_s=30))
+    told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
+    assert told["power"]["change"] == "incompatible"
+    problem = assert_problem(editor.post(f"{P}/deploy"), 409)
+    assert problem["faults"] == [
+        {
+            "element": "power",
+            "path": "spec.elements.power.params.size_s",
+            "message": "the parameter size_s shapes the state that it keeps",
+            "code": "incompatible",
+        }
+    ]
+    assert "undeploy" in problem["next"]
+    deployment.refresh_from_db()
+    assert (deployment.version.number, commands()) == (1, [])
+
+
+def test_what_runs_already_is_not_deployed_again(caller: Call, deployment: Deployment) -> None:
+    problem = assert_problem(caller("editor").post(f"{P}/deploy"), 409)
+    assert "is what would be deployed" in problem["detail"]
+    assert not Operation.objects.exists()
 
 
 @pytest.mark.usefixtures("pipeline")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,12 @@ class Cluster:
             self.nodes[name] = subprocess.Popen(tethered(command), cwd=PROJECT, stdout=log, stderr=log)
 
     def signal_node(self, name: str, number: int) -> None:
-        self.nodes[name].send_signal(number)
+        # A process that is stopped while it holds a ledger's lock would stop all the others with it,
+        # which no broker does.
+        with ExitStack() as held:
+            for path in self.ledger.glob("*.json"):
+                held.enter_context(Ledger(self.ledger, path.stem).locked())
+            self.nodes[name].send_signal(number)
 
     def end_node(self, name: str, number: int = signal.SIGTERM) -> int:
         process = self.nodes.pop(name)
@@ -115,7 +121,7 @@ class Cluster:
             process.send_signal(signal.SIGCONT)
             process.terminate()
         for process in self.nodes.values():
-            process.wait(15)
+            process.wait(30)
         self.stop_control()
 
     # -- what is there

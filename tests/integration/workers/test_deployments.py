@@ -122,6 +122,32 @@ def test_a_broker_that_does_not_answer_is_named(cluster: Cluster, monkeypatch: p
     assert "Kafka at 127.0.0.1:9 does not answer" in operation.message
 
 
+def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster) -> None:
+    content = document("upgraded", numbers="edge-a", kept="edge-b", saved="edge-b")
+    kept = {"id": "kept", "type": "filter", "params": {"condition": "value > 0"}, "inputs": {"in": "numbers"}}
+    content["spec"]["elements"].insert(1, {**kept, "node": "edge-b"})
+    content["spec"]["elements"][2]["inputs"] = {"in": "kept"}
+    operation = ended(deploy(content))
+    assert operation.status == "done", operation.message
+    deployment = operation.deployment
+    eventually(lambda: kafka_cluster.owns(deployment, "kept", "edge-b"))
+    content["spec"]["elements"][1]["params"] = {"condition": "value > 1"}
+    deployment.version = PipelineVersion.objects.create(
+        pipeline=deployment.pipeline, number=2, document=content
+    )
+    deployment.save()
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    assert operation.status == "done", operation.message
+    assert [(step["name"], step["state"]) for step in operation.steps] == [("kept", "done")]
+    [spec] = deployment.placements.filter(group="kept").values_list("spec", flat=True)
+    assert spec["elements"][0]["params"]["condition"] == "value > 1"
+    commits = kafka_cluster.commits(deployment, "kept")
+    assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
+    eventually(lambda: (2, "edge-b") in kafka_cluster.commits(deployment, "kept"))
+    assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}
+    assert ended(undeploy(deployment)).status == "done"
+
+
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:
     operation = ended(deploy(document("drained", numbers="edge-a", saved="edge-a")))
     assert operation.status == "done", operation.message

@@ -1,0 +1,140 @@
+"""What a new version of a pipeline means for what runs: element by element, before anything is done.
+
+An upgrade in place keeps every element's state: its group stops after its running batch and starts again
+from its local state with the new parameters. So only parameters may change that shape neither the state
+nor what was written outside, and the graph stays as it is. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
+from pipeline_runtime.operators.registry import Registry
+from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
+
+_VALUE_LENGTH_MAX = 30
+
+
+class ElementChange(Frozen):
+    element: str
+    change: Literal["unchanged", "upgraded", "incompatible", "added", "removed"]
+    reason: str | None = None  # what changed, or what is in the way
+    path: str | None = None  # of the parameter that is in the way
+
+
+def element_changes(
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], registry: Registry
+) -> tuple[ElementChange, ...]:
+    """One for each element that a node runs, in the new version's order; removed ones last."""
+    before = {element.id: group for group in old for element in group.elements}
+    after = {element.id: group for group in new for element in group.elements}
+    found = [_change(id, before.get(id), group, registry) for id, group in after.items()]
+    removed = [
+        ElementChange(
+            element=id,
+            change="incompatible",
+            reason="it was removed, and an upgrade in place keeps the graph",
+        )
+        for id in before
+        if id not in after
+    ]
+    return (*found, *removed)
+
+
+def changed_groups(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> tuple[GroupSpec, ...]:
+    """The new specs of those groups that have to be started again."""
+    versions = {group.group: group.version for group in old}
+    return tuple(group for group in new if versions.get(group.group) != group.version)
+
+
+def _change(id: str, old: GroupSpec | None, new: GroupSpec, registry: Registry) -> ElementChange:
+    def incompatible(reason: str, path: str | None = None) -> ElementChange:
+        return ElementChange(element=id, change="incompatible", reason=reason, path=path)
+
+    if old is None:
+        return incompatible("it is new, and an upgrade in place keeps the graph")
+    was, is_ = _element(old, id), _element(new, id)
+    graph = _graph_difference(old, new, was, is_)
+    if graph is not None:
+        return incompatible(graph)
+    operator = registry.get(is_.type)
+    differing = {
+        key for key in was.params.keys() | is_.params.keys() if was.params.get(key) != is_.params.get(key)
+    }
+    for key in sorted(differing & _shaping(operator, differing)):
+        return incompatible(f"the parameter {key} shapes {_kept(operator)}", f"params.{key}")
+    if _keeps(operator):
+        for port, source in is_.inputs.items():
+            if old.schemas.get(source) != new.schemas.get(source):
+                return incompatible(
+                    f"the rows that come to its port {port} have other columns now, which shape "
+                    f"{_kept(operator)}"
+                )
+    if differing:
+        return ElementChange(
+            element=id, change="upgraded", reason=_described(was.params, is_.params, differing)
+        )
+    if old.version == new.version:
+        return ElementChange(element=id, change="unchanged")
+    if len(new.elements) > 1 or old.schemas != new.schemas:
+        reason = "it is started again, with what is around it"
+    elif _keeps(operator):
+        return incompatible(
+            f"its operator is another one since an update, and may read {_kept(operator)} otherwise"
+        )
+    else:
+        reason = "its operator is another one since an update"
+    return ElementChange(element=id, change="upgraded", reason=reason)
+
+
+def _graph_difference(old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: ElementSpec) -> str | None:
+    if was.type != is_.type:
+        return f"its type was {was.type} and is {is_.type}"
+    if was.inputs != is_.inputs:
+        return "its inputs are connected otherwise"
+    if old.group != new.group or {e.id for e in old.elements} != {e.id for e in new.elements}:
+        return "it is grouped otherwise"
+    topics = [[(stream.topic, stream.partitions) for stream in spec.outputs] for spec in (old, new)]
+    if topics[0] != topics[1]:
+        return "its group has other streams than before"
+    return None
+
+
+def _element(group: GroupSpec, id: str) -> ElementSpec:
+    return next(element for element in group.elements if element.id == id)
+
+
+def _keeps(operator: type[Operator]) -> bool:
+    """Whether it has anything that a parameter could make useless."""
+    outside = issubclass(operator, SourceOperator | SinkOperator) or operator.external is not None
+    return operator.stateful or outside
+
+
+def _shaping(operator: type[Operator], differing: set[str]) -> set[str]:
+    if not _keeps(operator):
+        return set()
+    return differing if operator.state_params is None else set(operator.state_params)
+
+
+def _kept(operator: type[Operator]) -> str:
+    if issubclass(operator, SourceOperator) or operator.external == "in":
+        return "what it has read so far"
+    if issubclass(operator, SinkOperator) or operator.external == "out":
+        return "what it has written so far"
+    return "the state that it keeps"
+
+
+def _described(was: Mapping[str, Any], is_: Mapping[str, Any], differing: set[str]) -> str:
+    return ", ".join(
+        f"{key} {_shown(was.get(key))} to {_shown(is_.get(key))}"
+        if max(len(_shown(was.get(key))), len(_shown(is_.get(key)))) <= _VALUE_LENGTH_MAX
+        else f"{key} changed"
+        for key in sorted(differing)
+    )
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

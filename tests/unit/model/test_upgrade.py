@@ -1,0 +1,127 @@
+"""What a new version may change of what runs, and what it may not."""
+
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.plan import plan_groups
+from pipeline_runtime.model.upgrade import changed_groups, element_changes
+
+GROUPED = [{"id": "g", "elements": ["keep", "window"]}]
+
+
+@pytest.fixture
+def plan(registry, pipeline):
+    def of(*elements, groups=()):
+        return plan_groups(parse_document(pipeline(*elements, groups=groups)), "dep", registry, {})
+
+    return of
+
+
+@pytest.fixture
+def changes(registry):
+    def of(old, new):
+        return {change.element: change for change in element_changes(old, new, registry)}
+
+    return of
+
+
+@pytest.fixture
+def elements(source, keep, window):
+    """source -> keep -> window -> sink, with parameters of single elements changed."""
+
+    def make(without: str = "", **params: dict[str, Any]) -> list[dict[str, Any]]:
+        sink = {"id": "sink", "type": "csv-sink", "params": {"file": "a.csv"}, "inputs": {"in": "window"}}
+        statistics = {
+            "id": "statistics",
+            "type": "running-statistics",
+            "params": {"column": "value", "every_s": 10},
+            "inputs": {"in": "keep"},
+        }
+        made = [source(), keep("keep"), window("window", "keep"), sink, statistics]
+        return [
+            {**element, "params": {**element["params"], **params.get(element["id"], {})}}
+            for element in made
+            if element["id"] != without
+        ]
+
+    return make
+
+
+def test_what_is_equal_is_unchanged_and_its_group_is_left_alone(plan, changes, elements):
+    old, new = plan(*elements()), plan(*elements())
+    assert {change.change for change in changes(old, new).values()} == {"unchanged"}
+    assert changed_groups(old, new) == ()
+
+
+@pytest.mark.parametrize(
+    ("element", "params", "change", "words"),
+    [
+        ("keep", {"condition": "value > 5"}, "upgraded", "condition value > 0 to value > 5"),
+        ("statistics", {"every_s": 60}, "upgraded", "every_s 10.0 to 60.0"),
+        ("statistics", {"column": "n"}, "incompatible", "the parameter column shapes the state"),
+        ("window", {"delay_s": 5}, "upgraded", "delay_s 0.0 to 5.0"),
+        ("window", {"size_s": 2}, "incompatible", "the parameter size_s shapes the state"),
+        ("sink", {"file": "b.csv"}, "incompatible", "what it has written"),
+        ("source", {"rate": 50}, "incompatible", "what it has read"),
+    ],
+)
+def test_a_parameter_may_change_unless_it_shapes_what_is_kept(
+    plan, changes, elements, element, params, change, words
+):
+    old, new = plan(*elements()), plan(*elements(**{element: params}))
+    found = changes(old, new)
+    assert found[element].change == change
+    assert words in found[element].reason
+    assert {c.change for id, c in found.items() if id != element} == {"unchanged"}
+    assert [group.group for group in changed_groups(old, new)] == [element]
+
+
+def test_what_is_grouped_with_a_change_is_started_again(plan, changes, elements):
+    old = plan(*elements(), groups=GROUPED)
+    new = plan(*elements(keep={"condition": "value > 5"}), groups=GROUPED)
+    found = changes(old, new)
+    assert (found["keep"].change, found["window"].change) == ("upgraded", "upgraded")
+    assert "around it" in found["window"].reason
+    assert found["sink"].change == "unchanged"
+    assert [group.group for group in changed_groups(old, new)] == ["g"]
+
+
+def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, source, keep):
+    def with_columns(*columns):
+        select = {
+            "id": "select",
+            "type": "derive",
+            "params": {"columns": [{"name": name, "expression": "value + 1"} for name in columns]},
+            "inputs": {"in": "source"},
+        }
+        sink = {"id": "sink", "type": "csv-sink", "params": {"file": "a.csv"}, "inputs": {"in": "select"}}
+        return plan(source(), select, sink)
+
+    found = changes(with_columns("one"), with_columns("one", "two"))
+    assert found["select"].change == "upgraded"
+    assert found["sink"].change == "incompatible"
+    assert "other columns" in found["sink"].reason
+
+
+def test_the_graph_stays_as_it_is(plan, changes, elements, keep):
+    old = plan(*elements())
+    assert changes(old, plan(*elements(without="statistics")))["statistics"].change == "incompatible"
+    assert changes(plan(*elements(without="statistics")), old)["statistics"].change == "incompatible"
+    regrouped = changes(old, plan(*elements(), groups=GROUPED))
+    assert "grouped otherwise" in regrouped["keep"].reason
+    rewired = [e if e["id"] != "window" else {**e, "inputs": {"in": "source"}} for e in elements()]
+    assert "connected otherwise" in changes(old, plan(*rewired))["window"].reason
+
+
+def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):
+    old = plan(*elements())
+    updated = tuple(
+        group.model_copy(update={"version": "other"}) if group.group in ("keep", "window") else group
+        for group in old
+    )
+    found = changes(old, updated)
+    assert found["keep"].change == "upgraded"
+    assert found["window"].change == "incompatible"
+    assert "since an update" in found["window"].reason

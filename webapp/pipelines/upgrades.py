@@ -1,0 +1,104 @@
+"""What deploying another document over a running deployment means, and whether it may be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.upgrade import ElementChange, changed_groups, element_changes
+from pipeline_runtime.operators.registry import default_registry
+from webapp.handovers.models import Handover, Operation
+from webapp.pipelines.checking import planned
+from webapp.pipelines.models import Deployment
+from webapp.pipelines.shape import elements_of, is_view
+from webapp.problems import Conflict
+
+SAFE = "What runs goes on unchanged."
+
+
+def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
+    """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
+    new = planned(parse_document(document), deployment.pk)
+    return [*element_changes(_running(deployment), new, default_registry()), *_views(deployment, document)]
+
+
+def all_added(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        ElementChange(element=element["id"], change="added").model_dump() for element in elements_of(document)
+    ]
+
+
+def refuse_upgrade(deployment: Deployment, document: dict[str, Any], placement: dict[str, str]) -> None:
+    """Raises Conflict when the document cannot take over from what runs, or not now."""
+    name = deployment.pipeline.name
+    if placement:
+        raise Conflict(
+            f'"{name}" runs already, and an upgrade leaves its elements where they are.',
+            safe=SAFE,
+            next="Deploy without a placement, and move the elements.",
+        )
+    wrong = [change for change in upgrade_changes(deployment, document) if change.change == "incompatible"]
+    if wrong:
+        named = "; ".join(f"{change.element}: {change.reason}" for change in wrong)
+        raise Conflict(
+            f'"{name}" is running already (version {deployment.version.number}), and this version cannot '
+            f"take over from it: {named}.",
+            safe=SAFE,
+            next="Take these changes back, or undeploy the pipeline and deploy it anew: then it begins "
+            "without the state it has.",
+            deployment=deployment.pk,
+            faults=[
+                {
+                    "element": change.element,
+                    "path": f"spec.elements.{change.element}" + (f".{change.path}" if change.path else ""),
+                    "message": change.reason,
+                    "code": "incompatible",
+                }
+                for change in wrong
+            ],
+        )
+    _refuse_now(deployment, document)
+
+
+def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
+    name = deployment.pipeline.name
+    going = deployment.operations.filter(status__in=[Operation.Status.PENDING, Operation.Status.RUNNING])
+    if going.exists():
+        raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")
+    new = planned(parse_document(document), deployment.pk)
+    groups = [group.group for group in changed_groups(_running(deployment), new)]
+    moving = Handover.objects.filter(deployment=deployment, group__in=groups, outcome__isnull=True).first()
+    if moving is not None:
+        raise Conflict(
+            f'"{moving.element}" is being moved, so it cannot be upgraded now.',
+            safe=SAFE,
+            next="Deploy again when its handover has ended.",
+        )
+    for placement in deployment.placements.filter(group__in=groups, node__up=False).select_related("node"):
+        raise Conflict(
+            f'"{placement.group}" cannot be upgraded: its node {placement.node.name} does not answer.',
+            safe=SAFE,
+            next="Restore it on another node, then deploy again.",
+        )
+
+
+def _running(deployment: Deployment) -> list[GroupSpec]:
+    return [GroupSpec.model_validate(placement.spec) for placement in deployment.placements.all()]
+
+
+def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
+    """No node runs them, so they may come, change and go."""
+    before = {
+        item["id"]: item for item in elements_of(deployment.version.document) if is_view(item.get("type"))
+    }
+    after = {item["id"]: item for item in elements_of(document) if is_view(item.get("type"))}
+    found = []
+    for id, item in after.items():
+        keys = ("type", "params", "inputs")
+        same = id in before and all(before[id].get(key) == item.get(key) for key in keys)
+        change = "unchanged" if same else "upgraded" if id in before else "added"
+        reason = None if same else "only the dashboard shows it"
+        found.append(ElementChange(element=id, change=change, reason=reason))
+    found += [ElementChange(element=id, change="removed") for id in before if id not in after]
+    return found

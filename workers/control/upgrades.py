@@ -1,0 +1,153 @@
+"""Upgrades a running deployment in place: group by group, each from its own state.
+
+A group gets its new definition and a new claim order together. Its node stops the replica after its
+running batch, starts it from its local state with the new parameters, and it claims: the journal decides
+as ever, and nothing is lost or written twice. Repeatable: a group that has its new definition is only
+waited for.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from time import monotonic
+
+from django.db import DatabaseError, transaction
+
+from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.records import announce, record_event
+from webapp.pipelines.checking import planned
+from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from workers.control.context import Closing, ControlContext
+from workers.control.deployments import ERROR_S_MAX, START_S_MAX, OperationFailed, Overtaken, Steps, status_on
+
+log = logging.getLogger(__name__)
+
+ORDERS_MAX = 5
+
+
+def upgrade(operation: Operation, context: ControlContext) -> None:
+    """Until every changed group runs its new version; a failure leaves the rest as it is."""
+    deployment = operation.deployment
+    number = deployment.version.number
+    try:
+        specs = planned(parse_document(deployment.version.document), deployment.pk)
+    except DocumentInvalid as error:
+        faults = [fault.model_dump(mode="json") for fault in error.faults]
+        Steps(operation, []).end(Operation.Status.FAILED, f"{error}", faults)
+        return
+    changed = _to_upgrade(operation, specs)
+    steps = Steps(operation, [spec.group for spec in changed])
+    try:
+        for spec in changed:
+            with steps.step(spec.group):
+                _order(spec, deployment, context)
+                _wait_for_owner(spec.group, deployment, context)
+    except Overtaken:
+        steps.end(Operation.Status.FAILED, "It was undeployed before it was upgraded.")
+        return
+    except (Closing, DatabaseError):
+        raise  # taken up again: by the next process, or when the database is back
+    except OperationFailed as error:
+        _fail(operation, steps, str(error))
+        return
+    name = deployment.pipeline.name
+    with transaction.atomic():
+        done = f"{name} runs version {number}: {len(changed)} of {len(specs)} groups were upgraded."
+        steps.end(Operation.Status.DONE, done)
+        record_event("pipeline.upgraded", done, pipeline=name)
+
+
+def _to_upgrade(operation: Operation, specs: tuple[GroupSpec, ...]) -> list[GroupSpec]:
+    """Those that differ, and those that an earlier process of this operation has begun with."""
+    begun = {step["name"] for step in operation.steps}
+    versions = {
+        placement.group: placement.spec["version"] for placement in operation.deployment.placements.all()
+    }
+    return [spec for spec in specs if spec.group in begun or versions.get(spec.group) != spec.version]
+
+
+def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:
+    """The new definition with an order to own, once no handover is under way."""
+
+    def ordered() -> bool:
+        _refuse_when_overtaken(deployment)
+        with transaction.atomic():
+            running = Handover.objects.filter(deployment=deployment, group=spec.group, outcome__isnull=True)
+            if running.exists():
+                return False
+            placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
+            if placement.spec["version"] != spec.version:
+                placement.spec = spec.model_dump(mode="json")
+                _give_order(placement)
+                placement.save(update_fields=["spec", "order_id", "order_over", "order_rewind"])
+                announce("elements", deployment.pipeline.name)
+        context.desired.notify()
+        return True
+
+    if not context.wait_until(ordered, START_S_MAX):
+        raise OperationFailed(f"{spec.group} is being moved all the time, so it was not upgraded.")
+
+
+def _give_order(placement: GroupPlacement) -> None:
+    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
+    placement.order_id, placement.order_rewind = uuid.uuid4().hex, None
+    placement.order_over = max((row.epoch for row in rows), default=0)
+
+
+def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext) -> None:
+    failing_since: float | None = None
+    orders = 1
+
+    def owns() -> bool:
+        nonlocal failing_since, orders
+        _refuse_when_overtaken(deployment)
+        placement = GroupPlacement.objects.select_related("node").get(deployment=deployment, group=group)
+        status = status_on(placement)
+        if status is None or status.order_id != placement.order_id:
+            refused = None
+        else:
+            if status.role is Role.OWNER:
+                return True
+            refused = status.order_refused
+        if status is not None and refused is not None:
+            if status.epoch <= placement.order_over or orders >= ORDERS_MAX:
+                raise OperationFailed(f"{group} was refused on {placement.node.name}: {refused}")
+            orders += 1
+            _give_order(placement)
+            placement.save(update_fields=["order_id", "order_over", "order_rewind"])
+            context.desired.notify()
+        elif status is None or status.error is None:
+            failing_since = None
+        elif failing_since is None:
+            failing_since = monotonic()
+        elif monotonic() - failing_since > ERROR_S_MAX:
+            raise OperationFailed(
+                f"{group} does not run its new version on {placement.node.name}: {status.error.message}"
+            )
+        return False
+
+    if not context.wait_until(owns, START_S_MAX):
+        raise OperationFailed(f"{group} did not run its new version within {START_S_MAX:.0f} s.")
+
+
+def _refuse_when_overtaken(deployment: Deployment) -> None:
+    status = Deployment.objects.values_list("status", flat=True).get(pk=deployment.pk)
+    if status != Deployment.Status.RUNNING:
+        raise Overtaken
+
+
+def _fail(operation: Operation, steps: Steps, message: str) -> None:
+    name = operation.deployment.pipeline.name
+    text = (
+        f"{message} What was upgraded before it runs on, the rest runs as before. Nothing is lost: deploy "
+        "a corrected version, or the former one, to go on from the same state."
+    )
+    log.warning("%s was not upgraded: %s", name, message)
+    with transaction.atomic():
+        steps.end(Operation.Status.FAILED, text)
+        record_event("pipeline.upgrade_failed", f"{name}: {text}", severity="error", pipeline=name)

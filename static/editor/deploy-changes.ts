@@ -9,15 +9,15 @@ const ORDER: readonly Change[] = ["incompatible", "upgraded", "added", "removed"
 
 export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   incompatible: {
-    title: "Cannot take over",
-    text: "What it has computed so far does not fit the new version. Take this change back, or give the element another id: then it begins anew and the old one ends.",
+    title: "Does not fit what runs",
+    text: "Take these changes back, or undeploy the pipeline and deploy it anew: then it begins without the state it has now.",
   },
   upgraded: {
-    title: "Takes over while it runs",
-    text: "The new version starts as a standby, catches up, and takes over with its state. Nothing is lost or repeated.",
+    title: "Starts again with its state",
+    text: "It stops after its running batch and goes on where it was, on the same node. Nothing is lost or repeated; output pauses for a few seconds.",
   },
-  added: { title: "Begins", text: "It is new, and begins at the first row of its inputs." },
-  removed: { title: "Ends", text: "It stops after its running batch. Its checkpoints are kept for a while." },
+  added: { title: "Comes", text: "" },
+  removed: { title: "Goes", text: "" },
   unchanged: { title: "Goes on untouched", text: "" },
 };
 

@@ -68,7 +68,7 @@ export function DeployPreview() {
                 <ChangeLine key={each.element} each={each} onShow={() => answer(false)} />
               ))}
             </ul>
-            <p className="field__help">{CHANGE_WORDS[change].text}</p>
+            {CHANGE_WORDS[change].text && <p className="field__help">{CHANGE_WORDS[change].text}</p>}
           </section>
         ))}
         {untouched(changes) && <p className="muted small">{untouched(changes)}</p>}
@@ -84,6 +84,7 @@ function ChangeLine({ each, onShow }: { each: DeployChange; onShow: () => void }
     onShow();
     setMode("edit");
     select([each.element]);
+    useEditor.setState({ focusPath: each.path });
   };
   return (
     <li>

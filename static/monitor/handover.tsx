@@ -89,7 +89,9 @@ function Phases({ handover }: { handover: Handover }) {
                 <td className="num">
                   {took === null ? "–" : row.state === "active" ? seconds(took) : millis(took)}
                 </td>
-                <td className="num">{row.bytes === null ? "–" : bytes(row.bytes)}</td>
+                <td className={`num${row.bytes === null ? " phases__none" : ""}`}>
+                  {row.bytes === null ? "–" : bytes(row.bytes)}
+                </td>
                 <td className="phases__what">
                   {phaseWords(handover, row)}
                   {row.note && <span className="muted small phases__note">{row.note}</span>}

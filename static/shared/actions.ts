@@ -43,8 +43,8 @@ export function lastGap(pipeline: string, element: LiveElement, strategy: Strate
   return last?.gap_ms ?? null;
 }
 
-/** What the server says one should know before; empty: nothing. */
-export const noteOf = (allowed: Allowed | undefined): string => (allowed?.note ? sentence(allowed.note) : "");
+/** What the server says one should know before, in sentences of its own; empty: nothing. */
+export const noteOf = (allowed: Allowed | undefined): string => allowed?.note ?? "";
 
 /** Who runs as one with the element, and so goes along. */
 export function groupNote(pipeline: string, element: LiveElement): string {

@@ -265,7 +265,10 @@ export interface Operation {
 export interface DeployChange {
   element: string;
   change: "unchanged" | "upgraded" | "incompatible" | "added" | "removed";
+  /** what changed, or what is in the way */
   reason: string | null;
+  /** of the parameter that is in the way, below its element */
+  path: string | null;
 }
 
 export interface LogEvent {

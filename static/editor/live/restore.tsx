@@ -59,7 +59,7 @@ export function RestoreDialog({
       text={
         rewind
           ? `${name} goes back to a checkpoint and computes again from there.${actions.groupNote(pipeline, element)}`
-          : `${name} starts elsewhere and takes over where it had committed: nothing that was written is written again. Its copy on ${element.node ?? "the old node"}, should it still run, is shut out. ${actions.noteOf(element.actions.restore)}${actions.groupNote(pipeline, element)}`
+          : `${name} starts elsewhere and takes over where it had committed: what was written is not written again. ${actions.noteOf(element.actions.restore) || `Its copy on ${element.node ?? "the old node"}, should it still run, is shut out.`}${actions.groupNote(pipeline, element)}`
       }
       action={
         rewind

@@ -1,6 +1,7 @@
 /** The ways to move an element, and the places to restore it from, with their consequences. Pure. */
 import { ago, bytes, millis } from "../../shared/format";
-import { replicaWords, standbyOn } from "../../shared/replicas";
+import { behindWords } from "../../shared/handovers";
+import { standbyOn } from "../../shared/replicas";
 import type { LiveElement, ReplicaNote } from "../../shared/types";
 import type { Choice } from "../../shared/ui/choices";
 import type { CheckpointRow } from "./checkpoints";
@@ -16,7 +17,7 @@ export function waysFor(
   const there = target ?? "the target";
   const here = element.node ?? "its node";
   const size = element.checkpoint?.bytes ?? element.state_bytes;
-  const copied = size == null ? "its state" : `about ${bytes(size)}`;
+  const copied = !size ? "its state" : `about ${bytes(size)}`;
   const last = (way: Way) => {
     const ms = gap(way);
     return ms === null ? "" : ` The last time the gap was ${millis(ms)}.`;
@@ -55,7 +56,9 @@ export function sourcesFor(
       value: "hot-standby",
       title: hot ? `The hot standby on ${hot.node}` : "The hot standby",
       tag: hot ? "default" : undefined,
-      note: hot && `It is ${replicaWords(hot)} and takes over at once: nothing is copied.`,
+      note:
+        hot &&
+        `It ${hot.behind === 0 ? "has caught up" : `is ${behindWords(hot.behind)}`} and takes over at once: nothing is copied.`,
       disabled: hot ? null : "No standby follows it. Keep one, and the next restoration takes no copy.",
     },
     {
@@ -64,8 +67,7 @@ export function sourcesFor(
       tag: hot ? undefined : "default",
       note: newest
         ? `${checkpointWords(newest)}. It is copied, and what was committed since is read again without being emitted.`
-        : "It is copied, and what was committed since is read again without being emitted.",
-      disabled: element.checkpoint || newest ? null : "There is none yet: it begins anew at its first input.",
+        : "There is none yet: it reads its input from the start, and what was committed is not emitted again.",
     },
     {
       value: "older",

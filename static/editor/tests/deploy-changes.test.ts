@@ -6,6 +6,7 @@ const change = (element: string, kind: DeployChange["change"], reason: string | 
   element,
   change: kind,
   reason,
+  path: null,
 });
 
 test("the most serious first; what does not change is only counted", () => {

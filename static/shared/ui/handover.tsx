@@ -54,7 +54,7 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
         )}
       </header>
       <Now handover={handover} />
-      {handover.reason && <p className="muted small">Ordered by itself: {handover.reason}.</p>}
+      {active && handover.reason && <p className="muted small">Ordered {handover.reason}.</p>}
       <Timeline handover={handover} />
       <Facts handover={handover} />
     </section>
@@ -125,7 +125,7 @@ function BackButton({ handover }: { handover: Handover }) {
 
 function Facts({ handover }: { handover: Handover }) {
   const active = handover.outcome === null;
-  const unknown = active ? "not yet" : "not measured";
+  const unknown = active ? "not yet" : "unknown";
   return (
     <dl className="handover__facts num">
       <div title="From the last output of the old owner to the first of the new one">

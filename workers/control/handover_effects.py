@@ -255,12 +255,16 @@ def enter(handover: Handover, phase: Phase, note: str = "") -> None:
     )
 
 
-def note_progress(handover: Handover, target: ReplicaStatus | None) -> bool:
-    """Keep what the target's copy has come to; True: there is something new to show."""
+def note_progress(handover: Handover, target: ReplicaStatus | None, copies: bool) -> bool:
+    """Keep what the target's copy has come to; True: there is something new to show.
+
+    `copies`: the copy was made by this handover, so what it fetched counts.
+    """
     if target is None or not handover.timeline:
         return False
     last, before = handover.timeline[-1], (handover.bytes_copied, dict(handover.timeline[-1]))
-    handover.bytes_copied = max(handover.bytes_copied, target.bytes_fetched)
+    if copies:
+        handover.bytes_copied = max(handover.bytes_copied, target.bytes_fetched)
     if last["phase"] in (Phase.PREPARE, Phase.COPY):
         last["bytes"] = handover.bytes_copied
     if last["phase"] == Phase.WARM:

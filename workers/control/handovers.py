@@ -87,7 +87,8 @@ class _Driver:
                 .first()
             )
             seen = self._observe(handover, placement, extra)
-            moved = note_progress(handover, seen.target)
+            copies = extra is not None and extra.handover == str(handover.pk)
+            moved = note_progress(handover, seen.target, copies)
             step = next_step(_progress(handover, placement, extra), seen)
             if isinstance(step, Wait):
                 self._show(handover, moved)

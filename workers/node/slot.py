@@ -281,9 +281,8 @@ class Slot:
         replica.set_followed(wish.followed)
         replica.succeed(wish.succeed)
         replica.release(wish.release)
-        # One that owns by that order, say by its release, has nothing to claim.
-        if wish.order is not None and wish.order.id != replica.status().order_id:
-            replica.own(wish.order)
+        if wish.order is not None:
+            replica.own(wish.order)  # one that owns by it already, say by a release, claims nothing
         if wish.retire:
             replica.retire()
         self._told = wish

@@ -125,9 +125,11 @@ def element(client: httpx.Client, pipeline: str, id: str) -> dict[str, Any]:
     return next(item for item in answer.json() if item["id"] == id)
 
 
-def hand_over(client: httpx.Client, pipeline: str, id: str, action: str, target: str) -> dict[str, Any]:
+def hand_over(
+    client: httpx.Client, pipeline: str, id: str, action: str, target: str, strategy: str | None = None
+) -> dict[str, Any]:
     """`action`: migrate or restore. Waits for its end; the handover."""
-    body = {"target": target} | ({"strategy": "stop-and-copy"} if action == "migrate" else {})
+    body = {"target": target} | ({"strategy": strategy} if strategy else {})
     answer = client.post(f"{API}/pipelines/{pipeline}/elements/{id}/{action}", json=body)
     assert answer.status_code == 202, answer.text
     handover_id = answer.json()["handover"]

@@ -111,11 +111,12 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
         "seq"
     ]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-b")
-    assert handover["outcome"] == "done", handover
+    assert (handover["outcome"], handover["strategy"]) == ("done", "standby"), handover
+    assert handover["gap_ms"] is not None
     seq = owner_again(client, "exactly-once", seq, "edge-b")["seq"]
     kill_node(fogline, "edge-b")
     seq = owner_again(client, "exactly-once", seq + 1, "edge-b")["seq"]
-    handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-a")
+    handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-a", "stop-and-copy")
     assert handover["outcome"] == "done", handover
     assert handover["bytes_copied"] > 0
     seq = owner_again(client, "exactly-once", seq, "edge-a")["seq"]

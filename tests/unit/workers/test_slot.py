@@ -59,6 +59,8 @@ class ScriptedReplica:
         )
 
     def own(self, order: ClaimOrder) -> None:
+        if order.id == self.now.order_id:
+            return
         self.orders.append(order.id)
         self.now = self.now.model_copy(
             update={"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}

@@ -89,7 +89,7 @@ def _order(placement: GroupPlacement, origin: str) -> Handover | None:
                 kind=Handover.Kind.MIGRATION,
                 strategy=default_strategy(group),
                 target=target,
-                reason=f"{origin} is drained",
+                reason=f"drain of {origin}",
             )
         except (NoPlacement, Conflict) as error:
             log.warning("%s stays on %s: %s", placement.group, origin, error)

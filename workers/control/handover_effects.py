@@ -191,9 +191,22 @@ class Effects:
             # It stays until the target owns: were the target to fail, its state is the newest there is.
             kept |= {"role": Role.STOPPED.value, "handover": str(self.handover.pk)}
         else:
+            if wanted:
+                self._say_standby_is_gone(origin)
             return
         ExtraReplica.objects.update_or_create(
             deployment_id=self.handover.deployment_id, group=self.handover.group, node=origin, defaults=kept
+        )
+
+    def _say_standby_is_gone(self, origin: Node) -> None:
+        record_event(
+            "standby.dropped",
+            f"{self.handover.element} has no standby any more: the one on {self.handover.target} owns now, and "
+            f"{origin.name} is cordoned. Keep one elsewhere.",
+            severity="warning",
+            pipeline=self.handover.deployment.pipeline.name,
+            element=self.handover.element,
+            node=origin.name,
         )
 
     def _void_checkpoints(self) -> None:

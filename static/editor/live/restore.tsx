@@ -74,7 +74,7 @@ export function RestoreDialog({
       <Choices
         legend="From"
         value={rewind ? null : source}
-        choices={sourcesFor(element, hot, rows)}
+        choices={sourcesFor(hot, rows)}
         onChange={setSource}
       />
       <Choices

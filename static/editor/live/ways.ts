@@ -46,7 +46,6 @@ export type Source = "hot-standby" | "newest" | "older" | "rewind";
 
 /** Where an element can be restored from, the best first; the way back in time apart from these. */
 export function sourcesFor(
-  element: LiveElement,
   hot: ReplicaNote | null,
   rows: readonly CheckpointRow[],
 ): Choice<Exclude<Source, "rewind">>[] {

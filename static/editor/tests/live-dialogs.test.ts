@@ -48,13 +48,13 @@ describe("places to restore from", () => {
     sourcesFor(...given).find((source) => source.tag === "default")?.value;
 
   test("the hot standby is the default where there is one, else the newest checkpoint", () => {
-    expect(first(element(), replica(), [row(40)])).toBe("hot-standby");
-    expect(first(element(), null, [row(40)])).toBe("newest");
+    expect(first(replica(), [row(40)])).toBe("hot-standby");
+    expect(first(null, [row(40)])).toBe("newest");
   });
 
   test("each that there is, and the reason where there is none", () => {
-    expect(open(element(), replica(), [row(40), row(20)])).toEqual(["hot-standby", "newest", "older"]);
-    expect(open(element(), null, [row(40)])).toEqual(["newest"]);
-    expect(open(element(), null, [])).toEqual(["newest"]);
+    expect(open(replica(), [row(40), row(20)])).toEqual(["hot-standby", "newest", "older"]);
+    expect(open(null, [row(40)])).toEqual(["newest"]);
+    expect(open(null, [])).toEqual(["newest"]);
   });
 });

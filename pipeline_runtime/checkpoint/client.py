@@ -22,7 +22,7 @@ from pipeline_runtime.checkpoint.errors import (
 )
 from pipeline_runtime.checkpoint.files import Progress
 from pipeline_runtime.checkpoint.manifest import CheckpointSummary, Manifest
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.ids import Epoch, Seq
 
 T = TypeVar("T")
 Token = str | Callable[[str], str]
@@ -91,6 +91,11 @@ class ChunkClient:
         """Raises ChunksMissing when some have to be sent (again) first."""
         path = f"/groups/{manifest.group}/checkpoints/{manifest.seq}"
         self._call("PUT", path, access.group_write(manifest.group), content=manifest.to_bytes())
+
+    def void(self, group: str, after: Seq, up_to: Epoch) -> None:
+        """See StateDatabase.void."""
+        path = f"/groups/{group}/checkpoints?after={after}&up_to={up_to}"
+        self._call("DELETE", path, access.group_write(group))
 
     # chunks
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rocksdict import Options, Rdict, WriteBatch, WriteOptions
+from rocksdict import Rdict, WriteBatch
 
 from pipeline_runtime.checkpoint import chunks as chunk
 from pipeline_runtime.checkpoint.errors import (
@@ -42,15 +42,15 @@ from pipeline_runtime.checkpoint.errors import (
     database_closed,
     database_unavailable,
 )
-from pipeline_runtime.checkpoint.manifest import GROUP, SHA256, Manifest
+from pipeline_runtime.checkpoint.manifest import GROUP, Manifest
 from pipeline_runtime.checkpoint.retention import Retention, retained
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.checkpoint.rocks import SEQ, chunk_key, index_key, manifest_key, options, synced
+from pipeline_runtime.model.ids import Epoch, Seq
 
 _log = logging.getLogger(__name__)
 
 GRACE_S = 600.0
 _FAMILY = "g."  # so that no group's name meets RocksDB's own family `default`
-_SEQ = struct.Struct(">Q")
 _SIZE = struct.Struct(">I")
 # Deleted chunks keep their disk space until RocksDB compacts; waiting for it to do so by itself may
 # take days at a checkpoint's pace.
@@ -108,8 +108,8 @@ class StateDatabase:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 names = Rdict.list_cf(str(self.path)) if (self.path / "CURRENT").exists() else []
-                families = {name: _options() for name in names if name != "default"}
-                db = Rdict(str(self.path), _options(), column_families=families or None)
+                families = {name: options() for name in names if name != "default"}
+                db = Rdict(str(self.path), options(), column_families=families or None)
                 self._groups = {
                     name.removeprefix(_FAMILY): _Group(db.get_column_family(name)) for name in families
                 }
@@ -147,7 +147,7 @@ class StateDatabase:
         state = self._find(group)
         with self._guard():
             try:
-                encoded = state.family.get(_chunk_key(sha)) if state else None
+                encoded = state.family.get(chunk_key(sha)) if state else None
             except Exception as error:
                 if "Corruption" not in str(error):
                     raise
@@ -163,8 +163,8 @@ class StateDatabase:
         except CheckpointDamaged as error:
             _log.warning("%s in %s: %s", group, self.path, error)
             with state.lock, self._guard():
-                state.family.delete(_index_key(sha))
-                state.family.delete(_chunk_key(sha))
+                state.family.delete(index_key(sha))
+                state.family.delete(chunk_key(sha))
             raise
 
     def missing(self, group: str, shas: Iterable[str]) -> tuple[str, ...]:
@@ -183,8 +183,8 @@ class StateDatabase:
         batch = WriteBatch(raw_mode=True)
         with state.lock, self._guard() as db:
             family = db.get_column_family_handle(_FAMILY + group)
-            batch.put(_chunk_key(sha), encoded, family)
-            batch.put(_index_key(sha), _SIZE.pack(len(encoded)), family)
+            batch.put(chunk_key(sha), encoded, family)
+            batch.put(index_key(sha), _SIZE.pack(len(encoded)), family)
             # Not synced: the manifest's synced write comes later in the same log.
             db.write(batch)
             state.touched[sha] = time.monotonic()
@@ -208,11 +208,11 @@ class StateDatabase:
                 raise ChunksMissing(sorted(absent))
             batch = WriteBatch(raw_mode=True)
             batch.put(
-                _manifest_key(manifest.seq),
+                manifest_key(manifest.seq),
                 manifest.to_bytes(),
                 db.get_column_family_handle(_FAMILY + manifest.group),
             )
-            db.write(batch, _synced())
+            db.write(batch, synced())
             known[manifest.seq] = manifest
 
     def manifest(self, group: str, seq: Seq) -> Manifest:
@@ -249,7 +249,7 @@ class StateDatabase:
             state.manifests = {}
             for key, raw in _entries(state.family, b"m"):
                 try:
-                    state.manifests[Seq(_SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
+                    state.manifests[Seq(SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
                 except CheckpointDamaged as error:
                     _log.warning("dropping it from %s: %s", self.path, error)
                     state.family.delete(key)  # it names nothing that can be trusted
@@ -273,13 +273,31 @@ class StateDatabase:
             family = db.get_column_family_handle(_FAMILY + group)
             batch = WriteBatch(raw_mode=True)
             for seq in dropped:
-                batch.delete(_manifest_key(seq), family)
+                batch.delete(manifest_key(seq), family)
             if dropped:
-                db.write(batch, _synced())
+                db.write(batch, synced())
             for seq in dropped:
                 del known[seq]
             chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
         return Pruned(dropped, chunks, freed)
+
+    def void(self, group: str, after: Seq, up_to: Epoch) -> tuple[Seq, ...]:
+        """Drop the checkpoints of batches that a rewind has undone: those behind `after` that an owner
+        of an epoch up to `up_to` took. Returns their seqs; done again, it drops nothing."""
+        state = self._find(group)
+        if state is None:
+            return ()
+        with state.lock, self._guard() as db:
+            known = self._manifests(state)
+            undone = tuple(seq for seq in sorted(known) if seq > after and known[seq].epoch <= up_to)
+            batch = WriteBatch(raw_mode=True)
+            for seq in undone:
+                batch.delete(manifest_key(seq), db.get_column_family_handle(_FAMILY + group))
+            if undone:
+                db.write(batch, synced())
+            for seq in undone:
+                del known[seq]
+        return undone
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
         """Prune by count and age. Only whole checkpoints count, so the newest whole one always stays."""
@@ -308,7 +326,7 @@ class StateDatabase:
                 live += size
                 continue
             batch.delete(key, family)
-            batch.delete(_chunk_key(sha), family)
+            batch.delete(chunk_key(sha), family)
             count, freed = count + 1, freed + size
         if count:
             db.write(batch)
@@ -388,7 +406,7 @@ class StateDatabase:
             state = self._groups.get(group)
             if state is None:
                 with self._guard() as db:
-                    state = _Group(db.create_column_family(_FAMILY + group, _options()))
+                    state = _Group(db.create_column_family(_FAMILY + group, options()))
                 self._groups[group] = state
             return state
 
@@ -442,7 +460,7 @@ def _absent(state: _Group, shas: Collection[str]) -> set[str]:
     keys = list(shas)
     if not keys:
         return set()
-    found = state.family.get([_index_key(sha) for sha in keys])
+    found = state.family.get([index_key(sha) for sha in keys])
     return {sha for sha, size in zip(keys, found or [], strict=True) if size is None}
 
 
@@ -463,38 +481,3 @@ def _entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
     finally:
         del cursor  # an error's traceback would keep it
     return entries
-
-
-def _chunk_key(sha: str) -> bytes:
-    return b"c" + _digest(sha)
-
-
-def _index_key(sha: str) -> bytes:
-    return b"i" + _digest(sha)
-
-
-def _digest(sha: str) -> bytes:
-    if not SHA256.fullmatch(sha):
-        raise ValueError(f"{sha!r} is not a sha256")
-    return bytes.fromhex(sha)
-
-
-def _manifest_key(seq: Seq) -> bytes:
-    return b"m" + _SEQ.pack(seq)
-
-
-def _options() -> Options:
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    # Small: a node holds a family per group, and every family has its own buffers.
-    options.set_write_buffer_size(8 << 20)
-    options.set_max_total_wal_size(64 << 20)
-    options.set_keep_log_file_num(3)
-    options.set_max_log_file_size(1 << 20)
-    return options
-
-
-def _synced() -> WriteOptions:
-    options = WriteOptions()
-    options.sync = True
-    return options

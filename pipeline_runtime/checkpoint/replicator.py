@@ -16,7 +16,7 @@ from pipeline_runtime.checkpoint.errors import (
     ChunkMissing,
 )
 from pipeline_runtime.checkpoint.transfer import BUNDLE_BYTES, push_checkpoint
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.ids import Epoch, Seq
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +78,7 @@ class Replicator:
         self._bucket = bucket or TokenBucket(bytes_per_s, self._closed.wait)
         self._bundle_bytes = min(BUNDLE_BYTES, bytes_per_s or BUNDLE_BYTES)
         self._pending: dict[str, Seq] = {}  # in the order of offers
+        self._voids: dict[str, tuple[Seq, Epoch]] = {}  # of a group: what is to be voided there first
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"replicate-{where}", daemon=True)
         self.error: CheckpointError | None = None  # why nothing arrives at the moment
@@ -92,10 +93,16 @@ class Replicator:
                 self._pending[group] = seq
             self._changed.notify()
 
+    def void(self, group: str, after: Seq, up_to: Epoch) -> None:
+        """Before the next checkpoint of this group arrives, those that a rewind has undone go there."""
+        with self._changed:
+            self._voids[group] = (after, up_to)
+
     def withdraw(self, group: str) -> None:
         """Forget what was offered of this group."""
         with self._changed:
             self._pending.pop(group, None)
+            self._voids.pop(group, None)
 
     def idle(self) -> bool:
         """Everything that was offered has arrived (or cannot be had any more)."""
@@ -133,9 +140,19 @@ class Replicator:
                 self._closed.wait(pause_s)
                 pause_s = min(2 * pause_s, _BACKOFF_S_MAX)
 
+    def _void(self, group: str) -> None:
+        with self._changed:
+            void = self._voids.get(group)
+        if void is not None:
+            self._client.void(group, *void)
+            with self._changed:
+                if self._voids.get(group) == void:
+                    del self._voids[group]
+
     def _push(self, group: str, seq: Seq) -> None:
         try:
             manifest = self._database.manifest(group, seq)
+            self._void(group)
             push_checkpoint(self._client, manifest, self._database, self._bucket.take, self._bundle_bytes)
         except (CheckpointMissing, ChunkMissing, CheckpointDamaged) as error:
             # Pruned or damaged here: there is nothing to retry, a newer one will be offered.

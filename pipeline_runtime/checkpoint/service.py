@@ -4,6 +4,7 @@
 |---|---|---|
 | GET /health | none | `{"status": "ok"}` |
 | GET /groups/{g}/checkpoints | group read | summaries, newest first |
+| DELETE /groups/{g}/checkpoints?after=&up_to= | group write | `StateDatabase.void` -> `{"voided": [seq]}` |
 | GET, PUT /groups/{g}/checkpoints/{seq} | group read, write | a manifest; 409 `{missing}` when chunks lack |
 | POST /groups/{g}/missing | group read | `{"chunks": [sha]}` -> `{"missing": [sha]}` |
 | GET, PUT /groups/{g}/chunks/{sha} | group read, write | one encoded chunk |
@@ -44,7 +45,7 @@ from pipeline_runtime.checkpoint.errors import (
 )
 from pipeline_runtime.checkpoint.files import FileStore, FileWriter
 from pipeline_runtime.checkpoint.manifest import GROUP, SHA256, Manifest
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.ids import Epoch, Seq
 
 FRAMES_BYTES_MAX = 16 << 20
 MANIFEST_BYTES_MAX = 64 << 20
@@ -78,7 +79,8 @@ def chunk_service(database: StateDatabase, cluster_key: str, files: FileStore | 
     service = _Service(database, cluster_key, files)
     routes = [
         Route("/health", _health),
-        Route("/groups/{group}/checkpoints", service.checkpoints),
+        Route("/groups/{group}/checkpoints", service.checkpoints, methods=["GET"]),
+        Route("/groups/{group}/checkpoints", service.void, methods=["DELETE"]),
         Route("/groups/{group}/checkpoints/{seq:int}", service.get_manifest, methods=["GET"]),
         Route("/groups/{group}/checkpoints/{seq:int}", service.put_manifest, methods=["PUT"]),
         Route("/groups/{group}/missing", service.missing, methods=["POST"]),
@@ -114,6 +116,14 @@ class _Service:
         group = self._group(request, access.group_read)
         found = await run_in_threadpool(self.database.manifests, group)
         return JSONResponse([manifest.summary().model_dump(mode="json") for manifest in found])
+
+    async def void(self, request: Request) -> Response:
+        group = self._group(request, access.group_write)
+        after, up_to = (request.query_params.get(name, "") for name in ("after", "up_to"))
+        if not after.isdecimal() or not up_to.isdecimal():
+            raise _BadRequest(400, "Bad query", "`after` (a seq) and `up_to` (an epoch) are numbers.")
+        seqs = await run_in_threadpool(self.database.void, group, Seq(int(after)), Epoch(int(up_to)))
+        return JSONResponse({"voided": list(seqs)})
 
     async def get_manifest(self, request: Request) -> Response:
         group = self._group(request, access.group_read)

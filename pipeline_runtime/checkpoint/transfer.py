@@ -20,7 +20,7 @@ from pipeline_runtime.checkpoint.errors import (
     ServiceUnavailable,
 )
 from pipeline_runtime.checkpoint.files import Progress
-from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.manifest import CheckpointSummary, Manifest
 from pipeline_runtime.checkpoint.store import materialize
 from pipeline_runtime.model.ids import Seq
 
@@ -134,19 +134,28 @@ def _offers(
     """Seq -> the places that have it, this node (None) first; and why a place did not answer, if one
     did not. All are asked at the same time."""
     offers: dict[Seq, list[ChunkClient | None]] = {}
-    for manifest in database.manifests(group):
-        offers.setdefault(manifest.seq, []).append(None)
+    found: list[tuple[ChunkClient | None, Sequence[CheckpointSummary]]] = []
+    found.append((None, database.manifests(group)))
     unreachable = None
     with ThreadPoolExecutor(len(clients), thread_name_prefix="ask") as pool:
         for client, answer in zip(
             clients, [pool.submit(client.checkpoints, group) for client in clients], strict=True
         ):
             try:
-                for summary in answer.result():
-                    offers.setdefault(summary.seq, []).append(client)
+                found.append((client, answer.result()))
             except ServiceUnavailable as error:
                 unreachable = error
+    first = next((summaries for place, summaries in found if place is clients[0]), ())
+    for place, summaries in found:
+        for summary in summaries:
+            if place is clients[0] or not _undone(summary, first):
+                offers.setdefault(summary.seq, []).append(place)
     return offers, unreachable
+
+
+def _undone(summary: CheckpointSummary, known: Iterable[CheckpointSummary]) -> bool:
+    """A later owner stood further back: a rewind has undone this one, and its place does not know it."""
+    return any(other.epoch > summary.epoch and other.seq < summary.seq for other in known)
 
 
 def push_checkpoint(

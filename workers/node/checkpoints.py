@@ -110,6 +110,9 @@ class NodeCheckpoints:
             for group in self._failed.keys() - self._wanted:
                 del self._failed[group]
         self._replication.direct({replica.spec.id: replica.backup for replica in desired.replicas})
+        for replica in desired.replicas:
+            if replica.order is not None and replica.order.rewind is not None:
+                self._void(replica.spec.id, replica.order.rewind, replica.order.over)
 
     def alerts(self) -> tuple[str, ...]:
         """What a person should know of this node's checkpoints, one text each."""
@@ -184,6 +187,14 @@ class NodeCheckpoints:
             kept_for_others = group in self._keeps
         if not kept_for_others:
             self.database.drop_group(group)
+
+    def _void(self, group: str, after: Seq, up_to: Epoch) -> None:
+        """Its owner goes back to `after`: what was checkpointed behind it must never be restored."""
+        try:
+            self.database.void(group, after, up_to)
+        except CheckpointError as error:
+            log.warning("%s: undone checkpoints are still there: %s", group, error)
+        self._replication.void(group, after, up_to)
 
     def _retain(self, group: str) -> None:
         try:

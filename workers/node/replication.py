@@ -12,7 +12,7 @@ from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.replicator import Replicator, TokenBucket
 from pipeline_runtime.model.desired import BackupPlace
-from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.ids import Epoch, Seq
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ class Replication:
         self._lock = threading.RLock()
         self._backups: dict[str, BackupPlace | None] = {}  # group that runs here -> its backup node
         self._whole: dict[tuple[str, str], Seq] = {}  # (group, place) -> the newest that is whole there
+        self._voided: dict[str, tuple[Seq, Epoch]] = {}  # group -> the newest that was told
         self._lines: dict[str, _Line] = {}
         self._central = self._lines[CENTRAL] = self._line(CENTRAL, central_url)
 
@@ -87,6 +88,16 @@ class Replication:
         for group in moved:
             self._offer_what_is_there(group)
 
+    def void(self, group: str, after: Seq, up_to: Epoch) -> None:
+        """A rewind has undone what followed `after`: tell the places, before they get anything newer."""
+        with self._lock:
+            if self._voided.get(group) == (after, up_to):
+                return
+            self._voided[group] = (after, up_to)
+            for name in self._places(group):
+                self._lines[name].replicator.void(group, after, up_to)
+        self._offer_what_is_there(group)
+
     def offer(self, group: str, seq: Seq) -> None:
         with self._lock:
             for name in self._places(group):
@@ -97,6 +108,7 @@ class Replication:
             for line in self._lines.values():
                 line.replicator.withdraw(group)
             self._backups.pop(group, None)
+            self._voided.pop(group, None)
             for key in [key for key in self._whole if key[0] == group]:
                 del self._whole[key]
 

@@ -281,6 +281,7 @@ def test_each_request_needs_a_token_of_its_own_scope(
     read, write = f"group:{GROUP}:read", f"group:{GROUP}:write"
     requests: list[tuple[str, str, str, dict[str, object]]] = [
         ("GET", f"/groups/{GROUP}/checkpoints", read, {}),
+        ("DELETE", f"/groups/{GROUP}/checkpoints?after=1&up_to=1", write, {}),
         ("GET", f"/groups/{GROUP}/checkpoints/1", read, {}),
         ("PUT", f"/groups/{GROUP}/checkpoints/1", write, {"content": b"{}"}),
         ("POST", f"/groups/{GROUP}/missing", read, {"json": {"chunks": [sha]}}),

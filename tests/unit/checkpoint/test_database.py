@@ -287,3 +287,12 @@ def test_a_checkpoint_that_lost_a_chunk_does_not_push_out_the_newest_whole_one(t
                 database.get_chunk(GROUP, sha)
         database.retain(GROUP, Retention(newest=1, hours=0), now_ms=1 << 50)
         assert 1 in {found.seq for found in database.manifests(GROUP)}
+
+
+def test_what_a_rewind_has_undone_goes_and_what_came_after_it_stays(database: StateDatabase) -> None:
+    for seq, epoch in ((300, 1), (400, 1), (500, 1), (310, 2), (450, 2)):
+        database.put_manifest(manifest(seq=seq, epoch=epoch))
+    assert database.void(GROUP, Seq(300), Epoch(1)) == (400, 500)
+    assert [found.seq for found in database.manifests(GROUP)] == [450, 310, 300]
+    assert database.void(GROUP, Seq(300), Epoch(1)) == ()
+    assert database.void("d1.nothing", Seq(0), Epoch(9)) == ()

@@ -13,7 +13,14 @@ from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointMissing, CutFailed, ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
-from pipeline_runtime.model.desired import BackupPlace, CheckpointSource, DesiredReplica, NodeDesired, Role
+from pipeline_runtime.model.desired import (
+    BackupPlace,
+    CheckpointSource,
+    ClaimOrder,
+    DesiredReplica,
+    NodeDesired,
+    Role,
+)
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from tests.unit.checkpoint.replicas import FakeReplica, tree
@@ -297,3 +304,34 @@ def test_what_had_not_arrived_before_a_restart_is_sent_after_it(
     second = open_node()
     second.direct(desired())
     eventually(lambda: places["central"].seqs() == [seq])
+
+
+def test_what_a_rewind_has_undone_goes_from_every_place_and_is_never_fetched(
+    open_node: Callable[..., NodeCheckpoints], places: dict[str, Place], replica: FakeReplica, tmp_path: Path
+) -> None:
+    old, stale = open_node(), open_node("edge-x")
+    place = backup(places, "edge-b")
+    old.direct(desired(backup=place))
+    for _ in range(3):
+        seq = take(old, replica)
+        eventually(lambda seq=seq: len(old.where(SPEC.id, Seq(seq))) == 3)
+    assert stale.fetch(SPEC.id, source(), tmp_path / "undone", lambda _: None) > 0
+    # The owner starts again at 1, under epoch 2, and goes on to 2.
+    old.fetch(SPEC.id, source(1), tmp_path / "again", lambda _: None)
+    order = ClaimOrder(id="back", over=Epoch(1), rewind=Seq(1))
+    rewound = DesiredReplica(spec=SPEC, role=Role.OWNER, order=order, backup=place)
+    old.direct(NodeDesired(node="edge-a", revision=2, replicas=(rewound,)))
+    eventually(lambda: places["central"].seqs() == places["edge-b"].seqs() == [1])
+    assert [held.seq for held in old.database.manifests(SPEC.id)] == [1]
+    again = FakeReplica(tmp_path / "edge-a" / "replicas" / SPEC.id / "g2")
+    again.commit()
+    again.commit()
+    taken = old.take(SPEC, Epoch(2), again.directory)
+    assert taken is not None
+    eventually(lambda: places["central"].seqs() == places["edge-b"].seqs() == [2, 1])
+    old.direct(NodeDesired(node="edge-a", revision=3, replicas=(rewound,)))
+    assert [held.seq for held in old.database.manifests(SPEC.id)] == [2, 1], "what is new is not undone"
+    # One that still holds 3 of the undone run takes 2 all the same.
+    assert [held.seq for held in stale.database.manifests(SPEC.id)] == [3]
+    stale.fetch(SPEC.id, source(), tmp_path / "newest", lambda _: None)
+    assert not (tmp_path / "newest" / "spark" / "commits" / "2").exists()

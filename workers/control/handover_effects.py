@@ -210,10 +210,9 @@ class Effects:
         )
 
     def _void_checkpoints(self) -> None:
-        """After a rewind: those that are newer say what was undone."""
-        central, seq = self._context.central, self.handover.checkpoint_seq or 0
-        kept = [manifest.seq for manifest in central.manifests(self._group) if manifest.seq <= seq]
-        central.prune(self._group, kept)
+        """After a rewind: those that are newer say what was undone. The owner tells the other places."""
+        seq, undone_up_to = Seq(self.handover.checkpoint_seq or 0), Epoch(self.placement.order_over)
+        self._context.central.void(self._group, seq, undone_up_to)
 
     # -- giving back -------------------------------------------------------------------------------
 

@@ -45,7 +45,8 @@ class Roles:
         self.role = Role.STOPPED
         self.phase = "stopped"
         self.error: ReplicaError | None = None
-        self.order_done: str | None = None
+        self.order_done: str | None = None  # the newest that was carried out or refused
+        self._orders_seen: set[str] = set()
         self.order_refused: str | None = None
         self.owner_since_ms: int | None = None
         self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
@@ -93,7 +94,7 @@ class Roles:
         state, order = self._state, self._state.wishes.order
         return (
             order is not None
-            and order.id != self.order_done
+            and order.id not in self._orders_seen
             and state.permit is None
             and state.caught_up
             and not state.draining
@@ -118,7 +119,7 @@ class Roles:
             self._refused(order, self._ownership.state.reason)
 
     def _refused(self, order: ClaimOrder, reason: str) -> None:
-        self.order_done, self.order_refused = order.id, reason
+        self._done(order.id, reason)
         if self._state.wishes.retire and self._state.view.retired:
             self.set(Role.STANDBY, "retired")
         elif self._doubted:
@@ -128,11 +129,15 @@ class Roles:
         else:
             self.set(Role.STANDBY, "following")  # the order came too late: the next one may be right
 
+    def _done(self, order_id: str, refused: str | None) -> None:
+        self._orders_seen.add(order_id)
+        self.order_done, self.order_refused = order_id, refused
+
     def _own(self, permit: CommitPermit, order_id: str) -> None:
         self.begin_owning()
         with self._state.changed:
             self._state.permit, self._state.armed = permit, False
-            self.order_done, self.order_refused = order_id, None
+            self._done(order_id, None)
             self._state.first_commit_requests = None
             self._state.measures.first_output_at_ms = None
             self.owner_since_ms = now_ms()
@@ -208,7 +213,7 @@ class Roles:
             epoch = state.permit.epoch if state.permit else Epoch(0)
             order_id = self.order_done or "restart"
             state.wishes.order = ClaimOrder(id=order_id, over=epoch)
-            self.order_done = None
+            self._orders_seen.discard(order_id)
         self._doubted = True
         self.drop_permit()
         self.set(Role.STANDBY, "in doubt")

@@ -64,7 +64,8 @@ def test_a_group_goes_there_and_back_and_there_again(
     wait_for_status(
         second, lambda status: status.takeover is not None and status.takeover.gap_ms is not None, "a gap"
     )
-    assert second.status().takeover.round_trips == 3  # RELEASE read, records written, transaction ended
+    # RELEASE read, records written, transaction ended; one more when its transaction was just renewed.
+    assert second.status().takeover.round_trips in (3, 4)
 
     rows = stream.finish()
     if stateful is WINDOWS:

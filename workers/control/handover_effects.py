@@ -15,7 +15,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from pipeline_runtime.model.desired import ReplicaStatus, Role
-from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.models import Handover
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node

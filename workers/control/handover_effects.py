@@ -151,13 +151,14 @@ class Effects:
         self._drop_target()
 
     def finish(self) -> None:
-        """The target owns: by the order or the release that it names."""
-        target = self.status_on(self.handover.target)
-        if self.placement.node.name != self.handover.target:
+        """The target owns: by the release, or by the order to claim that was given when that took long."""
+        target, id = self.status_on(self.handover.target), str(self.handover.pk)
+        released = self.placement.node.name != self.handover.target
+        if released:
             self._move_to_target()
-        if target is not None and target.order_id is not None:
-            self.placement.order_id = target.order_id
-            self.placement.order_over = max(0, target.epoch - 1)
+        if released or (target is not None and target.order_id == id):
+            self.placement.order_id, self.placement.order_rewind = id, None
+            self.placement.order_over = max(0, self.epoch_known() - 1)
         # The checkpoint that it began with may be pruned: from now on the newest is where to start again.
         self.placement.source = None
         self.placement.save(update_fields=_MOVED)
@@ -201,8 +202,8 @@ class Effects:
     def _say_standby_is_gone(self, origin: Node) -> None:
         record_event(
             "standby.dropped",
-            f"{self.handover.element} has no standby any more: the one on {self.handover.target} owns now, and "
-            f"{origin.name} is cordoned. Keep one elsewhere.",
+            f"{self.handover.element} has no standby any more: the one on {self.handover.target} owns now, "
+            f"and {origin.name} is cordoned. Keep one elsewhere.",
             severity="warning",
             pipeline=self.handover.deployment.pipeline.name,
             element=self.handover.element,

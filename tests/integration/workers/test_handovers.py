@@ -63,6 +63,8 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
         return status is not None and status.role is Role.STANDBY
 
     eventually(follows, what="the origin follows")
+    told = cluster.directory / "nodes" / "edge-b" / "desired.json"
+    eventually(lambda: '"followed":true' in told.read_text(), what="the owner leaves it time")
     back = ordered(deployment, "standby", "edge-b", "edge-a")
     eventually(lambda: ended(back), 90, "the way back ends")
     assert back.outcome == "done", back.message

@@ -26,6 +26,7 @@ from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.settings import Settings
 from tests.integration.workers.cluster import Cluster, eventually
+from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import (
     Deployment,
@@ -59,6 +60,27 @@ def test_when_the_backup_node_is_gone_the_central_store_still_gets_them(cluster:
     eventually(lambda: places(cluster, deployment, "edge-a") == {"edge-a", "central"}, 90, "without edge-b")
     cluster.start_node("edge-b")
     eventually(lambda: "edge-b" in places(cluster, deployment, "edge-a"), 90, "edge-b has it again")
+
+
+def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
+    cluster_without_periodic_checkpoints: Cluster,
+) -> None:
+    cluster = cluster_without_periodic_checkpoints
+    deployment = cluster.deployed("power", "edge-a")
+    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    in_the_way = cluster.directory / "nodes" / "edge-a" / "cuts"
+    in_the_way.write_text("where a directory must be")
+    web = messages.celery_app("web", cluster.settings.redis_url)
+    order = (messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
+    messages.send(web, *order)
+    told = Event.objects.filter(kind="node.alert", node="edge-a")
+    eventually(told.exists, what="the failure is an event")
+    assert f"No checkpoint of {deployment.pk}.power" in told.get().message
+    committed = len(cluster.commits(deployment, "power"))
+    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
+    in_the_way.unlink()
+    messages.send(web, *order)
+    eventually(lambda: "central" in places(cluster, deployment, "edge-a"), 90)
 
 
 # trimming

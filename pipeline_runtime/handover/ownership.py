@@ -206,7 +206,7 @@ class Ownership:
                     reached("initialised")
                     return Initialised()
                 case CommitClaim(epoch):
-                    self._commit(journal.Claim(epoch, order.id, self._node, self._start_ends()))
+                    self._commit(self._claim_record(epoch, order))
                     reached("claimed")
                     return Committed()
                 case CommitArmed(epoch, token):
@@ -218,6 +218,10 @@ class Ownership:
         except Doubtful as error:
             return Unsure(str(error))
         raise AssertionError(f"{action} is not carried out here")
+
+    def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
+        rewind = order.rewind if isinstance(order, ClaimOrder) else None
+        return journal.Claim(epoch, order.id, self._node, self._start_ends(), rewind)
 
     def _commit(self, record: Record) -> None:
         assert self._transactions is not None

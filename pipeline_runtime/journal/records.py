@@ -61,6 +61,8 @@ class Claim:
     node: str
     start: Ends = field(default_factory=dict)
     """Where a group's first batch begins; the first claim of a journal decides it for all."""
+    rewind: Seq | None = None
+    """The seq from which it goes on: what was committed behind it is void, and is emitted again."""
 
 
 @dataclass(frozen=True, slots=True)

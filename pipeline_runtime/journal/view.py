@@ -34,6 +34,7 @@ class JournalView:
     retired: bool = False
     ended: set[str] = field(default_factory=set)
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
+    rewound: tuple[Seq, Seq] | None = None  # (to, from): commits behind `to` up to `from` are void
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
     commits: dict[Seq, Commit] = field(default_factory=dict)
@@ -47,6 +48,8 @@ class JournalView:
                 self._grant(record.epoch, "claim", record.order, record.node, at_ms)
                 if self.start is None:
                     self.start = record.start
+                if record.rewind is not None:
+                    self._rewind(record.rewind)
             case Release():
                 self.released = record
                 self._grant(Epoch(record.epoch + 1), "release", record.order, record.node, at_ms)
@@ -87,6 +90,22 @@ class JournalView:
         if commit.seq > self._forgotten:
             self.commits[commit.seq] = commit
 
+    def _rewind(self, to: Seq) -> None:
+        if self.rewound is not None and self.rewound[0] < to <= self.rewound[1]:
+            raise JournalBroken(f"a rewind to seq {to}, which an earlier rewind had made void")
+        self.rewound = (to, self.last_seq)
+        self.commits = {seq: commit for seq, commit in self.commits.items() if seq <= to}
+
+    def following(self, seq: Seq) -> Seq:
+        """The seq of the batch behind `seq`."""
+        if self.rewound is not None and seq == self.rewound[0]:
+            return Seq(self.rewound[1] + 1)
+        return Seq(seq + 1)
+
+    def is_void(self, seq: Seq) -> bool:
+        """A local state at `seq` holds what was rewound."""
+        return self.rewound is not None and self.rewound[0] < seq <= self.rewound[1]
+
     def _note_output(self, at_ms: int) -> None:
         self.last_output_at_ms = at_ms
         if self.takeover is not None and self.takeover.first_output_at_ms is None:
@@ -113,6 +132,7 @@ class JournalView:
             "retired": self.retired,
             "ended": sorted(self.ended),
             "marks": self.marks,
+            "rewound": self.rewound,
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_output_at_ms": self.last_output_at_ms,
         }
@@ -125,6 +145,7 @@ class JournalView:
                 "armed": Armed(**data["armed"]) if data["armed"] else None,
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
+                "rewound": tuple(data["rewound"]) if data.get("rewound") else None,
                 "ended": set(data["ended"]),
             }
         )

@@ -55,6 +55,8 @@ class JournalFollower:
             view = self._state.view
             if local > view.last_seq:
                 raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")
+            if view.is_void(local):
+                raise LocalStateDamaged(f"{self._spec.id}: at {local}, which was rewound since")
             if local in view.commits:
                 marks = view.commits[local].marks
             if marks is None and local > 0:

@@ -42,13 +42,13 @@ def next_followed(
     the owner has announced; the sink then waits for its COMMIT.
     """
     announced = view.announced if ahead else None
-    commit = view.commits.get(Seq(start + 1))
+    commit = view.commits.get(view.following(start))
     if commit is None:
-        return announced if announced is not None and announced.seq == start + 1 else None
+        return announced if announced is not None and announced.seq == view.following(start) else None
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.commits.get(Seq(commit.seq + 1))) is not None:
+    while (following := view.commits.get(view.following(commit.seq))) is not None:
         rows += following.rows_in
         if rows > rows_max or following.boundary.ends.get(END_STAGE) != stage:
             return commit.boundary
@@ -142,7 +142,7 @@ class Grants:
                 if state.draining or (remaining <= 0 and start.seq > 0):
                     return start
                 remaining = max(remaining, LONG_POLL_S / 10)
-                owner = state.permit is not None and start.seq >= state.view.last_seq
+                owner = state.permit is not None and state.view.following(start.seq) > state.view.last_seq
                 releases = owner and self._release.due() is not None
                 alone = releases and self._release.idle_since(self.granted_at_s)
                 may_own = owner and not state.paused
@@ -163,6 +163,8 @@ class Grants:
                     return self._grant(end)
 
     def _followed(self, start: Seq) -> Boundary | None:
+        if start == self._state.rewinds_to or self._state.view.is_void(start):
+            return None
         return next_followed(
             self._state.view,
             start,
@@ -199,7 +201,7 @@ class Grants:
                 ends = self._ending(start.ends)
             if ends != start.ends:
                 self.arrived_at_s = oldest_at_s or monotonic()
-                return Boundary(Seq(start.seq + 1), ends, now_ms)
+                return Boundary(state.view.following(start.seq), ends, now_ms)
             # Sources beside the topics have rows when their time has come, and announce nothing.
             waits_s = self._spec.pace.interval_ms_min / 1000 if positions.has_sources else remaining_s
             state.wait_for_change(seen, min(waits_s, remaining_s))

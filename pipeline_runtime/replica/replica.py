@@ -34,6 +34,7 @@ from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import (
+    LocalStateDamaged,
     drop_unfinished,
     last_committed,
     relocate,
@@ -310,8 +311,11 @@ class Replica:
                 drained = state.draining and state.granted is None
                 retire = state.wishes.retire and state.permit is not None
                 failed = state.failure is not None
+                void = state.view.is_void(state.local)
             if self._journal.failure is not None:
                 raise self._journal.failure
+            if void:
+                raise LocalStateDamaged(f"{self.spec.id}: at {state.local}, which was rewound since")
             if failed or not query.isActive:
                 return self._after_failure(query)
             if self._killed or (self._stopping.is_set() and drained):

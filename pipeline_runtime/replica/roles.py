@@ -96,7 +96,7 @@ class Roles:
             order is not None
             and order.id not in self._orders_seen
             and state.permit is None
-            and state.caught_up
+            and (state.caught_up if order.rewind is None else state.local == order.rewind)
             and not state.draining
         )
 

@@ -148,7 +148,7 @@ class BatchSink:
                 if committed is not None or state.permit is not None:
                     return committed, state.permit
                 awaited = state.view.announced == boundary and state.view.granted == epoch
-                claimed = state.claiming and state.view.last_seq + 1 == seq
+                claimed = state.claiming and state.view.following(state.local) == seq
                 if state.draining or not (awaited or claimed):
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
                 state.changed.wait(1.0)

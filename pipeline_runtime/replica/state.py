@@ -66,7 +66,13 @@ class ReplicaState:
 
     @property
     def caught_up(self) -> bool:
-        return self.local >= self.view.last_seq
+        return self.view.following(self.local) > self.view.last_seq
+
+    @property
+    def rewinds_to(self) -> Seq | None:
+        """Ordered to go on from there: what the journal has behind it is not followed."""
+        order = self.wishes.order
+        return order.rewind if order is not None and self.permit is None else None
 
     @property
     def paused(self) -> bool:

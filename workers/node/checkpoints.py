@@ -147,7 +147,7 @@ class NodeCheckpoints:
             # Its traceback would keep open what is to be set aside.
             unusable = error.with_traceback(None)
         if not self._care.mend():
-            raise unusable
+            raise self.database.failure or unusable
         return self._store(spec, epoch, directory)
 
     def _store(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Manifest:

@@ -128,8 +128,8 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
       return `${target} takes the next epoch, which shuts every older copy out, and reads on`;
     case "FINISH":
       return handover.strategy === "standby"
-        ? `The placement is set to ${target}; ${origin} stays as a standby or goes`
-        : `The placement is set to ${target}; what is left on ${origin} goes`;
+        ? `${target} goes on, and its first output is awaited to measure the gap; ${origin} stays as a standby for a while`
+        : `${target} goes on, and its first output is awaited to measure the gap; what is left on ${origin} goes`;
     default:
       return "";
   }

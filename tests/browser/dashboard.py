@@ -130,6 +130,15 @@ class Dashboard:
         dialog.get_by_role("button", name=f"Migrate to {target}").click()
         expect(dialog).to_have_count(0)
 
+    def open_tab(self, name: str) -> None:
+        """Of the selected element's details."""
+        self.live_panel.get_by_role("tab", name=name).click()
+
+    def expect_handover_done(self, target: str) -> None:
+        """The newest handover's card, within the time that a slow start takes."""
+        done = self.live_panel.locator(".handover--done").filter(has_text=f"runs on {target}")
+        expect(done).to_be_visible(timeout=SLOW_MS)
+
     def download_output(self, element: str, to: Path) -> Path:
         self.select(element)
         with self.page.expect_download() as download:

@@ -1,0 +1,119 @@
+"""Standbys, moving back, restoring and changing what runs: by mouse, with what is said before each."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline, wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+NAME = "followed"
+PATH = f"/api/v1/pipelines/{NAME}"
+DOCUMENT: dict[str, Any] = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": NAME},
+    "spec": {
+        "elements": [
+            {"id": "numbers", "type": "generator", "params": {"rate": 10}, "node": "edge-a"},
+            {
+                "id": "keep",
+                "type": "filter",
+                "params": {"condition": "value > 0"},
+                "inputs": {"in": "numbers"},
+                "node": "edge-a",
+            },
+        ]
+    },
+}
+
+
+@pytest.fixture
+def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
+    """Signed in; the pipeline runs on edge-a, and rows have come to its end."""
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"name": NAME, "document": DOCUMENT}).raise_for_status()
+        client.post(f"{PATH}/deploy").raise_for_status()
+        wait_until(
+            lambda: client.get(f"{PATH}/elements/keep").json()["rows_out_total"], "the first rows", 180
+        )
+        yield client
+        client.post(f"{PATH}/undeploy").raise_for_status()
+        wait_until(lambda: client.get(PATH).json()["deployment"] is None, "the end of the deployment", 60)
+        client.delete(PATH).raise_for_status()
+
+
+def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
+    deployed: httpx.Client, dashboard: Dashboard
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{NAME}?mode=live")
+    dashboard.select("keep")
+    dashboard.open_tab("Replicas")
+    panel.get_by_role("button", name="Keep a standby").click()
+    dialog = page.get_by_role("dialog", name="Keep a standby of keep")
+    dialog.get_by_role("button", name="Keep a standby on edge-b").click()
+    row = panel.get_by_role("row").filter(has_text="edge-b").filter(has_text="standby")
+    expect(row).to_contain_text("following", timeout=SLOW_MS)
+
+    # the standby is what a restoration begins with; a rewind says what it repeats
+    panel.get_by_role("button", name="Restore", exact=True).click()
+    dialog = page.get_by_role("dialog", name=re.compile("^(Restore|Rewind) keep$"))
+    expect(dialog.get_by_role("radio", name="The hot standby on edge-b")).to_be_checked()
+    dialog.get_by_role("radio", name="Rewind: go back and emit again").check(timeout=SLOW_MS)
+    expect(
+        dialog.get_by_text(re.compile(r"^Outputs committed since seq \d+ will be emitted"))
+    ).to_be_visible()
+    dialog.get_by_role("button", name="Cancel").click()
+
+    dashboard.migrate("keep", "edge-b")
+    dashboard.expect_handover_done("edge-b")
+    panel.get_by_role("button", name="Move back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Move back to edge-a").click()
+    dashboard.expect_handover_done("edge-a")
+    handovers = deployed.get("/api/v1/handovers", params={"pipeline": NAME}).json()
+    assert [(each["strategy"], each["outcome"]) for each in handovers] == [("standby", "done")] * 2
+
+
+def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
+    deployed: httpx.Client, dashboard: Dashboard
+) -> None:
+    page = dashboard.page
+    preview = page.get_by_role("dialog", name=f"Deploy changes of {NAME}?")
+
+    # what cannot take over is said with what to do, and is not deployed
+    save(deployed, "numbers", {"rate": 20})
+    page.goto(f"/pipelines/{NAME}")
+    dashboard.deploy_button.click()
+    wrong = preview.get_by_role("region", name="Does not fit what runs")
+    expect(wrong).to_contain_text("numbers")
+    expect(wrong).to_contain_text("undeploy the pipeline and deploy it anew")
+    expect(preview.get_by_role("button", name="Deploy changes")).to_be_disabled()
+    preview.get_by_role("button", name="Cancel").click()
+
+    # what can is deployed when the user agrees
+    save(deployed, "keep", {"condition": "value > 1"})
+    page.goto(f"/pipelines/{NAME}")
+    dashboard.deploy_button.click()
+    expect(preview.get_by_role("region", name="Starts again with its state")).to_contain_text("keep")
+    preview.get_by_role("button", name="Deploy changes").click()
+    expect(page.get_by_text(f"Changed {NAME}")).to_be_visible(timeout=SLOW_MS)
+    assert deployed.get(PATH).json()["deployed_version"] == 2
+
+
+def save(client: httpx.Client, element: str, params: dict[str, Any]) -> None:
+    """The draft is the deployed document, but for one element's parameters."""
+    document = copy.deepcopy(DOCUMENT)
+    next(each for each in document["spec"]["elements"] if each["id"] == element)["params"] = params
+    revision = client.get(PATH).json()["revision"]
+    client.put(PATH, json={"document": document}, headers={"If-Match": f'"{revision}"'}).raise_for_status()

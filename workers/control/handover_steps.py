@@ -61,13 +61,14 @@ FRESH_MS = 5_000
 FRESH_WAIT_MS = 2_000
 """How long that is waited for; an older one does as well."""
 STOP_MS_MAX = 60_000
-STALLED_MS_MAX = 60_000
-"""A copy may take long, but not stand still for so long."""
+STALLED_MS_MAX = 120_000
+"""A copy may take long, but not stand still for so long. A busy node needs a minute to start a query."""
 CAUGHT_UP_BEHIND = 20
 """A standby that is no further behind, in batches, can be expected to arm itself."""
 CUT_MS_MAX = 60_000
 RELEASED_MS_MAX = 10_000
-"""How long a target may take to own what was released to it: one that was restarted cannot any more."""
+"""How long a target may take to say that it owns what was released to it: one that was restarted cannot
+own by that any more."""
 CLAIM_MS_MAX = 90_000
 GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
@@ -104,6 +105,7 @@ class Observed:
     target: ReplicaStatus | None
     target_up: bool
     target_moved_at_ms: int = 0  # when the target's report last showed progress
+    released_for_ms: int = 0  # since the origin was first seen to have released
     others_stopped: bool = True  # no other copy runs on a node that answers
     undeploying: bool = False
 
@@ -268,7 +270,7 @@ def _cut(progress: Progress, seen: Observed) -> Step:
         return Wait()
     if not seen.origin_up:
         return Enter(Phase.CLAIM, "the origin fell silent during the cut: the target claims")
-    if has_released(progress, origin) and waited_ms > RELEASED_MS_MAX:
+    if has_released(progress, origin) and seen.released_for_ms > RELEASED_MS_MAX:
         return Enter(Phase.CLAIM, "the target did not own what was released to it: it claims")
     if waited_ms > CUT_MS_MAX:
         return Enter(Phase.CLAIM, f"no release within {CUT_MS_MAX // 1000} s: the target claims")

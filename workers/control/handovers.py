@@ -62,6 +62,7 @@ class _Driver:
         self._target_seen: tuple[object, ...] = ()
         self._target_moved_at_ms = 0
         self._shown_at_s = 0.0
+        self._released_at_ms: int | None = None  # when that was seen first
 
     def advance(self) -> bool:
         """Take one step; True: the handover has ended."""
@@ -125,14 +126,18 @@ class _Driver:
             shown = (status.phase, status.role, status.seq, status.bytes_fetched)
             if shown != self._target_seen:
                 self._target_seen, self._target_moved_at_ms = shown, now_ms()
+        origin = _status(rows.get(handover.origin))
+        if origin is not None and origin.released == str(handover.pk):
+            self._released_at_ms = self._released_at_ms or now_ms()
         others = [row for name, row in rows.items() if name != handover.target and up.get(name, False)]
         return Observed(
             now_ms=now_ms(),
-            origin=_status(rows.get(handover.origin)),
+            origin=origin,
             origin_up=up.get(handover.origin, False),
             target=status,
             target_up=up.get(handover.target, False),
             target_moved_at_ms=self._target_moved_at_ms,
+            released_for_ms=now_ms() - self._released_at_ms if self._released_at_ms else 0,
             others_stopped=all(row.role == Role.STOPPED.value for row in others),
             undeploying=handover.deployment.status == Deployment.Status.UNDEPLOYING,
         )

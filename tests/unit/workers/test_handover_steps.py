@@ -279,8 +279,14 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     (
         "the target was restarted after the release",
         CUTTING,
-        later(replace(SEEN, origin=RELEASED, target=FOLLOWING), RELEASED_MS_MAX),
+        replace(SEEN, origin=RELEASED, target=FOLLOWING, released_for_ms=RELEASED_MS_MAX + 1),
         Enter(Phase.CLAIM, "the target did not own what was released to it: it claims"),
+    ),
+    (
+        "a release that came late",
+        CUTTING,
+        later(replace(SEEN, origin=RELEASED, target=ARMED), RELEASED_MS_MAX),
+        Wait(),
     ),
     (
         "no release though all are up",

@@ -96,26 +96,22 @@ def deploy(client: httpx.Client, document: dict[str, Any]) -> str:
     name = document["metadata"]["name"]
     answer = client.post(f"{API}/pipelines", json={"document": document, "name": name})
     assert answer.status_code == 201, answer.text
-    answer = client.post(f"{API}/pipelines/{name}/deploy", json={})
-    assert answer.status_code == 202, answer.text
-    operation = answer.json()
-    operation_id = operation.get("id") or operation["operation"]
-    finished = wait_until(
-        lambda: _ended(client, f"{API}/operations/{operation_id}"), "the deployment", START_S
-    )
-    assert finished["status"] == "done", finished
+    operate(client, f"{API}/pipelines/{name}/deploy", "the deployment")
     deployment = client.get(f"{API}/pipelines/{name}").json()["deployment"]
     assert isinstance(deployment, str)
     return deployment
 
 
 def undeploy(client: httpx.Client, name: str) -> None:
-    answer = client.post(f"{API}/pipelines/{name}/undeploy", json={})
+    operate(client, f"{API}/pipelines/{name}/undeploy", "the undeployment")
+
+
+def operate(client: httpx.Client, path: str, what: str) -> None:
+    """Order a deployment, upgrade or undeployment, and wait until it is done."""
+    answer = client.post(path, json={})
     assert answer.status_code == 202, answer.text
     operation_id = answer.json().get("id") or answer.json()["operation"]
-    finished = wait_until(
-        lambda: _ended(client, f"{API}/operations/{operation_id}"), "the undeployment", START_S
-    )
+    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), what, START_S)
     assert finished["status"] == "done", finished
 
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import defaultdict
-from typing import Any
-
 import httpx
-import psutil
 import pytest
 
 from pipeline_runtime.journal.records import Claim, Commit, decode
@@ -16,7 +10,6 @@ from pipeline_runtime.model.ids import journal_topic, stream_topic
 from tests.integration.pipelines.driving import (
     API,
     CommittedReader,
-    Event,
     SteadyProducer,
     create_topic,
     deploy,
@@ -24,74 +17,18 @@ from tests.integration.pipelines.driving import (
     hand_over,
     undeploy,
 )
+from tests.integration.pipelines.statistics import (
+    RECOVERY_S,
+    assert_agrees_with_oracle,
+    freeze_node,
+    keyed_event,
+    kill_node,
+    node,
+    owner_again,
+    statistics_document,
+    thaw,
+)
 from tests.running import RunningFogline, wait_until
-
-KEYS = 20
-RECOVERY_S = 180.0
-
-
-def keyed_event(n: int) -> Event:
-    return f"k{n % KEYS}", {"sensor": f"k{n % KEYS}", "value": (n * 7919) % 1000}
-
-
-def expected_statistics(events: list[Event]) -> dict[str, list[tuple[int, float, float]]]:
-    """The oracle: per key, (count, minimum, maximum) after each of its events."""
-    states: dict[str, tuple[int, float, float]] = {}
-    outputs: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
-    for key, event in events:
-        count, low, high = states.get(key, (0, float("inf"), float("-inf")))
-        states[key] = (count + 1, min(low, event["value"]), max(high, event["value"]))
-        outputs[key].append(states[key])
-    return dict(outputs)
-
-
-def statistics_document(name: str, topic: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "fogline/v1",
-        "kind": "Pipeline",
-        "metadata": {"name": name},
-        "spec": {
-            "elements": [
-                {
-                    "id": "events",
-                    "type": "kafka-in",
-                    "params": {
-                        "topic": topic,
-                        "start": "earliest",
-                        "key": "sensor",
-                        "columns": [
-                            {"name": "sensor", "type": "string"},
-                            {"name": "value", "type": "number"},
-                        ],
-                    },
-                    "node": "edge-b",
-                },
-                {
-                    "id": "stats",
-                    "type": "running-statistics",
-                    "inputs": {"in": "events"},
-                    "params": {"column": "value"},
-                    "node": "edge-a",
-                },
-            ]
-        },
-    }
-
-
-def assert_agrees_with_oracle(records: list[Any], events: list[Any]) -> None:
-    seen: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
-    for _, value in records:
-        seen[value["sensor"]].append((value["count"], value["minimum"], value["maximum"]))
-    assert dict(seen) == expected_statistics(events)
-
-
-def owner_again(client: httpx.Client, pipeline: str, above_seq: int, node: str) -> dict[str, Any]:
-    def running() -> dict[str, Any] | None:
-        found = element(client, pipeline, "stats")
-        return found if found["node"] == node and found["seq"] > above_seq else None
-
-    found: dict[str, Any] = wait_until(running, f"stats to commit on {node}", RECOVERY_S)
-    return found
 
 
 @pytest.mark.integration
@@ -158,34 +95,6 @@ def test_a_revived_owner_commits_nothing_and_says_why(fogline: RunningFogline, c
     reader.close()
     assert_no_commit_of_a_fenced_epoch(fogline.bootstrap, deployment)
     undeploy(client, "zombie")
-
-
-def kill_node(fogline: RunningFogline, name: str) -> None:
-    """SIGKILL of the node's process; the supervisor starts it again."""
-    pid = fogline.pid(name)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead", 20)
-
-
-def freeze_node(fogline: RunningFogline, name: str) -> list[psutil.Process]:
-    root = psutil.Process(fogline.pid(name))
-    frozen = [root, *root.children(recursive=True)]
-    for process in frozen:
-        process.suspend()
-    return frozen
-
-
-def thaw(frozen: list[psutil.Process]) -> None:
-    for process in reversed(frozen):
-        if process.is_running():
-            process.resume()
-
-
-def node(client: httpx.Client, name: str) -> dict[str, Any]:
-    answer = client.get(f"{API}/nodes/{name}")
-    assert answer.status_code == 200, answer.text
-    data: dict[str, Any] = answer.json()
-    return data
 
 
 def reports_fence(client: httpx.Client) -> bool:

@@ -1,0 +1,97 @@
+"""What a running Fogline does by itself or in place: restore from a hot standby, upgrade an element."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pipeline_runtime.model.ids import stream_topic
+from tests.integration.pipelines.driving import (
+    API,
+    CommittedReader,
+    SteadyProducer,
+    create_topic,
+    deploy,
+    element,
+    operate,
+)
+from tests.integration.pipelines.statistics import (
+    RECOVERY_S,
+    assert_agrees_with_oracle,
+    freeze_node,
+    keyed_event,
+    node,
+    owner_again,
+    statistics_document,
+    thaw,
+)
+from tests.running import RunningFogline, wait_until
+
+PIPELINE = "by-itself"
+PATH = f"{API}/pipelines/{PIPELINE}"
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(900)
+def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: Path) -> None:
+    nodes = ("edge-a", "edge-b")
+    with (
+        RunningFogline(tmp_path / "data", nodes, FOGLINE_SILENCE_S="8") as fogline,
+        fogline.client() as client,
+    ):
+        topic = "by-itself-in"
+        create_topic(fogline.bootstrap, topic)
+        document = statistics_document(PIPELINE, topic)
+        deployment = deploy(client, document)
+        producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
+        producer.start()
+        seq = owner_again(client, PIPELINE, 5, "edge-a")["seq"]
+
+        upgrade(client, document)
+        assert owner_again(client, PIPELINE, seq, "edge-a")["epoch"] == 2
+
+        answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
+        assert answer.status_code == 202, answer.text
+        wait_until(lambda: follows(client, "edge-b"), "the standby on edge-b to follow", RECOVERY_S)
+        frozen = freeze_node(fogline, "edge-a")
+        try:
+            handover = wait_until(lambda: restored(client), "the restoration to end", RECOVERY_S)
+            assert (handover["outcome"], handover["strategy"]) == ("done", "hot-standby"), handover
+            assert "after edge-a fell silent" in handover["message"]
+            owner_again(client, PIPELINE, seq, "edge-b")
+        finally:
+            thaw(frozen)
+        wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again", 60)
+        wait_until(lambda: follows(client, "edge-a"), "the former owner to follow", RECOVERY_S)
+
+        events = producer.finish(5_000)
+        reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
+        assert_agrees_with_oracle(reader.read(len(events), RECOVERY_S), events)
+        reader.close()
+
+
+def upgrade(client: httpx.Client, document: dict[str, Any]) -> None:
+    """A parameter that changes nothing of the output, so that the oracle stays the same."""
+    document["spec"]["elements"][1]["params"]["reset"] = True
+    tag = client.get(PATH).headers["ETag"]
+    saved = client.put(PATH, json={"document": document}, headers={"If-Match": tag})
+    assert saved.status_code == 200, saved.text
+    told = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
+    assert {item["element"]: item["change"] for item in told} == {"events": "unchanged", "stats": "upgraded"}
+    operate(client, f"{PATH}/deploy", "the upgrade")
+
+
+def follows(client: httpx.Client, name: str) -> bool:
+    replicas = element(client, PIPELINE, "stats")["replicas"]
+    return any(
+        replica["node"] == name and replica["role"] == "standby" and replica["phase"] == "following"
+        for replica in replicas
+    )
+
+
+def restored(client: httpx.Client) -> dict[str, Any] | None:
+    handovers: list[dict[str, Any]] = client.get(f"{API}/handovers").json()
+    return next((each for each in handovers if each["outcome"] is not None), None)

@@ -49,7 +49,7 @@ from tests.simulation.broker import Fenced, Handle
 from tests.simulation.mutants import Decide
 from tests.simulation.network import Network
 
-ANSWER_STEPS_MAX = 30
+ANSWER_STEPS_MAX = 25
 WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
 
@@ -98,6 +98,7 @@ class Memory:
     asked: int = 0  # number of the question that is open; 0: none
     asked_at: int = 0
     mail: list[tuple[int, Any]] = field(default_factory=list)
+    unsent: Callable[[], Any] | None = None  # what it is about to ask: it may be paused before that
     then: Callable[[Any], None] | None = None
     read_to: int | None = None  # the offset that the journal has to be read to
     permit: Epoch | None = None
@@ -116,6 +117,7 @@ class ReplicaActor:
         self.states = [0]  # its local state after each seq, on its disk
         self.up = True
         self.paused_until = 0
+        self.reads = 0.7  # how often, per step, it reads on in its journal
         self.end_of_journal: Callable[[State], int] = self._end_of_journal
         self._network = network
         self._random = random
@@ -158,15 +160,17 @@ class ReplicaActor:
 
     def act(self) -> None:
         chance = self._random.random()
-        if not self._network.is_cut(self.name) and chance < 0.7:
-            self._read_journal(self._random.randint(1, 6))
         memory = self.memory
+        if not self._network.is_cut(self.name) and (chance < self.reads or memory.read_to is not None):
+            self._read_journal(self._random.randint(1, 4))
         runs_a_batch = memory.permit is not None and memory.asked > 0
-        if chance > 0.1 and not runs_a_batch:
+        if not runs_a_batch:
             self._follow()
         if memory.read_to is not None and memory.position >= memory.read_to:
             memory.read_to = None
             self._answered(None)
+        elif memory.unsent is not None:
+            self._send(memory.unsent)
         elif memory.asked or memory.read_to is not None:
             self._wait_for_answer()
         else:
@@ -270,9 +274,9 @@ class ReplicaActor:
         if isinstance(memory.state, Following | Refused | Stopped):
             memory.handle = None
         for action in actions:
-            self._perform(action)
+            self._perform(action, event)
 
-    def _perform(self, action: Action) -> None:
+    def _perform(self, action: Action, event: Event) -> None:
         memory, broker = self.memory, self._network.broker
         order = memory.state.order.id  # type: ignore[union-attr]
         match action:
@@ -289,7 +293,7 @@ class ReplicaActor:
             case CommitRelease(epoch, token):
                 self._release(epoch, token)
             case Own(epoch):
-                self._own(epoch)
+                self._own(epoch, released=isinstance(event, JournalShows))
 
     def _end_of_journal(self, state: State) -> int:
         """The second read must not miss a grant behind somebody's open transaction. The first need
@@ -309,21 +313,18 @@ class ReplicaActor:
     def _committed(self, _: Any) -> None:
         self._tell(Committed())
 
-    def _own(self, epoch: Epoch) -> None:
-        memory = self.memory
-        assert isinstance(memory.state, Owning)
-        order = memory.state.order.id
-        broker = self._network.broker
-        by_release = memory.view.released is not None and memory.view.granted == epoch and self._caught_up
-        if by_release and memory.view.orders.get(order) == epoch:
-            self._start_owning(epoch, order)  # all before the release is read and applied
-        else:
-            read_on = lambda end: self._read_to(end, lambda _: self._start_owning(epoch, order))  # noqa: E731
-            self._ask(broker.stable_end, read_on)
+    def _own(self, epoch: Epoch, *, released: bool) -> None:
+        """Released to, all before the release has been read and applied; a claimant reads on first."""
+        order = self.memory.state.order.id  # type: ignore[union-attr]
 
-    def _start_owning(self, epoch: Epoch, order: str) -> None:
-        self.memory.permit, self.memory.order_done = epoch, order
-        self._note(self.name, f"owns at {epoch}")
+        def start(_: Any) -> None:
+            self.memory.permit, self.memory.order_done = epoch, order
+            self._note(self.name, f"owns at {epoch}")
+
+        if released:
+            start(None)
+        else:
+            self._ask(self._network.broker.stable_end, lambda end: self._read_to(end, start))
 
     def _release(self, epoch: Epoch, token: str) -> None:
         """Alone or with the last batch, which may have been announced."""
@@ -369,8 +370,12 @@ class ReplicaActor:
     def _ask(self, call: Callable[[], Any], then: Callable[[Any], Any]) -> None:
         memory = self.memory
         self._questions += 1
-        memory.asked = number = self._questions
-        memory.asked_at, memory.then = self._network.now, then
+        memory.asked = self._questions
+        memory.asked_at, memory.unsent, memory.then = self._network.now, call, then
+
+    def _send(self, call: Callable[[], Any]) -> None:
+        memory, number = self.memory, self.memory.asked
+        memory.asked_at, memory.unsent = self._network.now, None
         self._network.ask_broker(self.name, call, lambda answer: memory.mail.append((number, answer)))
 
     def _wait_for_answer(self) -> None:

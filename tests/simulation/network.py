@@ -29,6 +29,7 @@ class Network:
     broker: Broker
     trouble: Trouble = field(default_factory=Trouble)
     now: int = 0
+    unanswered: float = 0.0  # that the broker does what it is asked, and its answer is lost
     cut_from_broker: dict[str, int] = field(default_factory=dict)  # name -> until when
     cut_from_control: dict[str, int] = field(default_factory=dict)
     _messages: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)
@@ -44,7 +45,8 @@ class Network:
                 answer = call()
             except Fenced as error:
                 answer = error
-            self._send(lambda: None if self.is_cut(name) else answered(answer))
+            if self.random.random() >= self.unanswered:
+                self._send(lambda: None if self.is_cut(name) else answered(answer))
 
         self._send(arrive)
 

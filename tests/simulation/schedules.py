@@ -7,12 +7,23 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from pipeline_runtime.handover import protocol
-from pipeline_runtime.handover.protocol import State
+from pipeline_runtime.handover.protocol import (
+    Announcing,
+    Arming,
+    Claiming,
+    Fencing,
+    Preparing,
+    Reading,
+    ReadingToArm,
+    Releasing,
+    Rereading,
+    State,
+)
 from pipeline_runtime.journal.records import Commit
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from tests.simulation.actors import LawBroken, ReplicaActor
+from tests.simulation.actors import Desired, LawBroken, ReplicaActor
 from tests.simulation.broker import Broker
 from tests.simulation.control import ControlActor
 from tests.simulation.mutants import Decide
@@ -22,6 +33,11 @@ NAMES = ("A", "B", "C", "D")
 TROUBLED_STEPS = 400
 CALM_STEPS_MAX = 600
 COMMITS_AT_LAST = 5
+
+ON_THE_WAY = (ReadingToArm, Arming, Announcing, Reading, Fencing, Preparing, Rereading, Claiming, Releasing)
+"""The states in which something is half done."""
+
+BIDING_STEPS_MAX = 200
 
 EndOfJournal = Callable[[Broker, State], int]
 
@@ -76,15 +92,25 @@ class Schedule:
         self.control = ControlActor(NAMES, self.random)
         self.judge = Judge(self.broker)
         self._control_up_at = 0
-        self._stall = self.random.choice([0.0, 0.01, 0.03])
+        self._restart_at: dict[str, int] = {}
+        self._biding: dict[str, int] = {}
         self._faults = self._some_faults()
         self._fault_chance = self.random.choice([0.01, 0.03, 0.06])
+        self._provoked = self.random.choice([0.0, 0.05, 0.2])
+        self._whims = self.random.choice([0.0, 0.0, 0.1, 0.3])
+        if self._whims:
+            self._stop_control(TROUBLED_STEPS)
+        self.network.unanswered = self.random.choice([0.0, 0.01, 0.05])
+        for replica in self.replicas.values():
+            replica.reads = self.random.choice([0.03, 0.1, 0.7])
 
     def run(self) -> None:
         """Raises LawBroken."""
         while self.network.now < TROUBLED_STEPS:
             if self._faults and self.random.random() < self._fault_chance:
                 self.random.choice(self._faults)()
+            if self.random.random() < self._whims:
+                self._whim()
             self._step()
         self._calm_down()
         committed = self.judge.commits
@@ -108,10 +134,12 @@ class Schedule:
         self.broker.expire()
         network.deliver()
         for replica in self.replicas.values():
-            if not replica.up or replica.paused_until > network.now:
+            if not replica.up and self._restart_at[replica.name] <= network.now:
+                self._restart(replica)
+            if not replica.up or replica.paused_until > network.now or self._bides_its_time(replica):
                 continue
-            if replica.memory.asked and self.random.random() < self._stall:
-                self._pause(replica)
+            if isinstance(replica.memory.state, ON_THE_WAY) and self.random.random() < self._provoked:
+                self._provoke(replica)
             else:
                 replica.act()
         self._talk()
@@ -149,11 +177,11 @@ class Schedule:
     def _some_faults(self) -> list[Callable[[], None]]:
         """Each schedule has its own few: one that has all of them rarely gets far enough."""
         kinds: list[Callable[[], None]] = [
-            self._crash_or_restart,
+            lambda: self._crash(self._any()),
             lambda: self._pause(self._any()),
-            self._cut_from_broker,
+            lambda: self._cut_from_broker(self._any()),
             self._cut_from_control,
-            self._stop_control,
+            lambda: self._stop_control(self._until()),
             self._bad_network,
             self._stray_order,
             self._stray_successor,
@@ -164,35 +192,59 @@ class Schedule:
         return self.replicas[self.random.choice(NAMES)]
 
     def _until(self) -> int:
-        return self.network.now + self.random.choice([5, 20, 60, 150])
+        return self.network.now + self.random.choice([3, 10, 30, 100])
 
     def _pause(self, replica: ReplicaActor) -> None:
         replica.paused_until = self._until()
         self._noted(replica.name, f"is paused until {replica.paused_until}")
 
-    def _crash_or_restart(self) -> None:
-        replica = self._any()
-        if replica.up:
-            replica.crash(lost_batches=self.random.choice([0, 0, 1, 1000]))
-            self._noted(replica.name, "crashes")
+    def _provoke(self, replica: ReplicaActor) -> None:
+        """At a step that counts."""
+        kind = self.random.randrange(10)
+        if kind == 0:
+            self._crash(replica)
+        elif kind <= 2:
+            self._cut_from_broker(replica)
+        elif kind <= 5 or replica.memory.unsent is None or not _about_to_initialise(replica.memory.state):
+            self._pause(replica)
         else:
-            self._restart(replica)
+            self._biding[replica.name] = self.network.now + BIDING_STEPS_MAX
+            self._noted(replica.name, "is paused until it is too late")
+
+    def _bides_its_time(self, replica: ReplicaActor) -> bool:
+        """Before it initialises an id, until somebody else is about to be granted a higher one."""
+        if replica.name not in self._biding:
+            return False
+        mine = _about_to_initialise(replica.memory.state)
+        ahead = [item for item in self.replicas.values() if _about_to_claim(item.memory.state) > mine]
+        if not ahead and self.network.now <= self._biding[replica.name]:
+            return True
+        del self._biding[replica.name]
+        replica.reads = 0.03
+        for other in ahead:
+            other.paused_until = self.network.now + self.random.randrange(60)
+            self._noted(other.name, f"is paused until {other.paused_until}, {replica.name} goes on")
+        return False
+
+    def _crash(self, replica: ReplicaActor) -> None:
+        replica.crash(lost_batches=self.random.choice([0, 0, 1, 1000]))
+        self._restart_at[replica.name] = self._until()
+        self._noted(replica.name, f"crashes, until {self._restart_at[replica.name]}")
 
     def _restart(self, replica: ReplicaActor) -> None:
         replica.up = True
         self._noted(replica.name, f"starts with the local state of seq {replica.local}")
 
-    def _cut_from_broker(self) -> None:
-        name = self.random.choice(NAMES)
-        self.network.cut_from_broker[name] = self._until()
-        self._noted(name, f"has no broker until {self.network.cut_from_broker[name]}")
+    def _cut_from_broker(self, replica: ReplicaActor) -> None:
+        self.network.cut_from_broker[replica.name] = until = self._until()
+        self._noted(replica.name, f"has no broker until {until}")
 
     def _cut_from_control(self) -> None:
         self.network.cut_from_control[self.random.choice(NAMES)] = self._until()
 
-    def _stop_control(self) -> None:
+    def _stop_control(self, until: int) -> None:
         self.control.up = False
-        self._control_up_at = self._until()
+        self._control_up_at = max(until, self._control_up_at)
         self._note(f"{self.network.now} control stops until {self._control_up_at}")
 
     def _bad_network(self) -> None:
@@ -205,33 +257,72 @@ class Schedule:
             ]
         )
 
+    def _whim(self) -> None:
+        """Orders by nobody's plan: many takeovers, all at once."""
+        replica, handover = self._any(), f"whim{self.network.now // 100}"
+        desired = replica.desired
+        if replica.memory.permit is not None:
+            desired = replace(desired, release=handover)
+        elif self.random.random() < 0.3:
+            desired = Desired(desired.revision, succeed=handover)
+        else:
+            granted = max(replica.memory.view.granted for replica in self.replicas.values())
+            desired = Desired(desired.revision, ClaimOrder(id=f"whim{self.network.now}", over=granted))
+        replica.desired = desired
+        self._noted(replica.name, f"is to do {desired}")
+
     def _stray_order(self) -> None:
-        """To own, from a control that knows something old, or from an operator's script."""
-        replica, now = self._any(), self.network.now
-        over = Epoch(max(0, self.judge.epoch - self.random.choice([0, 0, 0, 1])))
-        order = ClaimOrder(id=f"stray{now}", over=over)
-        replica.desired = replace(replica.desired, order=order, succeed=None, release=None)
-        self._noted(replica.name, f"gets a stray {order!r}")
+        """To own, from a control that knows something old, or from an operator's script: to one or to
+        two at once, who hear no better for a while."""
+        granted = max(replica.memory.view.granted for replica in self.replicas.values())
+        over = Epoch(max(0, granted - self.random.choice([0, 0, 0, 1])))
+        for replica in self.random.sample(list(self.replicas.values()), self.random.choice([1, 2])):
+            order = ClaimOrder(id=f"stray{self.network.now}{replica.name}", over=over)
+            replica.desired = replace(replica.desired, order=order, succeed=None, release=None)
+            self.network.cut_from_control[replica.name] = self._until()
+            self._noted(replica.name, f"gets a stray {order!r}")
 
     def _stray_successor(self) -> None:
         """A second target of the same handover, or a target of one that is long over."""
         replica, handover = self._any(), self.control.book.handover
         id = handover.id if handover is not None else f"h{self.random.randint(1, self.control.book.revision)}"
         replica.desired = replace(replica.desired, order=None, succeed=id, release=None)
+        self.network.cut_from_control[replica.name] = self._until()
         self._noted(replica.name, f"is wanted as successor in {id} by mistake")
 
     def _calm_down(self) -> None:
         self._note(f"{self.network.now} all is well from here on")
-        self._faults, self._stall = [], 0.0
+        self._faults, self._provoked = [], 0.0
+        self._biding.clear()
         self.control.wants_handovers = False
         self._control_up_at = 0
-        self.network.trouble = Trouble()
+        self.network.trouble, self.network.unanswered = Trouble(), 0.0
         self.network.cut_from_broker.clear()
         self.network.cut_from_control.clear()
         for replica in self.replicas.values():
-            replica.paused_until = 0
+            replica.paused_until, replica.reads = 0, 0.7
             if not replica.up:
                 self._restart(replica)
+
+
+def _about_to_initialise(state: State) -> int:
+    """The epoch; 0: none."""
+    match state:
+        case Preparing(_, granted):
+            return granted + 1
+        case Arming(_, epoch):
+            return epoch
+    return 0
+
+
+def _about_to_claim(state: State) -> int:
+    """The epoch, when all before it have been fenced; 0: none."""
+    match state:
+        case Rereading(_, granted):
+            return granted + 1
+        case Claiming(_, epoch):
+            return epoch
+    return 0
 
 
 def try_seed(

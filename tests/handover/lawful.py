@@ -27,6 +27,8 @@ class JournalLaw:
                 case Claim():
                     assert record.epoch == self.granted + 1, f"{record}, but {self.granted} was granted"
                     self._grant(record.node)
+                    if record.rewind is not None:
+                        assert record.rewind <= self.seq, f"{record}, but the journal ends at {self.seq}"
                 case Armed():
                     # It grants nothing, so one that comes late does no harm.
                     assert record.epoch <= self.granted + 1, f"{record}, but {self.granted} was granted"

@@ -13,7 +13,7 @@ from uuid import uuid4
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from pipeline_runtime.journal.records import Claim, Commit, Record, Release, decode
+from pipeline_runtime.journal.records import Claim, Commit, Record, decode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role
@@ -24,6 +24,7 @@ from pipeline_runtime.model.spec import GroupSpec, Pace
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.handover.lawful import assert_lawful
 
 PATIENCE_S = 120.0
 STOP_S = 60.0
@@ -127,18 +128,7 @@ class Deployed:
         return [record for record in self.journal(group) if isinstance(record, Claim)]
 
     def assert_journal_lawful(self, group: str) -> None:
-        """Each seq once and in order, each by the epoch that was granted last."""
-        granted, seq = 0, 0
-        for record in self.journal(group):
-            if isinstance(record, Claim):
-                assert record.epoch == granted + 1
-                granted = record.epoch
-            elif isinstance(record, Release):
-                assert (record.epoch, record.seq) == (granted, seq)
-                granted += 1
-            elif isinstance(record, Commit):
-                assert (record.epoch, record.seq) == (granted, seq + 1)
-                seq = record.seq
+        assert_lawful(self.journal(group))
 
 
 def create_topic(kafka: str, partitions: int = 1) -> str:

@@ -1,0 +1,188 @@
+"""A standby's state equals its owner's at each seq that it reports: every stateful operator, both modes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline_runtime.model.spec import Follow, GroupSpec
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.replica.local_state import last_committed, spark_directory
+from pipeline_runtime.replica.replica import Replica
+from tests.integration.runtime.documents import COLUMNS
+from tests.integration.runtime.engine import (
+    Deployed,
+    Element,
+    Node,
+    create_topic,
+    produce,
+    wait_for_status,
+)
+from tests.integration.runtime.test_takeover import copy_state
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+SUMS = [{"function": "sum", "column": "i", "as": "total"}, {"function": "count", "as": "n"}]
+# Of numbers that are no integers the order of addition shows in the last digits.
+AVERAGES = [
+    {"function": "avg", "column": "v", "as": "average"},
+    {"function": "stddev", "column": "v", "as": "deviation"},
+]
+START_MS = 1_700_000_000_000
+ROWS_PER_WAVE = 60
+BEHIND = 4  # batches that the standby has to follow at once
+
+
+@dataclass(frozen=True)
+class Case:
+    type: str
+    params: dict[str, Any]
+    follow: Follow
+    # How Spark's state source is told what to read: once for each of these.
+    variables: list[dict[str, str]] = field(default_factory=lambda: [{}])
+    inputs: tuple[str, ...] = ("in",)
+
+    def __str__(self) -> str:
+        return f"{self.type}-{self.follow}"
+
+
+_KEYED = [{"stateVarName": "key"}]
+CASES = [
+    Case("window-aggregate", {"size_s": 2, "delay_s": 1, "keys": ["k"], "aggregates": AVERAGES}, "exact"),
+    Case("keyed-aggregate", {"keys": ["k"], "aggregates": AVERAGES}, "exact"),
+    Case("keyed-aggregate", {"keys": ["k"], "aggregates": SUMS}, "coalesced"),
+    Case("keyed-aggregate", {"keys": ["k"], "aggregates": SUMS}, "exact"),
+    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "coalesced", _KEYED),
+    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "exact", _KEYED),
+    Case("running-statistics", {"column": "v", "every_s": 3}, "coalesced", _KEYED),
+    Case("running-statistics", {"column": "v", "every_s": 3}, "exact", _KEYED),
+    Case(
+        "join",
+        {"left_key": "k", "right_key": "k", "within_s": 1, "delay_s": 1},
+        "exact",
+        [{"joinSide": "left"}, {"joinSide": "right"}],
+        ("left", "right"),
+    ),
+]
+
+
+def test_all_stateful_operators_are_among_the_cases() -> None:
+    stateful = {item.type for item in default_registry().all() if item.stateful}
+    own = {"picky"}  # of the tests' package: the same code as every keyed processor
+    assert {case.type for case in CASES} == stateful - own
+
+
+def exported(session: SparkSession, directory: Path, case: Case) -> list[Counter[str]]:
+    """The content of each of the operator's states as its newest checkpoint on disk has it."""
+    found = []
+    for variable in case.variables:
+        reader = session.read.format("statestore").option("path", str(spark_directory(directory)))
+        rows = reader.options(**variable).load().collect()
+        found.append(Counter(str(row.asDict(recursive=True)) for row in rows))
+    return found
+
+
+class Waves:
+    """Input in pieces: the owner makes a batch or more of each."""
+
+    def __init__(self, kafka: str, topics: list[str]) -> None:
+        self._kafka = kafka
+        self._topics = topics
+        self._sent = 0
+
+    @property
+    def rows(self) -> int:
+        return self._sent * len(self._topics)
+
+    def send(self, owner: Replica) -> None:
+        before = owner.status().seq
+        assert owner.status().error is None
+        numbers = range(self._sent, self._sent + ROWS_PER_WAVE)
+        self._sent += ROWS_PER_WAVE
+        for shift, topic in enumerate(self._topics):
+            rows = [{"k": f"k{n % 5}", "v": n * 7919 % 1000 / 7 + shift, "i": n} for n in numbers]
+            times = iter([START_MS + n * 50 for n in numbers])
+            produce(self._kafka, topic, rows, key=lambda row: row["k"], time_ms=lambda _, at=times: next(at))
+        wait_for_status(owner, lambda status: status.seq > before, "to process a wave")
+
+
+def deploy(kafka: str, case: Case, topics: list[str]) -> tuple[Deployed, GroupSpec]:
+    columns = [COLUMNS[0], {"name": "v", "type": "number"}, {"name": "i", "type": "integer"}]
+    sources: list[Element] = [
+        {
+            "id": f"source-{port}",
+            "type": "kafka-in",
+            "params": {"topic": topic, "columns": columns, "key": "k"},
+        }
+        for port, topic in zip(case.inputs, topics, strict=True)
+    ]
+    inputs = {port: f"source-{port}" for port in case.inputs}
+    element: Element = {"id": "state", "type": case.type, "inputs": inputs, "params": case.params}
+    members = [item["id"] for item in [*sources, element]]
+    deployed = Deployed(kafka, [*sources, element], {"all": members})
+    spec = deployed.specs["all"]
+    assert spec.follow in (case.follow, "coalesced"), "whoever may coalesce may also follow exactly"
+    spec = spec.model_copy(update={"follow": case.follow})
+    deployed.specs["all"] = spec
+    return deployed, spec
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_standby_has_the_owners_state(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path, case: Case
+) -> None:
+    topics = [create_topic(kafka) for _ in case.inputs]
+    deployed, spec = deploy(kafka, case, topics)
+    waves = Waves(kafka, topics)
+    owner = node.own(spec)
+    for _ in range(3):
+        waves.send(owner)
+    copied = copy_state(spec, node, other_node, tmp_path)
+    while owner.status().seq < copied + BEHIND:
+        waves.send(owner)
+    standby = other_node.start(spec)
+
+    for round_ in range(2):
+        for _ in range(2):
+            waves.send(owner)
+        wait_for_status(owner, lambda status: status.rows_in_total == waves.rows, "to process all")
+        owner.set_paused(True)
+        assert_same_state(node, owner, other_node, standby, case)
+        if round_ == 0:
+            owner.set_paused(False)
+    batches = [_batches(place.replica_directory(spec)) for place in (node, other_node)]
+    if case.follow == "exact":
+        assert batches[0] == batches[1]
+    else:
+        assert batches[0] > batches[1], "the standby has taken no two batches at once"
+    deployed.assert_journal_lawful("all")
+
+
+def assert_same_state(node: Node, owner: Replica, other: Node, standby: Replica, case: Case) -> None:
+    """The owner has nothing to do: both come to the same seq, and their files say the same."""
+    spec = owner.spec
+
+    def settled(status: Any) -> bool:
+        mine = last_committed(node.replica_directory(spec))
+        theirs = last_committed(other.replica_directory(spec))
+        return mine is not None and mine.seq == owner.status().seq and mine == theirs
+
+    wait_for_status(standby, settled, "to be where its owner is")
+    session = node.host.session
+    mine = exported(session, node.replica_directory(spec), case)
+    theirs = exported(session, other.replica_directory(spec), case)
+    assert sum(content.total() for content in mine) > 0
+    assert mine == theirs
+    assert settled(None), "one of them went on while its state was read"
+
+
+def _batches(directory: Path) -> int:
+    """The newest batch's number in Spark."""
+    return max(
+        int(path.name) for path in (spark_directory(directory) / "commits").iterdir() if path.name.isdigit()
+    )

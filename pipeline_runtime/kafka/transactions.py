@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from time import monotonic, sleep
@@ -40,10 +41,11 @@ class RecordTooLarge(RuntimeError):
 
 
 class Transactions:
-    """A transactional producer for one id. Not thread-safe. After Fenced or Doubtful it is spent."""
+    """A transactional producer for one id: one commit at a time. After Fenced or Doubtful it is spent."""
 
     def __init__(self, kafka: KafkaSettings, transactional_id: str) -> None:
         self.transactional_id = transactional_id
+        self._lock = threading.Lock()
         self._open = False  # a transaction has begun and holds nothing yet
         self.requests = 0  # sent so far; those of a transaction wait for each other
         try:
@@ -113,6 +115,10 @@ class Transactions:
 
     def commit(self, records: Iterable[OutgoingRecord]) -> None:
         """Write all `records` in one transaction."""
+        with self._lock:
+            self._commit(records)
+
+    def _commit(self, records: Iterable[OutgoingRecord]) -> None:
         producer = self._producer
         try:
             if not self._open:

@@ -9,7 +9,7 @@ PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help up node install test check static-check static-test format bench clean
+.PHONY: help up node install test check static-check static-test format bench soak clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ bench-%: ## one benchmark, e.g. make bench-throughput
 	@.ci/install python java
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
+
+soak: ## 1,000 handovers with faults at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
+	@.ci/install python java
+	@$(PY) -m tests.handover.soak
 
 clean: ## remove what was built or installed here; data (.fogline) stays
 	rm -rf .venv build static/node_modules static/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -90,7 +90,7 @@ class _Driver:
             seen = self._observe(handover, placement, extra)
             copies = extra is not None and extra.handover == str(handover.pk)
             moved = note_progress(handover, seen.target, copies)
-            step = next_step(_progress(handover, placement, extra), seen)
+            step = next_step(_progress(handover, placement, extra, seen), seen)
             if isinstance(step, Wait):
                 self._show(handover, moved)
                 return False
@@ -143,7 +143,9 @@ class _Driver:
         )
 
 
-def _progress(handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None) -> Progress:
+def _progress(
+    handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None, seen: Observed
+) -> Progress:
     since_ms = handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
     claims = [entry for entry in handover.timeline if entry["phase"] == Phase.CLAIM]
     source = extra.source if extra is not None else None
@@ -153,7 +155,7 @@ def _progress(handover: Handover, placement: GroupPlacement, extra: ExtraReplica
         phase=Phase(handover.phase),
         cancel_requested=handover.cancel_requested,
         phase_since_ms=since_ms,
-        copy_ordered=extra is not None,
+        copy_ordered=extra is not None and (extra.handover == str(handover.pk) or _follows(seen.target)),
         fallback_left=source is not None and source["url"] != messages.CENTRAL,
         order_id=placement.order_id if claims else None,
         order_over=Epoch(placement.order_over),
@@ -161,6 +163,11 @@ def _progress(handover: Handover, placement: GroupPlacement, extra: ExtraReplica
         automatic=handover.created_by_id is None and bool(handover.reason),
         back=bool(claims) and placement.node.name == handover.origin != handover.target,
     )
+
+
+def _follows(target: ReplicaStatus | None) -> bool:
+    """It is a hot standby, from before the handover; a copy that has failed there is made anew."""
+    return target is not None and target.role is Role.STANDBY and target.error is None
 
 
 def _apply(step: Step, handover: Handover, effects: Effects) -> None:

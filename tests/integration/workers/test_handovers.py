@@ -18,6 +18,7 @@ from tests.integration.workers.cluster import (
     phases,
 )
 from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import handover_steps
 
@@ -131,6 +132,31 @@ def test_a_migration_to_a_node_where_it_cannot_start_leaves_it_with_its_origin(
     assert "runs on edge-a as before" in handover.message
     eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns")
     assert set(cluster.commits(deployment, "power")) == {(epoch, "edge-a") for epoch in epochs}
+
+
+def test_a_standby_that_has_failed_is_made_anew_for_a_migration(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    broken = cluster.mark("power.broken-on-edge-b")
+    ExtraReplica.objects.create(
+        deployment=deployment,
+        group="power",
+        node=Node.objects.get(name="edge-b"),
+        role="standby",
+        wanted=True,
+        generation=2,
+    )
+
+    def failed() -> bool:
+        status = cluster.status(deployment, "power", "edge-b")
+        return status is not None and status.error is not None
+
+    eventually(failed, what="the standby fails")
+    broken.unlink()
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    [kept] = ExtraReplica.objects.select_related("node")
+    assert (kept.node.name, kept.wanted, kept.until) == ("edge-a", True, None)
 
 
 def test_a_cancel_before_the_cut_leaves_the_owner_untouched(cluster: Cluster) -> None:

@@ -89,6 +89,8 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
             FOGLINE_CHECKPOINT_BATCHES="1.5",
             FOGLINE_CHECKPOINTS_KEPT="0",
             FOGLINE_TRIM_S="-1",
+            FOGLINE_RESTORE="perhaps",
+            FOGLINE_STANDBY_S="-1",
             FOGLINE_LOG="loud",
             FOGLINE_DEMO="perhaps",
         )
@@ -102,7 +104,9 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
         "FOGLINE_LOG",
         "FOGLINE_NODES",
         "FOGLINE_PORT",
+        "FOGLINE_RESTORE",
         "FOGLINE_SILENCE_S",
+        "FOGLINE_STANDBY_S",
         "FOGLINE_TRIM_S",
     ]
     assert not (tmp_path / "data").exists()
@@ -112,6 +116,12 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
 def test_a_node_name_is_safe_in_paths_queues_and_urls(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError):
         read(tmp_path, FOGLINE_NODE=name)
+
+
+def test_silence_is_acted_on_soon_and_no_old_owner_needs_to_stay(tmp_path: Path) -> None:
+    assert (read(tmp_path).silence_s, read(tmp_path).restore) == (3.0, "auto")
+    settings = read(tmp_path, FOGLINE_RESTORE="Manual", FOGLINE_STANDBY_S="0")
+    assert (settings.restore, settings.standby_s) == ("manual", 0.0)
 
 
 def test_no_nodes_may_be_wanted_here(tmp_path: Path) -> None:

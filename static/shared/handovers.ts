@@ -1,5 +1,5 @@
 /** What is shown of a handover: its phases, what happens now, how it ended. Pure. */
-import { bytes, plural } from "./format";
+import { plural } from "./format";
 import type { Handover, LiveElement, Strategy } from "./types";
 
 export type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
@@ -170,15 +170,4 @@ export function wayBack(handover: Handover, element: LiveElement | undefined): W
     (replica) => replica.node === handover.origin && replica.role === "standby",
   );
   return { target: handover.origin, instant: kept && element.follow !== "none" };
-}
-
-/** What a handover cost, in one line: "gap 85 ms, 4 round trips, 1.2 MB copied". */
-export function costWords(handover: Handover, gap: string | null): string {
-  return [
-    gap && `gap ${gap}`,
-    handover.round_trips !== null && plural(handover.round_trips, "round trip"),
-    handover.bytes_copied ? `${bytes(handover.bytes_copied)} copied` : null,
-  ]
-    .filter(Boolean)
-    .join(", ");
 }

@@ -100,7 +100,7 @@ function ReplicaTable({ element }: { element: LiveElement }) {
 }
 
 /** What `follow` means for this element, for who knows the data and not the runtime. */
-export function FollowNote({ element }: { element: LiveElement }) {
+function FollowNote({ element }: { element: LiveElement }) {
   const words = FOLLOW[element.follow];
   return (
     <p className="field__help">

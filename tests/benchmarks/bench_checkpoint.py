@@ -3,8 +3,8 @@
     make bench-checkpoint            QUICK=1 make bench-checkpoint
 
 A keyed element under 200 events/s. Periods with a checkpoint every second and periods without alternate in
-one run of one query; a batch's time is from its grant to its COMMIT in the journal, by the broker's clock. Then
-1 % of all keys change between one checkpoint and the next: bytes stored, against all there are.
+one run of one query; a batch's time is from its grant to its COMMIT in the journal, by the broker's clock.
+Then 1 % of all keys change between one checkpoint and the next: bytes stored, against all there are.
 """
 
 from __future__ import annotations

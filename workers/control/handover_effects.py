@@ -157,8 +157,9 @@ class Effects:
         if released:
             self._move_to_target()
         if released or (target is not None and target.order_id == id):
-            self.placement.order_id, self.placement.order_rewind = id, None
+            self.placement.order_id = id
             self.placement.order_over = max(0, self.epoch_known() - 1)
+        self.placement.order_rewind = None  # a rewind is done once: a node that restarts goes on behind it
         # The checkpoint that it began with may be pruned: from now on the newest is where to start again.
         self.placement.source = None
         self.placement.save(update_fields=_MOVED)

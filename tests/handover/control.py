@@ -85,14 +85,15 @@ class Control:
         assert origin is not None
         handover = uuid4().hex
         self._arm_fault(plan)
-        target.ask("succeed", group=self.group.spec.id, handover=handover)
+        self._tell(target, "succeed", plan, handover=handover)
         armed = self._until(plan, lambda: self._is_armed(target, handover))
         if not armed:
             self.log(f"cancelled: {target.name} did not arm")
             self.recover(plan)
             return False
-        origin.ask("release", group=self.group.spec.id, handover=handover)
-        done = self._until(plan, lambda: self._owns_by(target, handover))
+        self._tell(origin, "release", plan, handover=handover)
+        # It may also lose the group to a claimant whose line was cut until just now.
+        done = self._until(plan, lambda: self._owns_by(target, handover) or self._has_stopped(origin))
         if done and plan is not None and not self._happened(plan):
             # The fault is to come with the new owner's first batch.
             self._until(plan, lambda: False)
@@ -103,25 +104,28 @@ class Control:
         """A restoration while the owner lives: it is fenced."""
         self._arm_fault(plan)
         granted = self.group.journal.read().granted
-        self._order_claim(target, granted)
+        self._order_claim(target, granted, plan)
         self._until(plan, lambda: self._owns_since(target, granted))
         if plan is not None and not self._happened(plan):
             self._until(plan, lambda: False)
         self.recover(plan)
 
     def recover(self, plan: Plan | None) -> None:
-        """Until exactly one reachable node owns. Claims in the place of an owner that is away."""
-        since = ordered = monotonic()
+        """Until one reachable node owns and goes on. Claims in the place of an owner that is away."""
+        since = order_at = monotonic()
+        seq = self.group.journal.read().seq
 
         def settled() -> bool:
-            nonlocal ordered
+            nonlocal order_at
+            law = self.group.journal.read()
             if self.owner() is not None:
-                return True
-            waited = monotonic() - since > self._silence_s(plan) and monotonic() - ordered > _REORDER_S
+                return law.seq > seq
+            self._stock()
             candidates = self._best_standbys()
-            if waited and candidates:
-                ordered = monotonic()
-                self._order_claim(candidates[0], self.group.journal.law.granted)
+            away = monotonic() - since >= self._silence_s(plan)
+            if away and candidates and monotonic() >= order_at:
+                order_at = monotonic() + _REORDER_S
+                self._order_claim(candidates[0], law.granted)
             return False
 
         self.rig.wait(settled, "one owner", _PATIENCE_S)
@@ -145,7 +149,9 @@ class Control:
     def restock(self, standbys: int = 1) -> None:
         """Lines healed, frozen nodes awake, dead ones on their way, replicas that gave way started again;
         returns when so many follow closely that the next handover has where to go."""
-        self.heal()
+        if self.heal():
+            # A claimant whose line was cut goes on with its claim: it may take the group from its owner.
+            self.recover(None)
         for node in self.nodes:
             if not node.alive:
                 self.started.discard(node.name)
@@ -153,29 +159,29 @@ class Control:
                 node.launch()
 
         def stocked() -> bool:
-            owner = self.owner()
-            for node in self.nodes:
-                if node is not owner and node.ready:
-                    self._let_follow(node)
+            self._stock()
             closely = [node for node in self.standbys() if _follows_closely(self.status(node))]
-            return owner is not None and len(closely) >= standbys
+            return self.owner() is not None and len(closely) >= standbys
 
         self.rig.wait(stocked, f"{standbys} standbys", _PATIENCE_S)
 
-    def heal(self) -> None:
-        for node in self.nodes:
+    def heal(self) -> bool:
+        """Whether there was anything to heal."""
+        broken = [node for node in self.nodes if node.frozen or node.name in self.cut]
+        for node in broken:
             if node.name in self.cut:
                 self.rig.proxy(node).heal()
             if node.frozen:
                 node.thaw()
         self.cut.clear()
+        return bool(broken)
 
     def verify(self, *, final: bool = False) -> None:
         """One owner, which goes on; a lawful journal; outputs as the oracle has them."""
         before = self.group.journal.read().seq
 
         def goes_on() -> bool:
-            owners = [node for node in self.nodes if node.owns(self.group.spec)]
+            owners = [node for node in self.nodes if self.reachable(node) and node.owns(self.group.spec)]
             law = self.group.journal.read()
             alone = len(owners) == 1 and law.owners[-1] == owners[0].name
             return alone and (final or law.seq >= before + 2)
@@ -234,9 +240,9 @@ class Control:
 
     # --- orders
 
-    def _order_claim(self, node: Node, over: int) -> None:
+    def _order_claim(self, node: Node, over: int, plan: Plan | None = None) -> None:
         self.log(f"{node.name} shall claim over {over}")
-        self._tell(node, "own", order=uuid4().hex, over=over)
+        self._tell(node, "own", plan, order=uuid4().hex, over=over)
 
     def _forget_orders(self) -> None:
         for node in self.nodes:
@@ -245,9 +251,12 @@ class Control:
                 self._tell(node, "release", handover=None)
                 node.ask("fault", point=None, fault="")
 
-    def _tell(self, node: Node, what: str, **arguments: object) -> None:
+    def _tell(self, node: Node, what: str, plan: Plan | None = None, **arguments: object) -> None:
         try:
-            node.ask(what, group=self.group.spec.id, **arguments)
+            if plan is not None and plan.victim is node:
+                node.tell(what, group=self.group.spec.id, **arguments)  # it may not live to answer
+            else:
+                node.ask(what, group=self.group.spec.id, **arguments)
         except (NodeGone, CommandFailed) as error:
             self.log(f"{node.name} did not take {what}: {error}")
 
@@ -261,6 +270,10 @@ class Control:
         status = self.status(node)
         return status is not None and status.role is Role.OWNER and status.order_id == handover
 
+    def _has_stopped(self, node: Node) -> bool:
+        status = self.status(node)
+        return status is not None and status.role is Role.STOPPED
+
     def _owns_since(self, node: Node, granted: int) -> bool:
         status = self.status(node)
         return status is not None and status.role is Role.OWNER and status.epoch > granted
@@ -270,13 +283,16 @@ class Control:
         found = self.standbys()
         return sorted(found, key=lambda node: -(self.status(node) or _NOTHING).seq)
 
-    def _let_follow(self, node: Node) -> None:
+    def _stock(self) -> None:
         """Start a replica where there is none, or where it has given way."""
-        status = self.status(node)
-        if node.name not in self.started or (status is not None and status.role is Role.STOPPED):
-            assert status is None or status.phase in ("fenced", "stopped"), f"{node.name}: {status}"
-            node.stop(self.group.spec)
-            self._start(node)
+        for node in self.nodes:
+            status = self.status(node)
+            stopped = status is not None and status.role is Role.STOPPED
+            if node.ready and self.reachable(node) and (node.name not in self.started or stopped):
+                phase = status.phase if status is not None else "stopped"
+                assert phase in ("fenced", "refused", "stopped"), f"{node.name}: {status}"
+                node.stop(self.group.spec)
+                self._start(node)
 
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)

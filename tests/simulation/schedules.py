@@ -94,6 +94,7 @@ class Schedule:
         self._control_up_at = 0
         self._restart_at: dict[str, int] = {}
         self._biding: dict[str, int] = {}
+        self._patience = self.random.choice([0.0, 0.0, 0.5])
         self._faults = self._some_faults()
         self._fault_chance = self.random.choice([0.01, 0.03, 0.06])
         self._provoked = self.random.choice([0.0, 0.05, 0.2])
@@ -200,21 +201,22 @@ class Schedule:
 
     def _provoke(self, replica: ReplicaActor) -> None:
         """At a step that counts."""
-        kind = self.random.randrange(10)
+        kind = self.random.randrange(8)
         if kind == 0:
             self._crash(replica)
         elif kind <= 2:
             self._cut_from_broker(replica)
-        elif kind <= 5 or replica.memory.unsent is None or not _about_to_initialise(replica.memory.state):
-            self._pause(replica)
         else:
-            self._biding[replica.name] = self.network.now + BIDING_STEPS_MAX
-            self._noted(replica.name, "is paused until it is too late")
+            self._pause(replica)
 
     def _bides_its_time(self, replica: ReplicaActor) -> bool:
         """Before it initialises an id, until somebody else is about to be granted a higher one."""
         if replica.name not in self._biding:
-            return False
+            initialises = replica.memory.unsent is not None and _about_to_initialise(replica.memory.state)
+            if not initialises or self._biding or self.random.random() >= self._patience:
+                return False
+            self._biding[replica.name] = self.network.now + BIDING_STEPS_MAX
+            self._noted(replica.name, "is paused until it is too late")
         mine = _about_to_initialise(replica.memory.state)
         ahead = [item for item in self.replicas.values() if _about_to_claim(item.memory.state) > mine]
         if not ahead and self.network.now <= self._biding[replica.name]:
@@ -260,10 +262,15 @@ class Schedule:
     def _whim(self) -> None:
         """Orders by nobody's plan: many takeovers, all at once."""
         replica, handover = self._any(), f"whim{self.network.now // 100}"
-        desired = replica.desired
+        owners = [item for item in self.replicas.values() if item.memory.permit is not None]
+        if owners and self.random.random() < 0.5:
+            replica = self.random.choice(owners)
+        desired, armed = replica.desired, replica.memory.view.armed
         if replica.memory.permit is not None:
-            desired = replace(desired, release=handover)
-        elif self.random.random() < 0.3:
+            desired = replace(desired, release=armed.order if armed is not None else handover)
+        elif isinstance(replica.memory.state, ON_THE_WAY):
+            return  # whoever is told something else all the time gets nowhere
+        elif self.random.random() < 0.5:
             desired = Desired(desired.revision, succeed=handover)
         else:
             granted = max(replica.memory.view.granted for replica in self.replicas.values())
@@ -293,7 +300,7 @@ class Schedule:
     def _calm_down(self) -> None:
         self._note(f"{self.network.now} all is well from here on")
         self._faults, self._provoked = [], 0.0
-        self._biding.clear()
+        self._biding, self._patience = {}, 0.0
         self.control.wants_handovers = False
         self._control_up_at = 0
         self.network.trouble, self.network.unanswered = Trouble(), 0.0

@@ -166,7 +166,8 @@ export function DeployPanel() {
   const { kind, id, operation, preparing } = useDeploy();
   const name = useEditor((state) => state.name);
   if (!kind || (!preparing && !id)) return null;
-  const titles = TITLES[kind];
+  // the server knows best: deploying over what runs is an upgrade
+  const titles = TITLES[operation?.kind ?? kind];
   const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";
   return (
     <section className={`deploy deploy--${state}`} aria-label="Progress" role="status">

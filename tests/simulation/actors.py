@@ -336,8 +336,12 @@ class ReplicaActor:
         commit = self._next_commit(epoch)
         last = (commit, journal.Release(epoch, commit.seq, token, handover))
 
+        def gone(_: Any) -> None:
+            self._apply(commit.boundary)
+            self._released(handover)
+
         def commit_last(_: Any) -> None:
-            self._commit(last, lambda _: (self._apply(commit.boundary), self._released(handover)))
+            self._commit(last, gone)
 
         if kind == 1:
             return commit_last(None)

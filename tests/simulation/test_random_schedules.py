@@ -9,8 +9,6 @@ import os
 
 import pytest
 
-from pipeline_runtime.handover.protocol import State
-from tests.simulation.broker import Broker
 from tests.simulation.mutants import MUTANTS, Decide
 from tests.simulation.schedules import try_seed
 
@@ -34,10 +32,3 @@ def test_no_schedule_breaks_a_law(batch: int) -> None:
 def test_a_protocol_without_one_of_its_rules_is_found_out(broken: Decide) -> None:
     found = next(result for seed in range(MUTANT_SEEDS_MAX) if (result := try_seed(seed, broken)) is not None)
     print(found)
-
-
-def test_a_second_read_that_ends_at_an_open_transaction_is_found_out() -> None:
-    def stable_end(broker: Broker, state: State) -> int:
-        return broker.stable_end()
-
-    assert any(try_seed(seed, end_of_journal=stable_end) for seed in range(MUTANT_SEEDS_MAX))

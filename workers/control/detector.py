@@ -21,6 +21,7 @@ class Sighting:
 
     node: str
     last_seen_ms: int
+    deaf_ms: int = 0  # how long Redis has kept us waiting since then: it may have kept the node waiting too
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,10 @@ class Verdict:
     blind: str | None = None  # why there is no verdict
 
 
-def judge(
-    up: Iterable[Sighting],
-    now_ms: int,
-    silence_ms: int,
-    hearing_since_ms: int | None,
-    attentive_since_ms: int = 0,
-) -> Verdict:
+def judge(up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms: int | None) -> Verdict:
     """`hearing_since_ms`: since when Redis has answered without a break; None: it does not.
 
-    `attentive_since_ms`: since when we have looked without a long pause of our own, or of Redis.
+    `now_ms`: all that came before it has been read.
     """
     if hearing_since_ms is None:
         return Verdict(blind="Redis does not answer")
@@ -46,7 +41,7 @@ def judge(
 
     def is_silent(seen: Sighting) -> bool:
         if seen.last_seen_ms >= hearing_since_ms:
-            return now_ms - max(seen.last_seen_ms, attentive_since_ms) > silence_ms
+            return now_ms - seen.last_seen_ms - seen.deaf_ms > silence_ms
         return now_ms - hearing_since_ms > max(silence_ms, UNHEARD_MS)
 
     silent = tuple(sorted(seen.node for seen in nodes if is_silent(seen)))

@@ -28,8 +28,8 @@ CURSOR_KEY = "fogline:ingest:cursor"
 BLOCK_MS = 200
 ENTRIES_MAX = 500
 DETECT_INTERVAL_S = 0.2
-PAUSE_S_MAX = 1.0
-"""A round that took longer was no listening: this process or Redis stood still."""
+STALL_MS = 500
+"""Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
 _STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
 
@@ -44,8 +44,8 @@ class Ingest:
         )
         self._cursor: bytes | None = None
         self._hearing_since_ms: int | None = None  # Redis's clock
-        self._attentive_since_ms = 0  # the same clock
-        self._round_at_s = 0.0
+        self._deaf_ms = 0  # how long Redis has kept us waiting, in all
+        self._deaf_when_heard_ms: dict[str, int] = {}  # node -> the same, when it was heard last
         self._blind_told = False
         self._detect_at_s = 0.0
         self._history_at_s: dict[str, float] = {}
@@ -82,13 +82,15 @@ class Ingest:
     def _round(self) -> None:
         stored: Any = self._redis.get(CURSOR_KEY) if self._cursor is None else self._cursor
         cursor: bytes = stored or b"0-0"
-        answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
+        asked_at_s = time.monotonic()
+        # Before the reports are read: so of all that came until then, nothing is left unread.
         now_ms = self._redis_now_ms()
+        answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
+        waited_ms = int((time.monotonic() - asked_at_s) * 1000) - BLOCK_MS
+        if waited_ms > STALL_MS:
+            self._deaf_ms += waited_ms
         if self._hearing_since_ms is None:
             self._hearing_since_ms = now_ms
-        if time.monotonic() - self._round_at_s > PAUSE_S_MAX:
-            self._attentive_since_ms = now_ms
-        self._round_at_s = time.monotonic()
         newest: dict[str, tuple[int, NodeReport]] = {}
         entries = answer[0][1] if answer else []
         for entry_id, fields in entries:
@@ -96,6 +98,7 @@ class Ingest:
             if report is not None:
                 newest[report.node] = (int(entry_id.split(b"-")[0]), report)
         for heard_ms, report in newest.values():
+            self._deaf_when_heard_ms[report.node] = self._deaf_ms
             self._take(report, heard_ms)
         if entries:
             self._cursor = entries[-1][0]
@@ -254,11 +257,15 @@ class Ingest:
 
     def _detect(self, now_ms: int) -> None:
         up = [
-            Sighting(node.name, int(node.last_seen_at.timestamp() * 1000) if node.last_seen_at else 0)
+            Sighting(
+                node.name,
+                int(node.last_seen_at.timestamp() * 1000) if node.last_seen_at else 0,
+                self._deaf_ms - self._deaf_when_heard_ms.get(node.name, self._deaf_ms),
+            )
             for node in Node.objects.filter(up=True)
         ]
         silence_s = self._context.settings.silence_s
-        verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms, self._attentive_since_ms)
+        verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms)
         if verdict.blind is not None:
             if not self._blind_told:
                 record_event(

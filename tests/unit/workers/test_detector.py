@@ -33,7 +33,7 @@ def test_verdict(law: str, seen: dict[str, int], hearing_since_ms: int | None, v
     assert judge(up, NOW, SILENCE, hearing_since_ms) == verdict
 
 
-def test_what_we_did_not_listen_to_is_no_silence() -> None:
-    up = [Sighting("a", NOW - 20_000), Sighting("b", NOW)]
-    assert judge(up, NOW, SILENCE, LONG_AGO, attentive_since_ms=NOW - 10_000) == Verdict()
-    assert judge(up, NOW, SILENCE, LONG_AGO, attentive_since_ms=NOW - 10_001) == Verdict(down=("a",))
+@pytest.mark.parametrize(("deaf_ms", "down"), [(0, ("a",)), (9_999, ("a",)), (10_000, ())])
+def test_while_redis_stood_still_nobody_could_be_heard(deaf_ms: int, down: tuple[str, ...]) -> None:
+    up = [Sighting("a", NOW - 20_000, deaf_ms), Sighting("b", NOW)]
+    assert judge(up, NOW, SILENCE, LONG_AGO) == Verdict(down=down)

@@ -32,6 +32,7 @@ from pipeline_runtime.handover.protocol import (
     Refused,
     ReleaseOrdered,
     Releasing,
+    Rereading,
     State,
     Unsure,
     decide,
@@ -75,10 +76,11 @@ class Ownership:
         spec: GroupSpec,
         kafka: KafkaSettings,
         node: str,
-        read_journal: Callable[[str], JournalEnd],
+        read_journal: Callable[[str, bool], JournalEnd],
         start_ends: Callable[[], Ends],
     ) -> None:
-        """`read_journal(order id)`: to its end as of now. Both callables raise Doubtful."""
+        """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
+        hides. Both callables raise Doubtful."""
         self._spec = spec
         self._kafka = kafka
         self._node = node
@@ -198,7 +200,10 @@ class Ownership:
         try:
             match action:
                 case ReadJournal():
-                    return self._read_journal(order.id)
+                    # A transaction that somebody long fenced has left open at another id may hide what
+                    # was committed since. The first read must not wait for that: it may be the owner's
+                    # own, which the fence ends.
+                    return self._read_journal(order.id, isinstance(self.state, Rereading))
                 case Initialise(epoch):
                     self._drop()
                     self._transactions = Transactions(self._kafka, self._spec.transactional_id(epoch))

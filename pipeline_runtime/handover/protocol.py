@@ -30,7 +30,8 @@ The claim, step by step:
    that it takes over (`over`): when h is another one, the order is out of date and is refused.
 2. Fencing: initialise the id of h: its owner's open transaction is aborted, and it cannot commit again.
 3. Preparing: initialise the id of h+1.
-4. Rereading: when h grew meanwhile, somebody else was granted: back to 2 with the new h.
+4. Rereading, past anything that an open transaction hides: when h grew meanwhile, somebody else was
+   granted: back to 2 with the new h.
 5. Claiming: commit CLAIM{h+1}.
 6. Owning: the replica follows to the last seq, then grants its own batches.
 

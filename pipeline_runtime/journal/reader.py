@@ -94,11 +94,15 @@ class JournalTail:
             consumer.close()
 
 
-def journal_end(kafka: KafkaSettings, topic: str, timeout_s: float = 10) -> int:
-    """The offset behind the last committed record. Doubtful when the broker does not answer."""
+def journal_end(kafka: KafkaSettings, topic: str, timeout_s: float = 10, *, hidden: bool = False) -> int:
+    """The offset behind the last record that a reader can see. Doubtful when the broker does not answer.
+
+    A transaction that is still open hides all that was committed behind its first record; `hidden`:
+    the offset behind that, which a reader reaches only when every open transaction has ended.
+    """
     consumer = None
     try:
-        consumer = open_consumer(kafka)
+        consumer = open_consumer(kafka, isolation_level="read_uncommitted" if hidden else "read_committed")
         tp = TopicPartition(topic, 0)
         end: int = consumer.end_offsets([tp], timeout_ms=int(timeout_s * 1000))[tp]
         return end

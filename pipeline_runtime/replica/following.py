@@ -64,13 +64,14 @@ class JournalFollower:
             view.forget(local)
         return marks or {}
 
-    def catch_up(self) -> None:
-        """Until all that the journal holds now has been read; Doubtful when that takes too long."""
+    def catch_up(self, *, hidden: bool = False) -> None:
+        """Until all that the journal holds now has been read (`hidden`: also what an open transaction
+        hides); Doubtful when that takes too long."""
         assert self._tail is not None
-        self._tail.wait_until(journal_end(self._kafka, self._spec.journal), _TIMEOUT_S)
+        self._tail.wait_until(journal_end(self._kafka, self._spec.journal, hidden=hidden), _TIMEOUT_S)
 
-    def read_for(self, order_id: str) -> JournalEnd:
-        self.catch_up()
+    def read_for(self, order_id: str, whole: bool) -> JournalEnd:
+        self.catch_up(hidden=whole)
         with self._state.changed:
             view = self._state.view
             return JournalEnd(view.granted, view.orders.get(order_id), view.retired)

@@ -7,35 +7,48 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.handover.protocol import (
+    Announcing,
+    Armed,
+    Arming,
+    ArmOrdered,
     Claiming,
+    CommitArmed,
     CommitClaim,
+    CommitRelease,
     Committed,
+    Disarmed,
     Event,
     Fencing,
     Following,
     Initialise,
     Initialised,
     JournalEnd,
+    JournalShows,
     Lost,
     Ordered,
     Own,
     Owning,
     Preparing,
     Reading,
+    ReadingToArm,
     ReadJournal,
     Refused,
+    ReleaseOrdered,
+    Releasing,
     Rereading,
     State,
     Stopped,
     Unsure,
     decide,
 )
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
 from pipeline_runtime.model.ids import Epoch
 
 ORDER = ClaimOrder(id="o", over=Epoch(3))
 NEXT = ClaimOrder(id="next", over=Epoch(4))
 THREE, FOUR, FIVE = Epoch(3), Epoch(4), Epoch(5)
+
+ARM = ArmOrder(id="h", nonce="n")
 
 STATES: dict[str, State] = {
     "following": Following(),
@@ -45,6 +58,11 @@ STATES: dict[str, State] = {
     "rereading": Rereading(ORDER, THREE),
     "claiming": Claiming(ORDER, FOUR),
     "owning": Owning(ORDER, FOUR),
+    "releasing": Releasing(ORDER, FOUR),
+    "reading to arm": ReadingToArm(ARM),
+    "arming": Arming(ARM, FOUR),
+    "announcing": Announcing(ARM, FOUR),
+    "armed": Armed(ARM, FOUR),
     "refused": Refused(ORDER, "late"),
     "stopped": Stopped(ORDER, "fenced"),
 }
@@ -56,7 +74,17 @@ EVENTS: dict[str, Event] = {
     "end with own claim superseded": JournalEnd(FIVE, order_granted=FOUR),
     "end retired": JournalEnd(THREE, retired=True),
     "initialised": Initialised(),
-    "claimed": Committed(),
+    "committed": Committed(),
+    "told to arm": ArmOrdered(ARM),
+    "disarmed": Disarmed(),
+    "told to release": ReleaseOrdered("h", "h", FIVE, "h/n"),
+    "told to release, nobody armed": ReleaseOrdered("h"),
+    "told to release, another armed": ReleaseOrdered("h", "other", FIVE, "other/n"),
+    "told to release, armed for another epoch": ReleaseOrdered("h", "h", FOUR, "h/n"),
+    "released to it": JournalShows(FOUR, "h/n"),
+    "released to an earlier arming": JournalShows(FOUR, "h/before"),
+    "granted beyond": JournalShows(FIVE, "h/n"),
+    "nothing yet": JournalShows(THREE, None),
     "lost": Lost("why"),
     "unsure": Unsure("why"),
 }
@@ -85,9 +113,36 @@ TABLE: dict[tuple[str, str], tuple[State | type[State], tuple[Any, ...]]] = {
     ("rereading", "end with own claim superseded"): (Fencing(ORDER, FIVE), (Initialise(FIVE),)),
     ("rereading", "end retired"): (Refused, ()),
     ("rereading", "unsure"): FROM_THE_TOP,
-    ("claiming", "claimed"): (Owning(ORDER, FOUR), (Own(FOUR),)),
+    ("claiming", "committed"): (Owning(ORDER, FOUR), (Own(FOUR),)),
     ("claiming", "lost"): (Refused, ()),
     ("claiming", "unsure"): FROM_THE_TOP,
+    ("owning", "told to release"): (Releasing(ORDER, FOUR), (CommitRelease(FOUR, "h/n"),)),
+    ("releasing", "committed"): (Following(), ()),
+    ("releasing", "lost"): (Stopped, ()),
+    ("releasing", "unsure"): (Reading(ClaimOrder(id="o", over=FOUR)), (ReadJournal(),)),
+    ("following", "told to arm"): (ReadingToArm(ARM), (ReadJournal(),)),
+    ("refused", "told to arm"): (ReadingToArm(ARM), (ReadJournal(),)),
+    ("stopped", "told to arm"): (ReadingToArm(ARM), (ReadJournal(),)),
+    ("reading to arm", "end as ordered"): (Arming(ARM, FOUR), (Initialise(FOUR),)),
+    ("reading to arm", "end grown"): (Arming(ARM, Epoch(6)), (Initialise(Epoch(6)),)),
+    ("reading to arm", "end with own claim"): (Arming(ARM, FIVE), (Initialise(FIVE),)),
+    ("reading to arm", "end with own claim superseded"): (Arming(ARM, Epoch(6)), (Initialise(Epoch(6)),)),
+    ("reading to arm", "end retired"): (Following(), ()),
+    ("arming", "initialised"): (Announcing(ARM, FOUR), (CommitArmed(FOUR, "h/n"),)),
+    ("announcing", "committed"): (Armed(ARM, FOUR), ()),
+    ("armed", "released to it"): (Owning(ClaimOrder(id="h", over=THREE), FOUR), (Own(FOUR),)),
+    ("armed", "released to an earlier arming"): (Following(), ()),
+    ("armed", "granted beyond"): (Following(), ()),
+    **{
+        (state, event): after
+        for state in ("reading to arm", "arming", "announcing", "armed")
+        for event, after in {
+            "ordered": (Reading(NEXT), (ReadJournal(),)),
+            "disarmed": (Following(), ()),
+            "lost": (Following(), ()),
+            "unsure": (Following(), ()),
+        }.items()
+    },
     ("owning", "lost"): (Stopped, ()),
     ("owning", "unsure"): (Reading(ClaimOrder(id="o", over=FOUR)), (ReadJournal(),)),
 }

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline_runtime.journal.records import Boundary, Claim, Commit, Record, Retire
+from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, Release, Retire
 from pipeline_runtime.journal.view import JournalBroken, JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 
@@ -113,3 +113,39 @@ def test_only_the_newest_orders_are_put_away() -> None:
     orders = JournalView.from_json(view.to_json()).orders
     assert len(orders) == 20
     assert orders["order-50"] == 50
+
+
+def test_a_release_grants_the_next_epoch_to_its_successor() -> None:
+    armed = Armed(Epoch(2), "h/n", "h", "b")
+    view = folded([claim(1, "x"), commit(1), armed, Release(Epoch(1), Seq(1), "h/n", "h", "b")])
+    assert (view.granted, view.holder, view.orders["h"]) == (2, "b", 2)
+    assert view.released is not None
+    assert view.released.token == "h/n"
+
+
+def test_the_gap_is_between_the_last_and_the_first_output_by_the_brokers_clock() -> None:
+    view = folded([claim(1)])
+    for record, at_ms in [
+        (commit(1, rows_out=3), 1_000),
+        (commit(2), 1_500),
+        (Release(Epoch(1), Seq(2), "h/n", "h", "b"), 1_501),
+        (commit(3, epoch=2), 1_550),
+    ]:
+        view.apply(record, at_ms)
+    assert view.takeover is not None
+    assert view.takeover.gap_ms is None
+    view.apply(commit(4, epoch=2, rows_out=1), 1_600)
+    assert view.takeover is not None
+    assert (view.takeover.gap_ms, view.takeover.by, view.takeover.at_ms) == (600, "release", 1_501)
+
+
+def test_a_rewind_makes_what_followed_void() -> None:
+    view = folded([claim(1), commit(1), commit(2), commit(3)])
+    view.apply(Claim(Epoch(2), "rewind", "b", {}, rewind=Seq(1)))
+    assert [view.is_void(Seq(seq)) for seq in (1, 2, 3, 4)] == [False, True, True, False]
+    assert (view.following(Seq(1)), view.following(Seq(4))) == (4, 5)
+    assert set(view.commits) == {1}
+    view.apply(commit(4, epoch=2))
+    assert JournalView.from_json(json.loads(json.dumps(view.to_json()))).rewound == (1, 3)
+    with pytest.raises(JournalBroken):
+        view.apply(Claim(Epoch(3), "again", "b", {}, rewind=Seq(2)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.replica.grants import next_followed
@@ -59,6 +60,39 @@ def test_coalesced_takes_as_many_whole_batches_as_fit(rows: list[int], data: st.
 
 def test_a_batch_that_is_larger_than_the_limit_is_taken_alone() -> None:
     assert followed(state([500, 1]), 0, coalesced=True) == 1
+
+
+def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
+    made = state(rows)
+    made.view.apply(Announce(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq}, seq)))
+    return made
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+def test_only_a_successor_runs_what_is_announced(coalesced: bool) -> None:
+    made = announced([1, 1], 3)
+    at_the_end = {"start": Seq(2), "coalesced": coalesced, "rows_max": 100}
+    assert next_followed(made.view, **at_the_end) is None
+    boundary = next_followed(made.view, **at_the_end, ahead=True)
+    assert boundary is not None
+    assert boundary.seq == 3
+
+
+def test_an_announced_batch_is_taken_together_with_those_before_it_where_that_is_the_same() -> None:
+    view = announced([1, 1], 3).view
+    coalesced = next_followed(view, Seq(0), coalesced=True, rows_max=100, ahead=True)
+    exact = next_followed(view, Seq(0), coalesced=False, rows_max=100, ahead=True)
+    assert coalesced is not None
+    assert exact is not None
+    assert (coalesced.seq, exact.seq) == (3, 1)
+
+
+def test_an_announcement_of_another_epoch_or_of_no_next_batch_says_nothing() -> None:
+    assert announced([1, 1], 3, epoch=2).view.announced is None
+    assert announced([1, 1], 4).view.announced is None
+    made = announced([1, 1], 3)
+    made.view.apply(Claim(Epoch(2), "o2", "b"))
+    assert made.view.announced is None
 
 
 def test_coalesced_never_crosses_a_stage_of_the_end() -> None:

@@ -1,0 +1,114 @@
+"""Reading ahead, on a real broker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+from kafka import TopicPartition
+
+from pipeline_runtime.journal.reader import journal_end
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
+from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+
+pytestmark = pytest.mark.integration
+KEY = "in-0"
+
+
+class Setting:
+    """A topic of one partition, who writes to it, and its tail."""
+
+    def __init__(self, kafka: str) -> None:
+        self.settings = KafkaSettings(kafka)
+        self.topic = f"tail-{uuid4().hex[:8]}"
+        ensure_topics(self.settings, [Topic(self.topic)])
+        self.writer = Transactions(self.settings, f"writer-{self.topic}")
+        self.writer.initialise()
+        self._changed = threading.Condition()
+        self.tail = TopicTail(self.settings, {KEY: TopicPartition(self.topic, 0)}, self._arrived)
+
+    def write(self, count: int) -> None:
+        self.writer.commit([OutgoingRecord(self.topic, b"%d" % n) for n in range(count)])
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        with self._changed:
+            assert self._changed.wait_for(condition, 60)
+
+    def _arrived(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        self.tail.close()
+        self.writer.close()
+
+
+@pytest.fixture
+def setting(kafka: str) -> Iterator[Setting]:
+    made = Setting(kafka)
+    yield made
+    made.close()
+
+
+def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setting) -> None:
+    setting.write(3)
+    setting.tail.follow({KEY: 0})
+    setting.wait_until(lambda: setting.tail.ends() == {KEY: 3})
+    found = setting.tail.records(KEY, 1, 3)
+    assert found is not None
+    assert [record.value for record in found] == [b"1", b"2"]
+    setting.tail.passed({KEY: 3})
+    assert setting.tail.oldest_at_s() is None
+    setting.write(1)  # behind the marker of the first transaction
+    setting.wait_until(lambda: setting.tail.ends() == {KEY: 5})
+    assert setting.tail.ends() == {KEY: 5}
+    again = setting.tail.records(KEY, 3, 5)
+    assert again is not None
+    assert [record.offset for record in again] == [4]
+
+
+def test_what_was_not_read_ahead_is_said_not_to_be_here(setting: Setting) -> None:
+    setting.write(AHEAD_ROWS_MAX + 500)
+    setting.tail.follow({KEY: 10})
+    setting.wait_until(lambda: setting.tail.full)
+    assert setting.tail.records(KEY, 0, 20) is None
+    end = setting.tail.ends()[KEY]
+    assert setting.tail.records(KEY, end - 1, end + 1) is None or end > AHEAD_ROWS_MAX
+    # A batch that Spark's tasks have read themselves leads past all of it.
+    setting.tail.passed({KEY: AHEAD_ROWS_MAX + 400})
+    assert not setting.tail.full
+    setting.wait_until(lambda: setting.tail.ends() == {KEY: AHEAD_ROWS_MAX + 500})
+    found = setting.tail.records(KEY, AHEAD_ROWS_MAX + 400, AHEAD_ROWS_MAX + 500)
+    assert found is not None
+    assert len(found) == 100
+
+
+def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting) -> None:
+    """Why a claim's second read goes by another end than its first."""
+    setting.write(1)
+    abandoned = Transactions(setting.settings, f"abandoned-{setting.topic}")
+    abandoned.initialise()
+    abandoned._producer.begin_transaction()
+    abandoned._producer.send(setting.topic, value=b"open").get(30)
+    setting.write(2)
+    seen = journal_end(setting.settings, setting.topic)
+    whole = journal_end(setting.settings, setting.topic, hidden=True)
+    abandoned.close()
+    assert (seen, whole) == (2, 6)
+
+
+def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:
+    armed = Transactions(setting.settings, f"armed-{setting.topic}")
+    armed.initialise()
+    armed.keep_open([setting.topic])
+    setting.write(2)
+    assert journal_end(setting.settings, setting.topic) == 3
+    before = armed.requests
+    armed.commit([OutgoingRecord(setting.topic, b"first")])
+    # Its partition was known: written and ended, nothing else.
+    assert armed.requests - before == 2
+    armed.close()

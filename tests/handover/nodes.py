@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -149,12 +150,10 @@ class Node:
     def freeze(self) -> None:
         """SIGSTOP to everything that it runs, as when a machine is suspended."""
         self.frozen = True
-        for process in _session(self.pid):
-            process.suspend()
+        _signal_all(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        for process in _session(self.pid):
-            process.resume()
+        _signal_all(self.pid, signal.SIGCONT)
         self.frozen = False
 
     def stopped_itself(self) -> bool:
@@ -287,6 +286,12 @@ def _session(leader: int) -> list[psutil.Process]:
             if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def _signal_all(leader: int, signal_: signal.Signals) -> None:
+    for process in _session(leader):
+        with suppress(psutil.NoSuchProcess):  # Spark's workers come and go
+            process.send_signal(signal_)
 
 
 def _note(news: News, said: dict[str, Any]) -> None:

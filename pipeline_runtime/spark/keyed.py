@@ -1,5 +1,8 @@
 """Runs a KeyedProcessor on Spark's transformWithState: rows in offset order, one state per key.
 
+All keys are in one Spark group, whose map state has an entry for each: PySpark makes a DataFrame for each
+group of a batch, which costs more than what a key's few rows do.
+
 Rows cross to Python and back as JSON text. PySpark hands rows over one tuple at a time and converts
 each cell by way of pandas, which makes integers with nulls floats: one text per row is faster than its
 cells, keeps every type, and is what the sink needs anyway.
@@ -36,6 +39,7 @@ def apply_keyed(
     field = processor.key_field()
     key = F.col(field).cast("string") if field is not None else F.col("_key")
     rows = frame.select(
+        F.lit(0).alias("all"),
         # The key of rows without one is the empty text: a null would be lost between batches.
         F.coalesce(key, F.lit("")).alias("key"),
         F.col("_partition").alias("partition"),
@@ -43,8 +47,8 @@ def apply_keyed(
         F.unix_micros("_time").alias("time_us"),
         F.to_json(F.struct(*input_schema.names), JSON_OPTIONS).alias("data"),
     )
-    return rows.groupBy("key").transformWithStateInPandas(
-        statefulProcessor=_PerKey(processor, element, input_schema, output_schema),
+    return rows.groupBy("all").transformWithStateInPandas(
+        statefulProcessor=_AllKeys(processor, element, input_schema, output_schema),
         outputStructType=_OUTPUT,
         outputMode="Append",
         timeMode="None",
@@ -105,7 +109,7 @@ def process_row(
     return out
 
 
-class _PerKey(StatefulProcessor):
+class _AllKeys(StatefulProcessor):
     def __init__(
         self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
     ) -> None:
@@ -115,40 +119,50 @@ class _PerKey(StatefulProcessor):
         self._outputs = outputs
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("key", "text string")
+        self._states = handle.getMapState("keys", "key string", "text string")
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        value = self._state.get()
-        stored = KeyState(value[0] if value is not None else None)
         output: list[tuple[str, str | None, int, str]] = []
+        for name, ordered in _by_key(rows).items():
+            value = self._states.getValue((name,))
+            stored = KeyState(value[0] if value is not None else None)
+            self._process_key(name, ordered, stored, output)
+            self._states.updateValue((name,), (stored.text,))
+        if output:
+            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
+
+    def _process_key(
+        self,
+        key: str,
+        ordered: list[tuple[str, int]],
+        stored: KeyState,
+        output: list[tuple[str, str | None, int, str]],
+    ) -> None:
+        """`ordered`: (data, event time in us) in offset order. Puts what comes of it into `output`."""
         state, timers = stored.load()
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
         good: list[tuple[dict[str, Any], int]] = []
-        ordered = _in_offset_order(rows)
         # All of a key's rows in one go: a call of the parser for each costs as much as the parsing.
         parsed = json.loads("[" + ",".join([text for text, _ in ordered]) + "]")
         for (text, time_us), row in zip(ordered, parsed, strict=True):
             now_ms = time_us // 1000
             try:
                 self._complete(row, time_us)
-                made = process_row(self._processor, key[0], row, state, timers, now_ms)
-                output += [self._encoded(item, key[0]) for item in made]
+                made = process_row(self._processor, key, row, state, timers, now_ms)
+                output += [self._encoded(item, key) for item in made]
                 good.append((row, now_ms))
             except Exception as error:
                 state, timers = stored.load()
                 for earlier, earlier_ms in good:
-                    process_row(self._processor, key[0], earlier, state, timers, earlier_ms)
+                    process_row(self._processor, key, earlier, state, timers, earlier_ms)
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
                 output.append(self._rejected(text, time_us, error))
         stored.save(state, timers)
-        self._state.update((stored.text,))
-        if output:
-            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
 
     def _complete(self, row: dict[str, Any], time_us: int) -> None:
         for name in self._instants:
@@ -171,11 +185,14 @@ class _PerKey(StatefulProcessor):
         """Nothing is held open."""
 
 
-def _in_offset_order(frames: Iterator[pd.DataFrame]) -> list[tuple[str, int]]:
-    """(data, event time in us) of one key's rows of one batch."""
+def _by_key(frames: Iterator[pd.DataFrame]) -> dict[str, list[tuple[str, int]]]:
+    """Key -> (data, event time in us) of its rows of one batch, in offset order."""
     rows = [row for frame in frames for row in frame.itertuples(index=False, name=None)]
     rows.sort(key=lambda row: (row[-4], row[-3]))
-    return [(row[-1], row[-2]) for row in rows]
+    keys: dict[str, list[tuple[str, int]]] = {}
+    for row in rows:
+        keys.setdefault(row[-5], []).append((row[-1], row[-2]))
+    return keys
 
 
 def _text(value: Any) -> str | None:

@@ -51,7 +51,7 @@ class Case:
         return f"{self.type}-{self.follow}"
 
 
-_KEYED = [{"stateVarName": "key"}]
+_KEYED = [{"stateVarName": "keys"}]
 CASES = [
     Case("window-aggregate", {"size_s": 2, "delay_s": 1, "keys": ["k"], "aggregates": AVERAGES}, "exact"),
     Case("keyed-aggregate", {"keys": ["k"], "aggregates": AVERAGES}, "exact"),

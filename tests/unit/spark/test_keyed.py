@@ -12,7 +12,7 @@ import pytest
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
-from pipeline_runtime.spark.keyed import KeyState, KeyTimers, _PerKey, process_row
+from pipeline_runtime.spark.keyed import KeyState, KeyTimers, _AllKeys, process_row
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)
@@ -60,10 +60,12 @@ class Stored:
     def __init__(self) -> None:
         self.value: tuple[str] | None = None
 
-    def get(self) -> tuple[str] | None:
+    def getValue(self, key: tuple[str]) -> tuple[str] | None:
+        assert key == ("key",)
         return self.value
 
-    def update(self, value: tuple[str]) -> None:
+    def updateValue(self, key: tuple[str], value: tuple[str]) -> None:
+        assert key == ("key",)
         self.value = value
 
 
@@ -72,14 +74,14 @@ def run(
 ) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
     """(partition, offset, v) one second apart by offset -> tagged output values, state."""
     stored = stored or Stored()
-    per_key = _PerKey(processor or Summing(), "sum", SCHEMA, SCHEMA)
-    per_key._state = stored  # type: ignore[assignment]
+    all_keys = _AllKeys(processor or Summing(), "sum", SCHEMA, SCHEMA)
+    all_keys._states = stored  # type: ignore[assignment]
     rows = [
-        ("key", partition, offset, (START_MS + offset * 1000) * 1000, json.dumps({"v": v}))
+        (0, "key", partition, offset, (START_MS + offset * 1000) * 1000, json.dumps({"v": v}))
         for partition, offset, v in values
     ]
-    frame = pd.DataFrame(rows, columns=["key", "partition", "offset", "time_us", "data"])
-    out: Iterator[pd.DataFrame] = per_key.handleInputRows(("key",), iter([frame]), None)
+    frame = pd.DataFrame(rows, columns=["all", "key", "partition", "offset", "time_us", "data"])
+    out: Iterator[pd.DataFrame] = all_keys.handleInputRows((0,), iter([frame]), None)
     found = [
         (tag, json.loads(value))
         for part in out

@@ -22,7 +22,7 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     message = f"{inner[-1][0]}: {inner[-1][1]}" if inner else text.splitlines()[0][:500]
     next_step = "Look at the traceback, correct the element's parameters or its data, and deploy again."
     if _STARVED in text:
-        message = "The node had no time to start a Python process for the element within 10 s"
+        message = "The node had no time to start a Python process for the element within 10 s."
         next_step = (
             "The node starts the element again by itself. If this comes again, the machine has too little"
             " CPU or memory: move elements to another node."

@@ -69,6 +69,8 @@ class Roles:
             wishes = state.wishes
             taken = self._taken_over()
             order = wishes.order if self._may_claim() else None
+            if order is not None and order.rewind != state.rewinds_to:
+                order = order.model_copy(update={"rewind": None})
             succeed = wishes.succeed if state.permit is None and not state.draining else None
             may_arm = succeed is not None and state.caught_up and self._query_runs()
             granted = state.view.granted
@@ -96,7 +98,7 @@ class Roles:
             order is not None
             and order.id not in self._orders_seen
             and state.permit is None
-            and (state.caught_up if order.rewind is None else state.local == order.rewind)
+            and (state.caught_up if state.rewinds_to is None else state.local == state.rewinds_to)
             and not state.draining
         )
 

@@ -72,7 +72,9 @@ class ReplicaState:
     def rewinds_to(self) -> Seq | None:
         """Ordered to go on from there: what the journal has behind it is not followed."""
         order = self.wishes.order
-        return order.rewind if order is not None and self.permit is None else None
+        if order is None or self.permit is not None or order.id in self.view.orders:
+            return None  # an order rewinds once, however often it is carried out
+        return order.rewind
 
     @property
     def paused(self) -> bool:

@@ -291,6 +291,10 @@ def _close_phase(handover: Handover) -> None:
         handover.timeline[-1]["end_ms"] = now_ms()
 
 
+# "Migration" alone is Django's word.
+_KIND_WORDS = {Handover.Kind.MIGRATION.value: "Live migration", Handover.Kind.RESTORATION.value: "Restoration"}
+
+
 def end(handover: Handover, outcome: str, message: str) -> None:
     _close_phase(handover)
     why = f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
@@ -298,7 +302,7 @@ def end(handover: Handover, outcome: str, message: str) -> None:
     handover.save()
     record_event(
         f"handover.{outcome}",
-        f"{handover.get_kind_display()} of {handover.element} from {handover.origin} to "
+        f"{_KIND_WORDS[handover.kind]} of {handover.element} from {handover.origin} to "
         f"{handover.target}: {handover.message}",
         severity="warning" if outcome == Handover.Outcome.FAILED else "info",
         pipeline=handover.deployment.pipeline.name,

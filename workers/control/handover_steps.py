@@ -197,6 +197,11 @@ def next_step(progress: Progress, seen: Observed) -> Step:
             return _finish(progress, seen)
 
 
+def sentence(text: str) -> str:
+    """With its full stop: another sentence follows."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def _begin(progress: Progress, seen: Observed) -> Step:
     if progress.strategy is Strategy.HOT_STANDBY:
         if seen.target is None or seen.target.role is not Role.STANDBY or seen.target.error is not None:
@@ -227,7 +232,7 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
     if target is not None and target.error is not None:
         if progress.fallback_left:
             return CopyFromCentral(target.error.message)
-        return GiveBack(f"The target could not start its copy: {target.error.message}")
+        return GiveBack(f"The target could not start its copy: {sentence(target.error.message)}")
     if target is not None and target.role is Role.STANDBY:
         return Enter(Phase.WARM)
     return _wait_unless_stalled(progress, seen)
@@ -238,12 +243,12 @@ def _warm(progress: Progress, seen: Observed) -> Step:
     if not seen.origin_up:
         return GiveBack("The origin fell silent before the cut. Restore the element if it stays so.")
     if target is not None and target.error is not None:
-        return GiveBack(f"The target's copy failed: {target.error.message}")
+        return GiveBack(f"The target's copy failed: {sentence(target.error.message)}")
     if target is not None and target.armed == progress.id:
         if origin is not None and origin.role is Role.OWNER:
             return Enter(Phase.CUT)
         if origin is not None and origin.error is not None:
-            return GiveBack(f"The origin failed before the cut: {origin.error.message}")
+            return GiveBack(f"The origin failed before the cut: {sentence(origin.error.message)}")
     waited_ms = seen.now_ms - progress.phase_since_ms
     if target is not None and target.behind <= CAUGHT_UP_BEHIND and waited_ms > STALLED_MS_MAX:
         return GiveBack(f"The target did not make itself ready within {STALLED_MS_MAX // 1000} s.")
@@ -319,7 +324,7 @@ def is_stopped_at_its_checkpoint(origin: ReplicaStatus | None) -> bool:
 def _copy(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if target is not None and target.error is not None:
-        return GiveBack(f"The target could not start its copy: {target.error.message}")
+        return GiveBack(f"The target could not start its copy: {sentence(target.error.message)}")
     if target is not None and _is_copied(progress, seen, target):
         return Enter(Phase.CLAIM)
     return _wait_unless_stalled(progress, seen)

@@ -230,6 +230,7 @@ class Control:
             self.rig.kill_broker()
             node.tell("go_on")
             self.rig.start_broker()
+            self.group.reconnect()
 
     def _silence_s(self, plan: Plan | None) -> float:
         """A broker that is back lets the owner go on by itself, which takes its clients some seconds."""

@@ -111,10 +111,14 @@ class Group:
                 found.append(Batch(seen[index][0], commit))
         return found
 
-    def close(self) -> None:
-        self.finish_load()
+    def reconnect(self) -> None:
+        """The broker was killed: a consumer takes half a minute to find out by itself."""
         self.judge.close()
         self.journal.tail.close()
+
+    def close(self) -> None:
+        self.finish_load()
+        self.reconnect()
         if self._observer is not None:
             self._observer.close()
             self._observer = None

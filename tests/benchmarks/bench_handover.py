@@ -41,6 +41,7 @@ STRATEGIES = tuple(_SHORT[name] for name in os.environ.get("STRATEGIES", "live w
 STATES = _numbers("STATES", "0 5", "0 1 5 50")
 DELAYS = _numbers("DELAYS", "0 100", "0 100 500")
 (N,) = _numbers("N", "3", "20")
+QUICK_N = {LIVE: 3, WARM: 2, COLD: 1}
 STEADY = 20 if QUICK else 35  # batches before each handover
 ARMED = 12  # of them since the target was ready
 AFTER = 6  # batches of the new owner
@@ -200,7 +201,7 @@ def measure(rig: Rig, state_mib: int) -> list[dict[str, Any]]:
     log(f"{state_mib} MiB of state are there")
     cells = [Cell(strategy, state_mib, delay_ms) for strategy in STRATEGIES for delay_ms in DELAYS]
     for cell in cells:
-        for _ in range(1 if QUICK and cell.strategy == COLD else N):
+        for _ in range(min(N, QUICK_N[cell.strategy]) if QUICK else N):
             if cell.strategy == LIVE:
                 bench.live(cell)
             else:

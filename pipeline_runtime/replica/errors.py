@@ -41,7 +41,7 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
 def replaced(reason: str, at_ms: int) -> ReplicaError:
     """What an owner says that is none any more."""
     return ReplicaError(
-        message=reason,
+        message=f"{reason}.",
         safe="Nothing was written twice: what it had not committed is processed by the new owner.",
         next="Nothing. It starts again only when it is asked to.",
         at_ms=at_ms,

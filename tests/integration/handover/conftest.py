@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pipeline_runtime.model.spec import Pace
 from tests.handover.control import Control
 from tests.handover.rig import Group, Rig, running_rig
 
@@ -18,7 +19,8 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @pytest.fixture(scope="session")
 def control(rig: Rig) -> Iterator[Control]:
-    group = Group(rig.kafka)
+    # Three nodes on two cores: with batches so rare there is time left for faults.
+    group = Group(rig.kafka, pace=Pace(interval_ms_min=200, interval_ms_max=400))
     control = Control(rig, group)
     control.log = print
     try:

@@ -292,10 +292,7 @@ def _close_phase(handover: Handover) -> None:
 
 
 # "Migration" alone is Django's word.
-_KIND_WORDS = {
-    Handover.Kind.MIGRATION.value: "Live migration",
-    Handover.Kind.RESTORATION.value: "Restoration",
-}
+_KIND_WORDS = {"migration": "Live migration", "restoration": "Restoration"}
 
 
 def end(handover: Handover, outcome: str, message: str) -> None:

@@ -53,7 +53,11 @@ def next_followed(
         if rows > rows_max or following.boundary.ends.get(END_STAGE) != stage:
             return commit.boundary
         commit = following
-    if announced is not None and announced.seq == commit.seq + 1 and announced.ends.get(END_STAGE) == stage:
+    if (
+        announced is not None
+        and announced.seq == view.following(commit.seq)
+        and announced.ends.get(END_STAGE) == stage
+    ):
         return announced
     return commit.boundary
 
@@ -87,7 +91,7 @@ class Grants:
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self.granted_at_s = 0.0
         self._paced_from_s = 0.0  # the pause until the next batch counts from here
-        self.arrived_at_s = 0.0  # when the oldest row of the running batch came
+        self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
 
     def answer(self, op: str, arguments: dict[str, Any]) -> Any:
         match op:
@@ -136,6 +140,7 @@ class Grants:
                 followed = None if state.draining else self._followed(start.seq)
                 if followed is not None:
                     state.pause_shift_ms = 0  # the owner's batch has it already
+                    self.arrived_at_s = None
                     return self._grant(followed)
                 remaining = deadline - monotonic()
                 # Spark would run a first batch that is empty, so before it there is only waiting.
@@ -175,6 +180,7 @@ class Grants:
 
     def _grant(self, boundary: Boundary) -> Boundary:
         self._state.granted = boundary.seq
+        self._state.ahead = self._state.permit is None and boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
         self.granted_at_s = self._paced_from_s = monotonic()
         return boundary

@@ -145,6 +145,8 @@ class BatchSink:
             epoch = state.view.granted
             while True:
                 committed = state.view.commits.get(seq)
+                if committed is not None and state.ahead and committed.boundary != boundary:
+                    raise NotCommitted(f"{self._spec.id}: seq {seq} was committed otherwise than announced")
                 if committed is not None or state.permit is not None:
                     return committed, state.permit
                 awaited = state.view.announced == boundary and state.view.granted == epoch
@@ -184,8 +186,9 @@ class BatchSink:
             )
 
     def _count(self, out: Outgoing) -> None:
-        latency_ms = (monotonic() - self._grants.arrived_at_s) * 1000
+        arrived_at_s = self._grants.arrived_at_s
+        latency_ms = None
+        if out.rows_out and arrived_at_s is not None:
+            latency_ms = (monotonic() - arrived_at_s) * 1000
         with self._state.changed:
-            self._state.measures.committed(
-                out.rows_out, out.dead_letters, int(time() * 1000), latency_ms if out.rows_out else None
-            )
+            self._state.measures.committed(out.rows_out, out.dead_letters, int(time() * 1000), latency_ms)

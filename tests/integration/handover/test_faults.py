@@ -40,7 +40,7 @@ FORCED: list[tuple[str, Fault]] = [
     ("claimed", "broker"),
     ("claimed", "cut"),
 ]
-CLEAN_LIVE = 16
+CLEAN_LIVE = 8
 CLEAN_FORCED = 4
 
 

@@ -70,6 +70,10 @@ class Control:
     def standbys(self) -> list[Node]:
         return [node for node in self.nodes if self.reachable(node) and node.follows(self.group.spec)]
 
+    def followers(self) -> list[Node]:
+        """Standbys that have little left to follow."""
+        return [node for node in self.standbys() if _follows_closely(self.status(node))]
+
     # --- what it orders
 
     def begin(self, owner: Node) -> None:
@@ -160,8 +164,7 @@ class Control:
 
         def stocked() -> bool:
             self._stock()
-            closely = [node for node in self.standbys() if _follows_closely(self.status(node))]
-            return self.owner() is not None and len(closely) >= standbys
+            return self.owner() is not None and len(self.followers()) >= standbys
 
         self.rig.wait(stocked, f"{standbys} standbys", _PATIENCE_S)
 

@@ -48,7 +48,7 @@ class Soak:
         # As many draws in every step, so that the schedule does not depend on what is up just then.
         draw, choice, fault_draw, point_draw = (self.random.random() for _ in range(4))
         self.control.restock()
-        standbys = self.control.standbys()
+        standbys = self.control.followers()
         target = standbys[int(choice * len(standbys))]
         fault = _pick(get_args(Fault), fault_draw)
         if draw < 0.65:

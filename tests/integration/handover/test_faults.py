@@ -47,7 +47,7 @@ CLEAN_FORCED = 4
 def move_on(control: Control, plan_for: tuple[str, str, Fault] | None = None) -> None:
     """A live migration to the standby that is furthest, and what the law says of it."""
     control.restock()
-    target, origin = control.standbys()[0], control.owner()
+    target, origin = control.followers()[0], control.owner()
     assert origin is not None
     plan = None
     if plan_for is not None:
@@ -75,7 +75,7 @@ def test_a_fault_in_a_live_handover(control: Control, victim: str, point: str, f
 @pytest.mark.parametrize(("point", "fault"), FORCED)
 def test_a_fault_in_a_claim(control: Control, point: str, fault: Fault) -> None:
     control.restock()
-    target = control.standbys()[0]
+    target = control.followers()[0]
     control.claim(target, Plan(target, point, fault))
     control.verify()
 
@@ -83,7 +83,7 @@ def test_a_fault_in_a_claim(control: Control, point: str, fault: Fault) -> None:
 def test_claims_over_an_owner_that_lives(control: Control) -> None:
     for _ in range(CLEAN_FORCED):
         control.restock()
-        target = control.standbys()[0]
+        target = control.followers()[0]
         control.claim(target)
         control.verify()
         assert control.owner() is target
@@ -105,7 +105,7 @@ def test_an_owner_that_is_gone_is_replaced_and_never_comes_back_by_itself(contro
 def test_a_node_that_has_nothing_goes_on_from_an_older_checkpoint(control: Control) -> None:
     control.restock(standbys=2)
     spec = control.group.spec
-    backup, empty = control.standbys()[:2]
+    backup, empty = control.followers()[:2]
     empty.stop(spec)
     empty.ask("discard", group=spec.id)
     taken = backup.checkpoint(spec)

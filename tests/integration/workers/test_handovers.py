@@ -52,7 +52,8 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     eventually(lambda: ended(there), 90, "the handover ends")
     assert there.outcome == "done", there.message
     assert phases(there) == ["PREPARE", "WARM", "CUT", "FINISH"]
-    assert there.bytes_copied == there.timeline[0]["bytes"] > 0
+    # None at all when the target is the backup node and has the checkpoint already.
+    assert there.bytes_copied == there.timeline[0]["bytes"]
     assert there.timeline[1]["behind"] >= 0
     assert (there.gap_ms is not None, there.round_trips) == (True, 3)
     placement = GroupPlacement.objects.get(deployment=deployment)

@@ -55,7 +55,6 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     seq = owner_again(client, "exactly-once", seq + 1, "edge-b")["seq"]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-a", "stop-and-copy")
     assert handover["outcome"] == "done", handover
-    assert handover["bytes_copied"] > 0
     seq = owner_again(client, "exactly-once", seq, "edge-a")["seq"]
     kill_node(fogline, "edge-a")
     owner_again(client, "exactly-once", seq + 1, "edge-a")

@@ -27,7 +27,6 @@ from pipeline_runtime.handover.protocol import (
     Lost,
     Ordered,
     Own,
-    Owning,
     ReadJournal,
     Refused,
     ReleaseOrdered,
@@ -115,10 +114,6 @@ class Ownership:
     @property
     def armed_for(self) -> str | None:
         return self.state.order.id if isinstance(self.state, Armed) else None
-
-    @property
-    def armed_token(self) -> str | None:
-        return self.state.order.token if isinstance(self.state, Armed) else None
 
     def see(self, granted: Epoch, released_token: str | None) -> CommitPermit | None:
         """What the journal shows an armed successor; the permit, if it owns by that."""
@@ -242,7 +237,3 @@ class Ownership:
         if self._transactions is not None:
             self._transactions.close()
             self._transactions = None
-
-    @property
-    def owning(self) -> bool:
-        return isinstance(self.state, Owning)

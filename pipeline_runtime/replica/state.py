@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from pipeline_runtime.handover.ownership import CommitPermit
-from pipeline_runtime.journal.records import Boundary, Ends
+from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Seq
@@ -60,7 +60,6 @@ class ReplicaState:
     paused_at_ms: int | None = None
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
     ended: bool = False  # the group has processed all there will ever be
-    start_ends: Ends | None = None
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
     failure: BaseException | None = None  # of the gate or the sink: Spark would wrap it in text
     measures: Measures = field(default_factory=Measures)

@@ -9,11 +9,11 @@ export interface FollowWords {
 export const FOLLOW: Record<Follow, FollowWords> = {
   exact: {
     title: "Followed batch by batch",
-    text: "Its results depend on how rows are cut into batches, so a standby repeats the very same batches. It moves without a pause, and a restoration loses and repeats nothing. While a standby catches up, the element may work a little slower.",
+    text: "Its results depend on how rows are cut into batches, so a standby repeats the very same batches. It moves almost without a pause, and a restoration loses and repeats nothing. While a standby catches up, the element may work a little slower.",
   },
   coalesced: {
     title: "Followed in large steps",
-    text: "Its results do not depend on how rows are cut into batches, so a standby catches up quickly and costs little. It moves without a pause, and a restoration loses and repeats nothing.",
+    text: "Its results do not depend on how rows are cut into batches, so a standby catches up quickly and costs little. It moves almost without a pause, and a restoration loses and repeats nothing.",
   },
   none: {
     title: "Cannot be followed",

@@ -120,7 +120,7 @@ class Dashboard:
         """The word at the element's card, within the time that a slow start takes."""
         expect(self.card(element).locator(".status")).to_have_text(status, timeout=SLOW_MS)
 
-    def migrate(self, element: str, target: str, way: str = "Live, with a standby (no pause)") -> None:
+    def migrate(self, element: str, target: str, way: str = "Live, with a standby (almost no pause)") -> None:
         """By the button and its dialog; returns when the order is given."""
         self.select(element)
         self.live_panel.get_by_role("button", name="Migrate").click()

@@ -173,12 +173,12 @@ REWIND_NOTE = (
 
 FOLLOW_NOTES = {
     "exact": (
-        "A standby repeats it batch by batch, so it moves without a pause and is restored without loss or "
-        "repetition; while a standby catches up, it may work a little slower."
+        "A standby repeats it batch by batch, so it moves almost without a pause and is restored without "
+        "loss or repetition; while a standby catches up, it may work a little slower."
     ),
     "coalesced": (
-        "A standby follows it in large steps at little cost, so it moves without a pause and is restored "
-        "without loss or repetition."
+        "A standby follows it in large steps at little cost, so it moves almost without a pause and is "
+        "restored without loss or repetition."
     ),
     "none": (
         "Run twice on the same rows it may give other results, so no standby can follow it: it moves with a "

@@ -32,7 +32,7 @@ export function waysFor(
   return [
     {
       value: "standby",
-      title: "Live, with a standby (no pause)",
+      title: "Live, with a standby (almost no pause)",
       tag: "default",
       note: following
         ? `${there} follows already, so nothing is copied; it takes over when it has caught up.${last("standby")}`

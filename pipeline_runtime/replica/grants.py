@@ -30,6 +30,7 @@ from pipeline_runtime.spark.inputs import GroupInput
 LONG_POLL_S = 2.0
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
+IDLE_S_MIN = 0.25
 
 
 def next_followed(
@@ -149,7 +150,7 @@ class Grants:
                 remaining = max(remaining, LONG_POLL_S / 10)
                 owner = state.permit is not None and state.view.following(start.seq) > state.view.last_seq
                 releases = owner and self._release.due() is not None
-                alone = releases and self._release.idle_since(self.granted_at_s)
+                alone = releases and self._idle()
                 may_own = owner and not state.paused
             if releases:
                 remaining = RELEASE_LOOK_S
@@ -185,6 +186,15 @@ class Grants:
         self.granted_at_s = self._paced_from_s = monotonic()
         return boundary
 
+    def _idle(self) -> bool:
+        """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
+        if self._positions.waiting and not self._state.paused:
+            return False
+        return monotonic() - self.granted_at_s > max(IDLE_S_MIN, 3 * self._batch_ms() / 1000)
+
+    def _batch_ms(self) -> float:
+        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
+
     def begin_owning(self) -> None:
         """A new owner's first batch waits for nothing."""
         self._paced_from_s = 0.0
@@ -217,12 +227,13 @@ class Grants:
         return None
 
     def _interval_ms(self, start: Boundary) -> float:
-        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
-        if not self._state.wishes.followed:
-            return least_ms
+        pace = self._spec.pace
+        least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
         # A follower needs for each batch what the owner needs: half of the time is left to it.
-        batch_ms = percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
-        return max(least_ms, min(2 * batch_ms, self._spec.pace.interval_ms_max))
+        shared_ms = min(2 * self._batch_ms(), pace.interval_ms_max)
+        if self._state.wishes.release is not None:
+            return min(least_ms, max(shared_ms, pace.interval_ms_min))  # the sooner it is over the better
+        return max(least_ms, shared_ms) if self._state.wishes.followed else least_ms
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves

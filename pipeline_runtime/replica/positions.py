@@ -140,6 +140,11 @@ class Positions:
         """When the oldest record that waits came (monotonic); None: it is not known."""
         return None if self._bulk else self._tail.oldest_at_s()
 
+    @property
+    def waiting(self) -> bool:
+        """Records of the topics have come that no batch has taken."""
+        return self._bulk or self._tail.oldest_at_s() is not None
+
     def lag_rows(self, ends: Ends) -> int:
         """Offsets not read yet, commit markers included, by what was known last."""
         return sum(max(0, self._known.get(key, 0) - ends.get(key, 0)) for key in self._partitions)

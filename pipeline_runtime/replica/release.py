@@ -6,19 +6,15 @@ when the RELEASE comes, and goes on with the next one.
 
 from __future__ import annotations
 
-from time import monotonic
-
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Announce, Armed, Boundary, Release
 from pipeline_runtime.model.ids import Seq
-from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.state import ReplicaState
 
 LOCKSTEP_BATCHES = 3
 """How many batches are announced before the last: a follower is one batch behind, and gains a part of
 the pause between two with each that it need not wait for."""
-IDLE_S_MIN = 0.25
 
 
 class OwnerRelease:
@@ -38,11 +34,6 @@ class OwnerRelease:
         if permit is None or handover is None or armed is None:
             return None
         return armed if armed.order == handover and armed.epoch == permit.epoch + 1 else None
-
-    def idle_since(self, granted_at_s: float) -> bool:
-        """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
-        batch_s = (percentile(list(self._state.measures.batch_ms), 0.5) or 0) / 1000
-        return monotonic() - granted_at_s > max(IDLE_S_MIN, 3 * batch_s)
 
     def announce(self, boundary: Boundary) -> None:
         """Before a batch of the owner's own begins. Raises Fenced or Doubtful."""

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from pipeline_runtime.spark.jars import bare_local_fs_jar
@@ -63,7 +64,7 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
         builder = builder.config(key, value)
     session = (
         builder.config("spark.driver.memory", f"{memory_mib}m")
-        .config("spark.driver.extraClassPath", str(bare_local_fs_jar()))
+        .config("spark.driver.extraClassPath", _class_path())
         .config(
             "spark.driver.extraJavaOptions",
             os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS),
@@ -75,3 +76,11 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
     session.sparkContext.setLogLevel("ERROR")
     session.dataSource.register(GatedSource)
     return session
+
+
+def _class_path() -> str:
+    """What is put in front of Spark's own class path: our file system, and the libraries with the closures of
+    every batch. Spark reads each closure's class file anew, and looks for it in one jar after the other."""
+    jars = Path(pyspark.__path__[0], "jars")
+    first = [jar for name in ("sql", "core", "catalyst") for jar in jars.glob(f"spark-{name}_*.jar")]
+    return os.pathsep.join(str(jar) for jar in [bare_local_fs_jar(), *first])

@@ -107,9 +107,19 @@ class Control:
     def claim(self, target: Node, plan: Plan | None = None) -> None:
         """A restoration while the owner lives: it is fenced."""
         self._arm_fault(plan)
-        granted = self.group.journal.read().granted
+        before = granted = self.group.journal.read().granted
         self._order_claim(target, granted, plan)
-        self._until(plan, lambda: self._owns_since(target, granted))
+
+        def owns() -> bool:
+            nonlocal granted
+            newest = self.group.journal.read().granted
+            if newest > granted and not self._owns_since(target, before):
+                # An owner in doubt has claimed again meanwhile: the order comes too late by one epoch.
+                granted = newest
+                self._order_claim(target, granted)
+            return self._owns_since(target, before)
+
+        self._until(plan, owns)
         if plan is not None and not self._happened(plan):
             self._until(plan, lambda: False)
         self.recover(plan)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.runtime.documents import COLUMNS, by_key, events, lines
+from tests.integration.runtime.documents import COLUMNS, by_key, events, lines, out, running_sums, sums
 from tests.integration.runtime.engine import (
     Deployed,
     Element,
@@ -123,3 +123,17 @@ def test_both_branches_of_a_stateless_group_get_each_row_once(kafka: str, node: 
     assert by_key(deployed.records("ratio")) == by_key(rows[1:])
     assert len(deployed.dead_letters("ratio")) == 1
     assert sum(commit.rows_in for commit in deployed.commits("all")) == 100
+
+
+def test_a_keyed_state_of_many_keys(kafka: str, node: Node) -> None:
+    """More keys in a batch than are asked for at once, and names so long that fewer fit."""
+    topic, outside = create_topic(kafka, 3), create_topic(kafka)
+    elements = [source("events", topic, 3), sums(), out(outside)]
+    deployed = Deployed(kafka, elements, {"all": ["events", "sums", "out"]})
+    node.own(deployed.specs["all"])
+    sent = [{"k": f"{n % 300}{'.' * (2000 if n % 2 else 0)}", "v": n} for n in range(600)]
+    for begin in (0, 300):
+        produce(kafka, topic, sent[begin : begin + 300], key=lambda row: row["k"])
+        wait_until(lambda end=begin + 300: len(values(kafka, outside)) == end, "a row for each")
+    assert by_key(values(kafka, outside)) == running_sums(sent)
+    deployed.assert_journal_lawful("all")

@@ -55,18 +55,18 @@ class Summing(KeyedProcessor):
 
 
 class Stored:
-    """Spark's value state."""
+    """As TextMap, for one key."""
 
     def __init__(self) -> None:
-        self.value: tuple[str] | None = None
+        self.value: str | None = None
 
-    def getValue(self, key: tuple[str]) -> tuple[str] | None:
-        assert key == ("key",)
-        return self.value
+    def get(self, keys: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        assert list(keys) == ["key"]
+        yield "key", self.value
 
-    def updateValue(self, key: tuple[str], value: tuple[str]) -> None:
-        assert key == ("key",)
-        self.value = value
+    def put(self, texts: Iterable[tuple[str, str]]) -> None:
+        [(key, self.value)] = texts
+        assert key == "key"
 
 
 def run(
@@ -88,7 +88,7 @@ def run(
         for tag, value in zip(part["_out"], part["_value"], strict=True)
     ]
     assert stored.value is not None
-    return found, json.loads(stored.value[0])
+    return found, json.loads(stored.value)
 
 
 def sums(found: list[tuple[str, Any]]) -> list[int]:

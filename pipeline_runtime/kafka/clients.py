@@ -21,6 +21,10 @@ __all__ = [
 # The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
 # "concurrent transactions"; at 1 ms it is 3 ms.
 RETRY_BACKOFF_MS = 1
+# The least time between two looks at the cluster's metadata, which everybody waits for who opens a client and
+# then names a topic. kafka-python waits 100 ms there whatever its retry_backoff_ms; with none
+# at all, a topic that is missing would be asked for without a pause.
+METADATA_BACKOFF_MS = 10
 # An abandoned open transaction holds every read_committed reader at its start for this long.
 TRANSACTION_TIMEOUT_MS = 10_000
 
@@ -44,7 +48,7 @@ class KafkaSettings:
 
 def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
     """A consumer of committed records that belongs to no group and assigns its own partitions."""
-    return KafkaConsumer(
+    consumer = KafkaConsumer(
         **{
             **kafka.client_options(),
             "enable_auto_commit": False,
@@ -54,10 +58,12 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
             **options,
         }
     )
+    consumer._cluster.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
+    return consumer
 
 
 def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
-    return KafkaProducer(
+    producer = KafkaProducer(
         **kafka.client_options(),
         transactional_id=transactional_id,
         acks="all",
@@ -72,3 +78,5 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         metrics_enabled=False,
         allow_auto_create_topics=False,
     )
+    producer._metadata.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
+    return producer

@@ -97,11 +97,15 @@ class TopicTail:
         with self._lock:
             return min((part.records[0][0] for part in self._parts.values() if part.records), default=None)
 
-    def records(self, key: str, start: int, end: int) -> list[Any] | None:
-        """All committed records with start <= offset < end; None: they are not all here."""
+    def records(self, key: str, start: int, end: int, wait_s: float = 0) -> list[Any] | None:
+        """All committed records with start <= offset < end; None: they are not all here, and did not
+        come within `wait_s`."""
         with self._lock:
             part = self._parts.get(key)
-            if part is None or start < part.first or end > part.next:
+            if part is None or start < part.first or end - start > AHEAD_ROWS_MAX:
+                return None
+            self._lock.wait_for(lambda: end <= part.next or self._held or self.full or self._closing, wait_s)
+            if end > part.next:
                 return None
             return [record for _, record in part.records if start <= record.offset < end]
 
@@ -172,8 +176,8 @@ class TopicTail:
                     if record.offset >= part.first:
                         part.records.append((now_s, record))
                         self._count(record, 1)
-                position = consumer.position(part.tp)
-                part.next = max(part.next, position)
+                part.next = max(part.next, consumer.position(part.tp))
+            self._lock.notify_all()
         if got:
             self._arrived()
         return True

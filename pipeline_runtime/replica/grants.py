@@ -31,6 +31,9 @@ LONG_POLL_S = 2.0
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
 IDLE_S_MIN = 0.25
+# From one announced batch to the next, in batches' times: what is over one lets the successor, which
+# begins each of them a little later, get level.
+LOCKSTEP_PAUSE = 1.3
 
 
 def next_followed(
@@ -227,13 +230,15 @@ class Grants:
         return None
 
     def _interval_ms(self, start: Boundary) -> float:
-        pace = self._spec.pace
-        least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
-        # A follower needs for each batch what the owner needs: half of the time is left to it.
-        shared_ms = min(2 * self._batch_ms(), pace.interval_ms_max)
+        pace, batch_ms = self._spec.pace, self._batch_ms()
         if self._state.wishes.release is not None:
-            return min(least_ms, max(shared_ms, pace.interval_ms_min))  # the sooner it is over the better
-        return max(least_ms, shared_ms) if self._state.wishes.followed else least_ms
+            # Whatever the load, it shall be over soon; but the successor must get level before the cut.
+            return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, pace.interval_ms_max))
+        least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
+        if not self._state.wishes.followed:
+            return least_ms
+        # A follower needs for each batch what the owner needs: half of the time is left to it.
+        return max(least_ms, min(2 * batch_ms, pace.interval_ms_max))
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves

@@ -11,6 +11,7 @@ from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
 
+_AHEAD_WAIT_S = 1.0
 END_STAGE = "#end"
 """In a boundary's ends: how far the ending of a finished group has come."""
 
@@ -132,8 +133,9 @@ class Positions:
         return end
 
     def records(self, key: str, start: int, end: int) -> list[Any] | None:
-        """The records of a slice, if they have been read ahead."""
-        return self._tail.records(key, start, end)
+        """The records of a slice, if they have been read ahead, or are about to be: a follower may hear
+        of a batch before it has its rows, and on a slow line a task that asked for them would wait longer."""
+        return self._tail.records(key, start, end, _AHEAD_WAIT_S)
 
     @property
     def oldest_at_s(self) -> float | None:

@@ -71,6 +71,16 @@ def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setti
     assert [record.offset for record in again] == [4]
 
 
+def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:
+    setting.tail.follow({KEY: 0})
+    writing = threading.Thread(target=setting.write, args=(3,))
+    writing.start()
+    found = setting.tail.records(KEY, 0, 3, wait_s=30)
+    writing.join()
+    assert found is not None
+    assert [record.value for record in found] == [b"0", b"1", b"2"]
+
+
 def test_what_was_not_read_ahead_is_said_not_to_be_here(setting: Setting) -> None:
     setting.write(AHEAD_ROWS_MAX + 500)
     setting.tail.follow({KEY: 10})

@@ -10,18 +10,18 @@ from pipeline_runtime.journal.records import Announce, Armed, Release
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.replica import Replica
-from tests.integration.runtime.documents import Stream, by_key, events, file, lines, out, running_sums, sums
+from tests.integration.runtime.copying import copy_state
+from tests.integration.runtime.documents import events, sums
 from tests.integration.runtime.engine import (
     Deployed,
     Node,
     create_topic,
     owning,
     produce,
-    values,
     wait_for_status,
     wait_until,
 )
-from tests.integration.runtime.test_takeover import WINDOWS, assert_windows, copy_state
+from tests.integration.runtime.summing import WINDOWS, SummingGroup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -44,14 +44,9 @@ def hand_over(old: Replica, new: Replica, handover: str) -> None:
 def test_a_group_goes_there_and_back_and_there_again(
     kafka: str, node: Node, other_node: Node, tmp_path: Path, stateful: dict
 ) -> None:
-    source, target = create_topic(kafka), create_topic(kafka)
-    members = ["events", "sums", "file", "out"]
-    deployed = Deployed(kafka, [events(source), stateful, file(), out(target)], {"all": members})
-    spec = deployed.specs["all"]
-    stream = Stream(kafka, source)
-    stream.start()
-    first = node.own(spec)
-    wait_for_status(first, lambda status: status.seq >= 5, "to reach seq 5")
+    group = SummingGroup(kafka, stateful)
+    spec, deployed = group.spec, group.deployed
+    first = group.begin(node)
     copy_state(spec, node, other_node, tmp_path)
     second = other_node.start(spec)
 
@@ -67,19 +62,7 @@ def test_a_group_goes_there_and_back_and_there_again(
     # RELEASE read, records written, transaction ended; one more when its transaction was just renewed.
     assert second.status().takeover.round_trips in (3, 4)
 
-    rows = stream.finish()
-    if stateful is WINDOWS:
-        assert_windows(deployed, kafka, source, target, rows)
-        expected = by_key(values(kafka, target))
-    else:
-        expected = running_sums(rows)
-        count = sum(len(made) for made in expected.values())
-        wait_until(lambda: len(values(kafka, target)) >= count, "all rows", 90)
-    assert by_key(values(kafka, target)) == expected
-    for place in (node, other_node):
-        path = place.replica_directory(spec) / "elements" / "file" / "out.csv"
-        wait_until(lambda path=path: by_key(lines(path)) == expected, f"the whole file {path}", 30)
-    deployed.assert_journal_lawful("all")
+    group.finish(node, other_node)
     kinds = [type(record) for record in deployed.journal("all")]
     assert (kinds.count(Armed), kinds.count(Release)) == (3, 3)
     assert kinds.count(Announce) > 0

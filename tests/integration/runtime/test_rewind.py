@@ -9,6 +9,7 @@ import pytest
 from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import events, running_sums, sums
 from tests.integration.runtime.engine import (
     STOP_S,
@@ -20,7 +21,6 @@ from tests.integration.runtime.engine import (
     wait_for_status,
     wait_until,
 )
-from tests.integration.runtime.test_takeover import copy_state
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

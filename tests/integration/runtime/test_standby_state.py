@@ -14,6 +14,7 @@ from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.local_state import last_committed, spark_directory
 from pipeline_runtime.replica.replica import Replica
+from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import COLUMNS
 from tests.integration.runtime.engine import (
     Deployed,
@@ -23,7 +24,6 @@ from tests.integration.runtime.engine import (
     produce,
     wait_for_status,
 )
-from tests.integration.runtime.test_takeover import copy_state
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 

@@ -17,6 +17,7 @@ from pipeline_runtime.kafka.admin import trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from tests.integration.runtime.copying import rename_query
 from tests.integration.runtime.documents import Stream, by_key, events, out, running_sums, sums
 from tests.integration.runtime.engine import (
     STOP_S,
@@ -29,7 +30,6 @@ from tests.integration.runtime.engine import (
     wait_for_status,
     wait_until,
 )
-from tests.integration.runtime.test_takeover import _rename_query
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -86,7 +86,7 @@ def test_a_replica_from_the_oldest_checkpoint_reads_on_after_trimming(
             directory.parent.mkdir(parents=True)
             manifest = oldest[group][0]
             materialize(manifest, lambda sha, id=spec.id: database.get_chunk(id, sha), directory)
-            _rename_query(directory / "spark")
+            rename_query(directory / "spark")
     restored = {group: other_node.own(spec, over=1) for group, spec in deployed.specs.items()}
     for replica in restored.values():
         assert owning(replica).epoch == 2

@@ -33,7 +33,7 @@ RELEASE_LOOK_S = 0.05
 IDLE_S_MIN = 0.25
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.
-LOCKSTEP_PAUSE = 1.3
+LOCKSTEP_PAUSE = 1.5
 
 
 def next_followed(
@@ -233,7 +233,7 @@ class Grants:
         pace, batch_ms = self._spec.pace, self._batch_ms()
         if self._state.wishes.release is not None:
             # Whatever the load, it shall be over soon; but the successor must get level before the cut.
-            return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, pace.interval_ms_max))
+            return max(pace.interval_ms_min, LOCKSTEP_PAUSE * batch_ms)
         least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
         if not self._state.wishes.followed:
             return least_ms

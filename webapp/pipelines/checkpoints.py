@@ -32,6 +32,8 @@ def checkpoints_of(deployment: str, group: str) -> list[dict[str, Any]]:
         # A checkpoint that only its node has cannot be restored from when that node is gone: it is
         # shown with the others only where the central store has it as well.
         entry = found.get(replica.status.get("checkpoint_seq"))
-        if entry is not None and replica.node.name not in entry["where"]:
-            entry["where"].append(replica.node.name)
+        if entry is not None:
+            # Of its newest one a node knows where else it lies: the backup node.
+            places = (replica.node.name, *(replica.status.get("checkpoint_where") or ()))
+            entry["where"] += [place for place in dict.fromkeys(places) if place not in entry["where"]]
     return [found[seq] for seq in sorted(found, reverse=True)]

@@ -26,7 +26,7 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
-from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
@@ -178,9 +178,11 @@ def test_checkpoints_are_those_of_the_central_store_and_one_can_be_restored(
     assert operator.get(f"{E}/power/checkpoints").json() == {"checkpoints": []}
     for seq in (5, 9):
         put_checkpoint(central, f"{deployment.pk}.power", seq)
+    cloud = Node.objects.get(name="cloud")
+    report(deployment, "power", cloud, checkpoint_seq=9, checkpoint_where=["central", "edge-b"])
     found = operator.get(f"{E}/power/checkpoints").json()["checkpoints"]
     assert [(item["seq"], item["node"], item["where"]) for item in found] == [
-        (9, "cloud", ["central"]),
+        (9, "cloud", ["central", "cloud", "edge-b"]),
         (5, "cloud", ["central"]),
     ]
     problem = assert_problem(operator.post(f"{E}/power/restore", {"target": "edge-a", "checkpoint": 7}), 422)

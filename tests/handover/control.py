@@ -112,10 +112,10 @@ class Control:
 
         def owns() -> bool:
             nonlocal granted
-            newest = self.group.journal.read().granted
-            if newest > granted and not self._owns_since(target, before):
+            law = self.group.journal.read()
+            if law.granted > granted and law.owners[-1] != target.name:
                 # An owner in doubt has claimed again meanwhile: the order comes too late by one epoch.
-                granted = newest
+                granted = law.granted
                 self._order_claim(target, granted)
             return self._owns_since(target, before)
 

@@ -14,6 +14,7 @@ import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,8 @@ from pipeline_runtime.operators.sdk import KeyedProcessor
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.text_map import KEY_SCHEMA, TEXT_SCHEMA, TextMap
 
+# Whose states are in memory together: they may be large.
+_KEYS_AT_ONCE = 256
 _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -132,10 +135,12 @@ class _AllKeys(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         output: list[tuple[str, str | None, int, str]] = []
         ordered = _by_key(rows)
-        states = {name: KeyState(text) for name, text in self._states.get(ordered)}
-        for name, state in states.items():
-            self._process_key(name, ordered[name], state, output)
-        self._states.put((name, state.text) for name, state in states.items())
+        names = iter(ordered)
+        while some := list(islice(names, _KEYS_AT_ONCE)):
+            states = {name: KeyState(text) for name, text in self._states.get(some)}
+            for name, state in states.items():
+                self._process_key(name, ordered[name], state, output)
+            self._states.put((name, state.text) for name, state in states.items())
         if output:
             yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
 

@@ -34,6 +34,9 @@ IDLE_S_MIN = 0.25
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.
 LOCKSTEP_PAUSE = 1.5
+# A query's first batches may take seconds, and most of its batches may be first ones: neither the pause
+# nor the look whether nothing comes goes by them.
+RELEASE_WAIT_S_MAX = 1.0
 
 
 def next_followed(
@@ -193,7 +196,8 @@ class Grants:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
         if self._positions.waiting and not self._state.paused:
             return False
-        return monotonic() - self.granted_at_s > max(IDLE_S_MIN, 3 * self._batch_ms() / 1000)
+        quiet_s = min(3 * self._batch_ms() / 1000, RELEASE_WAIT_S_MAX)
+        return monotonic() - self.granted_at_s > max(IDLE_S_MIN, quiet_s)
 
     def _batch_ms(self) -> float:
         return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
@@ -233,7 +237,7 @@ class Grants:
         pace, batch_ms = self._spec.pace, self._batch_ms()
         if self._state.wishes.release is not None:
             # Whatever the load, it shall be over soon; but the successor must get level before the cut.
-            return max(pace.interval_ms_min, LOCKSTEP_PAUSE * batch_ms)
+            return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_S_MAX * 1000))
         least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
         if not self._state.wishes.followed:
             return least_ms

@@ -1,7 +1,6 @@
 """A MapState of text by key that is asked for many keys at once.
 
-PySpark asks Spark's state server for one key and waits for the answer, which costs a batch of 35 keys 25 ms.
-The server answers one request after the other on one connection, so here many are on their way. That
+PySpark asks Spark's state server for one key and waits for the answer, for each key twice. The server answers one request after the other on one connection, so here many are on their way. That
 takes PySpark's own client apart: its messages, its socket, its encoding.
 """
 

@@ -20,7 +20,7 @@ from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
-from pipeline_runtime.replica.pacing import CpuLoad, interval_ms
+from pipeline_runtime.replica.pacing import CpuLoad, interval_ms, lockstep_interval_ms, release_quiet_ms
 from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
@@ -30,13 +30,6 @@ from pipeline_runtime.spark.inputs import GroupInput
 LONG_POLL_S = 2.0
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
-IDLE_S_MIN = 0.25
-# From one announced batch to the next, in batches' times: what is over one lets the successor, which
-# begins each of them a little later, get level.
-LOCKSTEP_PAUSE = 1.5
-# A query's first batches may take seconds, and most of its batches may be first ones: neither the pause
-# nor the look whether nothing comes goes by them.
-RELEASE_WAIT_S_MAX = 1.0
 
 
 def next_followed(
@@ -196,8 +189,7 @@ class Grants:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
         if self._positions.waiting and not self._state.paused:
             return False
-        quiet_s = min(3 * self._batch_ms() / 1000, RELEASE_WAIT_S_MAX)
-        return monotonic() - self.granted_at_s > max(IDLE_S_MIN, quiet_s)
+        return (monotonic() - self.granted_at_s) * 1000 > release_quiet_ms(self._batch_ms())
 
     def _batch_ms(self) -> float:
         return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
@@ -236,8 +228,7 @@ class Grants:
     def _interval_ms(self, start: Boundary) -> float:
         pace, batch_ms = self._spec.pace, self._batch_ms()
         if self._state.wishes.release is not None:
-            # Whatever the load, it shall be over soon; but the successor must get level before the cut.
-            return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_S_MAX * 1000))
+            return lockstep_interval_ms(pace, batch_ms)
         least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
         if not self._state.wishes.followed:
             return least_ms

@@ -14,6 +14,13 @@ from pipeline_runtime.model.spec import Pace
 CPU_RELAXED = 0.5
 CPU_FULL = 0.92
 _SMOOTHING = 0.4
+# From one announced batch to the next, in batches' times: what is over one lets the successor, which
+# begins each of them a little later, get level.
+LOCKSTEP_PAUSE = 1.5
+RELEASE_QUIET_MS_MIN = 250.0
+# A query's first batches may take seconds, and most of its batches may be first ones: a release does
+# not go by them.
+RELEASE_WAIT_MS_MAX = 1000.0
 
 
 def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
@@ -25,6 +32,17 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     return pace.interval_ms_min + pressure * room * (pace.interval_ms_max - pace.interval_ms_min)
+
+
+def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:
+    """The least time between the starts of two announced batches: whatever the load, a release shall be
+    over soon, but the successor must get level before the cut."""
+    return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_MS_MAX))
+
+
+def release_quiet_ms(batch_ms: float) -> float:
+    """How long after the last batch a follower has processed all there was."""
+    return max(RELEASE_QUIET_MS_MIN, min(3 * batch_ms, RELEASE_WAIT_MS_MAX))
 
 
 class CpuLoad:

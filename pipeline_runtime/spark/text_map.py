@@ -1,7 +1,8 @@
 """A MapState of text by key that is asked for many keys at once.
 
-PySpark asks Spark's state server for one key and waits for the answer, for each key twice. The server answers one request after the other on one connection, so here many are on their way. That
-takes PySpark's own client apart: its messages, its socket, its encoding.
+PySpark asks Spark's state server for one key and waits for the answer, twice for each key of a batch. The
+server answers one request after the other on one connection, so here many are on their way. That takes
+PySpark's own client apart: its messages, its socket, its encoding.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline_runtime.model.spec import Pace
-from pipeline_runtime.replica.pacing import interval_ms
+from pipeline_runtime.replica.pacing import interval_ms, lockstep_interval_ms, release_quiet_ms
 
 PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
 
@@ -20,3 +20,15 @@ def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> Non
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
     assert interval_ms(PACE, 1.0, waiting) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("batch_ms", "expected"), [(0, 50), (20, 50), (200, 300), (8000, 1000)])
+def test_announced_batches_leave_time_but_never_wait_for_a_slow_first_batch(
+    batch_ms: float, expected: float
+) -> None:
+    assert lockstep_interval_ms(PACE, batch_ms) == expected
+
+
+@pytest.mark.parametrize(("batch_ms", "expected"), [(0, 250), (50, 250), (200, 600), (8000, 1000)])
+def test_a_release_without_a_batch_waits_a_little(batch_ms: float, expected: float) -> None:
+    assert release_quiet_ms(batch_ms) == expected

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_admin, open_consumer
 
 TopicKind = Literal["stream", "dead", "journal"]
 
@@ -21,8 +20,13 @@ TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
     "journal": {"retention.ms": "-1", "cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
 }
 # Records carry event time as their timestamp, and a replayed recording's may be years old: time
-# retention would delete them at once, so streams are bounded by size.
-TOPIC_CONFIGS["stream"] |= {"retention.ms": "-1", "retention.bytes": str(1024**3)}
+# retention would delete them at once, so streams are bounded by size. Nor is a broker to refuse what lies
+# more than an hour ahead: a window's end, or a recording that is replayed fast.
+TOPIC_CONFIGS["stream"] |= {
+    "retention.ms": "-1",
+    "retention.bytes": str(1024**3),
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class _admin:
         self._kafka = kafka
 
     def __enter__(self) -> Any:
-        self._client = KafkaAdminClient(**self._kafka.client_options())
+        self._client = open_admin(self._kafka)
         return self._client
 
     def __exit__(self, *_: object) -> None:

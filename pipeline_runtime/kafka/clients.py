@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
+from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 # What others need of kafka-python they take from here.
 __all__ = [
     "TRANSACTION_TIMEOUT_MS",
+    "IsolationLevel",
     "KafkaError",
     "KafkaSettings",
+    "OffsetSpec",
     "TopicPartition",
+    "open_admin",
     "open_consumer",
     "open_producer",
 ]
@@ -44,6 +48,10 @@ class KafkaSettings:
             "reconnect_backoff_max_ms": 1000,
             **self.security,
         }
+
+
+def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
+    return KafkaAdminClient(**{**kafka.client_options(), **options})
 
 
 def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:

@@ -6,6 +6,7 @@ for where its inputs end, nor for its rows. A new owner on a slow line starts wi
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, OffsetOutOfRangeError
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+
+log = logging.getLogger(__name__)
 
 AHEAD_ROWS_MAX = 2000
 """Per input group; a batch of more rows is read by Spark's tasks themselves."""
@@ -149,9 +152,13 @@ class TopicTail:
             except OffsetOutOfRangeError:
                 self._gone = True  # the task that is to read it will say so
                 self._arrived()
-            except KafkaError:
+            except Exception as error:
+                # The broker is away, or the machine is short of something: asked again, for ever. Without
+                # this thread its owner would wait for rows that are there.
+                if not isinstance(error, KafkaError):
+                    log.exception("reading ahead failed, and is tried again")
                 with self._lock:
-                    self._lock.wait(_RETRY_S)  # the broker is away: asked again, for ever
+                    self._lock.wait(_RETRY_S)
             finally:
                 if consumer is not None:
                     consumer.close()

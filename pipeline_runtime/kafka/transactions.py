@@ -10,13 +10,17 @@ from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
+    AuthorizationError,
     InvalidProducerEpochError,
-    InvalidTxnStateError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
+    PolicyViolationError,
     ProducerFencedError,
-    TransactionAbortableError,
+    RecordListTooLargeError,
 )
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
@@ -36,8 +40,20 @@ class Doubtful(Exception):
     """The broker did not answer: the transaction may have been committed or not. Read the journal."""
 
 
-class RecordTooLarge(RuntimeError):
-    """A record is larger than Kafka takes: trying again would not help. Nothing was committed."""
+class RecordsRefused(RuntimeError):
+    """Kafka does not take these records: trying again would not help. Nothing was committed."""
+
+
+# What a broker answers to records for good. All else may be the network's or the broker's passing trouble.
+_REFUSALS = (
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+    InvalidTimestampError,
+    InvalidRecordError,
+    InvalidTopicError,
+    PolicyViolationError,
+    AuthorizationError,
+)
 
 
 class Transactions:
@@ -47,6 +63,7 @@ class Transactions:
         self.transactional_id = transactional_id
         self._lock = threading.Lock()
         self._open = False  # a transaction has begun and holds nothing yet
+        self._opened_at_s = 0.0
         self.requests = 0  # sent so far; those of a transaction wait for each other
         try:
             self._producer: KafkaProducer = open_producer(kafka, transactional_id)
@@ -68,10 +85,8 @@ class Transactions:
         """Fence every earlier user of the id and abort what it had open."""
         try:
             self._producer.init_transactions()
-        except (ProducerFencedError, InvalidProducerEpochError) as error:
-            raise Fenced(f"{self.transactional_id}: {error}") from error
         except KafkaError as error:
-            raise Doubtful(f"{self.transactional_id}: initialising was not answered ({error})") from error
+            raise self._explained(error) from error
 
     def warm(self, topics: Iterable[str]) -> None:
         """Fetch the metadata that the first transaction would otherwise wait for."""
@@ -84,18 +99,27 @@ class Transactions:
     def keep_open(self, topics: Iterable[str]) -> None:
         """Have a transaction open whose partitions the coordinator knows already, so that the next
         commit has not to wait for that. Call it again before the transaction times out."""
-        producer = self._producer
-        try:
-            if self._open:
-                self._open = False
+        self.close_unused(0)
+        with self._lock:
+            self._opened_at_s = monotonic()
+            try:
+                self._producer.begin_transaction()
+                self._open = True
+                self._add_partitions(topics)
+            except KafkaError as error:
+                raise self._explained(error) from error
+
+    def close_unused(self, older_than_s: float) -> None:
+        """End the transaction that `keep_open` has opened, if nothing was committed in it for so long: the
+        broker would end it, and fence its owner."""
+        with self._lock:
+            if not self._open or monotonic() - self._opened_at_s < older_than_s:
+                return
+            self._open = False
+            try:
                 self._end_transaction()
-            producer.begin_transaction()
-            self._open = True
-            self._add_partitions(topics)
-        except (ProducerFencedError, InvalidProducerEpochError) as error:
-            raise Fenced(f"{self.transactional_id}: {error}") from error
-        except KafkaError as error:
-            raise Doubtful(f"{self.transactional_id}: not answered ({error})") from error
+            except KafkaError as error:
+                raise self._explained(error) from error
 
     def _add_partitions(self, topics: Iterable[str]) -> None:
         manager = self._producer._transaction_manager
@@ -119,30 +143,35 @@ class Transactions:
             self._commit(records)
 
     def _commit(self, records: Iterable[OutgoingRecord]) -> None:
-        producer = self._producer
         try:
             if not self._open:
-                producer.begin_transaction()
+                self._producer.begin_transaction()
             self._open = False
-            sent = send_all(producer, records)
+            self._await_written(send_all(self._producer, records))
             self._end_transaction()
-            for future in sent:
-                if future.failed():
-                    raise Doubtful(f"{self.transactional_id}: a record was not written ({future.exception})")
-        except (ProducerFencedError, InvalidProducerEpochError) as error:
-            raise Fenced(f"{self.transactional_id}: {error}") from error
-        except MessageSizeTooLargeError as error:
-            raise RecordTooLarge(f"{self.transactional_id}: {error}") from error
-        except (InvalidTxnStateError, TransactionAbortableError, KafkaError) as error:
-            if self._was_fenced():
-                raise Fenced(f"{self.transactional_id}: {error}") from error
-            raise Doubtful(f"{self.transactional_id}: the commit was not answered ({error})") from error
+        except KafkaError as error:
+            raise self._explained(error) from error
 
-    def _was_fenced(self) -> bool:
-        """Whether the broker has said so already, to records that were sent before the commit:
-        kafka-python then answers all that follows with an error that names no reason."""
-        reason = self._producer._transaction_manager.last_error
-        return isinstance(reason, ProducerFencedError | InvalidProducerEpochError)
+    def _await_written(self, sent: Iterable[Any]) -> None:
+        """Before the commit is asked for: kafka-python gives up what was not written in time, and would
+        commit the rest without it."""
+        deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
+        for future in sent:
+            future.get(max(0.0, deadline - monotonic()))
+        if self._producer._accumulator.has_incomplete:
+            # It splits a batch that a topic does not take, and the rest of it is not among the futures.
+            raise MessageSizeTooLargeError("a topic takes no batches of 256 KiB: raise its max.message.bytes")
+
+    def _explained(self, error: KafkaError) -> Exception:
+        """What a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""
+        # The broker may have said so already, to records that were sent before: kafka-python then answers
+        # all that follows with an error that names no reason.
+        for reason in (error, self._producer._transaction_manager.last_error):
+            if isinstance(reason, ProducerFencedError | InvalidProducerEpochError):
+                return Fenced(f"{self.transactional_id}: {reason}")
+            if isinstance(reason, _REFUSALS):
+                return RecordsRefused(f"Kafka does not take the records of {self.transactional_id}: {reason}")
+        return Doubtful(f"{self.transactional_id}: not answered ({error})")
 
     def _end_transaction(self) -> None:
         # commit_transaction() waits without a limit, so a broker that is gone would hold the owner
@@ -154,5 +183,9 @@ class Transactions:
 
     def close(self) -> None:
         """Close the connections; an open transaction is left to the broker to abort."""
-        with suppress(Exception):  # the producer is spent, and a close has nothing to lose
+        # The producer is spent, and a close has nothing to lose. Its thread first: `close` waits for what was
+        # not written, and would leave it running.
+        with suppress(Exception):
+            self._producer._sender.force_close()
+        with suppress(Exception):
             self._producer.close(timeout=0)

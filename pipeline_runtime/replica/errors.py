@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pipeline_runtime.journal.reader import JournalTrimmed
 from pipeline_runtime.model.desired import ReplicaError
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 
@@ -34,7 +35,8 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
         traceback=trace[-8000:],
         at_ms=at_ms,
         # Spark hands on only the text of what was raised in its threads.
-        damaged=isinstance(error, LocalStateDamaged) or f"{LocalStateDamaged.__name__}: " in text,
+        damaged=isinstance(error, LocalStateDamaged | JournalTrimmed)
+        or f"{LocalStateDamaged.__name__}: " in text,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
-from pipeline_runtime.journal.reader import JournalTail, journal_end
+from pipeline_runtime.journal.reader import JournalEnds, JournalTail
 from pipeline_runtime.journal.records import Record
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -26,6 +27,7 @@ class JournalFollower:
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
         self._spec = spec
         self._kafka = kafka
+        self._ends = JournalEnds(kafka, spec.journal)
         self._directory = directory
         self._state = state
         self._tail: JournalTail | None = None
@@ -42,17 +44,19 @@ class JournalFollower:
         # The journal itself says it when it is read from before.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
-            self._state.view = mark.view if mark else JournalView()
+            view = self._state.view = mark.view if mark else JournalView()
             self._state.journal_offset = mark.offset if mark else 0
             self._state.local = local
             self._state.granted = self._state.plan = None
         self._tail = JournalTail(
-            self._kafka, self._spec.journal, mark.offset if mark else None, self._apply_records
+            self._kafka,
+            self._spec.journal,
+            mark.offset if mark else None,
+            partial(self._apply_records, view),
         )
         self._tail.start()
         self.catch_up()
         with self._state.changed:
-            view = self._state.view
             if local > view.last_seq:
                 raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")
             if view.is_void(local):
@@ -68,7 +72,7 @@ class JournalFollower:
         """Until all that the journal holds now has been read (`hidden`: also what an open transaction
         hides); Doubtful when that takes too long."""
         assert self._tail is not None
-        self._tail.wait_until(journal_end(self._kafka, self._spec.journal, hidden=hidden), _TIMEOUT_S)
+        self._tail.wait_until(self._ends.end(hidden=hidden), _TIMEOUT_S)
 
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
         self.catch_up(hidden=whole)
@@ -95,10 +99,13 @@ class JournalFollower:
     def close(self) -> None:
         if self._tail is not None:
             self._tail.close()
+        self._ends.close()
 
-    def _apply_records(self, records: list[tuple[int, int, Record]]) -> None:
+    def _apply_records(self, view: JournalView, records: list[tuple[int, int, Record]]) -> None:
         with self._state.changed:
+            if self._state.view is not view:
+                return  # read by a tail that was closed meanwhile
             for offset, at_ms, record in records:
-                self._state.view.apply(record, at_ms)
+                view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1
             self._state.tell()

@@ -1,7 +1,7 @@
 """Answers Spark's Python processes: which batch comes next, and what each task reads.
 
-One server per node process; a request names its group. Every answer is one JSON object per line,
-`{"value": ...}` or `{"error": ...}`.
+One server per node process; a request names the keeper that it is for. Every answer is one JSON object
+per line, `{"value": ...}` or `{"error": ...}`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 import tempfile
 import threading
 from contextlib import suppress
+from itertools import count
 from typing import Any, Protocol
 
 log = logging.getLogger(__name__)
@@ -33,19 +34,21 @@ class GateServer:
         self._directory = tempfile.mkdtemp(prefix="fogline-gate-")
         self._path = os.path.join(self._directory, "gate")
         self._keepers: dict[str, GateKeeper] = {}
+        self._opened = count(1)
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(self._path)
         self._socket.listen(64)
         threading.Thread(target=self._accept, name="gate", daemon=True).start()
 
-    def address(self, group: str) -> str:
-        return f"{self._path}#{group}"
+    def open(self, group: str, keeper: GateKeeper) -> str:
+        """The address of this keeper alone: Spark's processes keep what they know of an address, and the
+        group may be opened again with other parameters."""
+        name = f"{group}@{next(self._opened)}"
+        self._keepers[name] = keeper
+        return f"{self._path}#{name}"
 
-    def open(self, group: str, keeper: GateKeeper) -> None:
-        self._keepers[group] = keeper
-
-    def shut(self, group: str) -> None:
-        self._keepers.pop(group, None)
+    def shut(self, address: str) -> None:
+        self._keepers.pop(address.rpartition("#")[2], None)
 
     def close(self) -> None:
         self._socket.close()
@@ -68,12 +71,12 @@ class GateServer:
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         request = json.loads(line)
-        op, group = request.pop("op"), request.pop("group")
-        keeper = self._keepers.get(group)
+        op, name = request.pop("op"), request.pop("keeper")
+        keeper = self._keepers.get(name)
         if keeper is None:
-            return {"error": f"{group} is not running on this node"}
+            return {"error": f"{name} is not running on this node"}
         try:
             return {"value": keeper.answer(op, request)}
         except Exception as error:  # the query fails with it, the gate stays
-            log.exception("%s: the gate failed at %s", group, op)
+            log.exception("%s: the gate failed at %s", name, op)
             return {"error": f"{type(error).__name__}: {error}"}

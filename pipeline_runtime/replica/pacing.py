@@ -21,6 +21,8 @@ RELEASE_QUIET_MS_MIN = 250.0
 # A query's first batches may take seconds, and most of its batches may be first ones: a release does
 # not go by them.
 RELEASE_WAIT_MS_MAX = 1000.0
+STAY_WARM_S = 4.0
+STAY_WARM_S_MAX = 8.0
 
 
 def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
@@ -43,6 +45,13 @@ def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:
 def release_quiet_ms(batch_ms: float) -> float:
     """How long after the last batch a follower has processed all there was."""
     return max(RELEASE_QUIET_MS_MIN, min(3 * batch_ms, RELEASE_WAIT_MS_MAX))
+
+
+def stay_warm_s(release_begun: bool) -> float:
+    """How long an armed successor leaves its open transaction as it is, before it opens another: the broker
+    ends it after TRANSACTION_TIMEOUT_MS. That takes round trips, for which a RELEASE would have to wait,
+    so none is opened while the owner announces its last batches."""
+    return STAY_WARM_S_MAX if release_begun else STAY_WARM_S
 
 
 class CpuLoad:

@@ -53,6 +53,8 @@ from pipeline_runtime.spark.inputs import open_source
 log = logging.getLogger(__name__)
 
 RETIRE_TIMEOUT_S = 30.0
+# How long a fenced owner waits to read who has fenced it.
+CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
 
 
@@ -220,15 +222,17 @@ class Replica:
         local = self._open_local_state()
         self._roles.set(Role.STANDBY, "reading the journal")
         marks = self._journal.follow(local.seq)
-        frame, sink = self._build(local, marks)
+        frame, grants, sink = self._build(local, marks)
+        gate_address = self._host.gate.open(self.spec.id, grants)
         try:
-            query = self._start_query(frame, sink)
+            query = self._start_query(frame, sink, gate_address)
             return query is not None and self._supervise(query)
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
+            sink.give_up()
             self._end_query()
             sink.close()
-            self._host.gate.shut(self.spec.id)
+            self._host.gate.shut(gate_address)
             if self._positions is not None:
                 self._positions.close()
 
@@ -246,7 +250,7 @@ class Replica:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest or Boundary(Seq(0), {}, 0)
 
-    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, BatchSink]:
+    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
         spec, host = self.spec, self._host
         files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
@@ -281,17 +285,16 @@ class Replica:
         with self._state.changed:
             self._state.failure = None
             self._state.ended = grants.is_last_stage(local.ends)
-        host.gate.open(spec.id, grants)
-        return frame, sink
+        return frame, grants, sink
 
-    def _start_query(self, frame: GroupFrame, sink: BatchSink) -> StreamingQuery | None:
+    def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> StreamingQuery | None:
         """None: told to stop while it waited for its turn."""
         if not self._host.starts.take(self._stopping):
             return None
         connected = self._state.connected
         connected.clear()
         self._host.starts.give_back_when(connected, lambda: self._stopping.is_set() or self._roles.ended)
-        tagged = frame.query_frame(self._host.session, self._host.gate.address(self.spec.id))
+        tagged = frame.query_frame(self._host.session, gate_address)
         self._query = query = (
             tagged.writeStream.outputMode(frame.output_mode)
             .queryName(f"{self.spec.id} on {self._host.node}")
@@ -322,17 +325,19 @@ class Replica:
                 return False
             if retire:
                 return self._retire(query)
-            self._roles.step()
+            try:
+                self._roles.step()
+            except (Fenced, Doubtful) as error:
+                if state.permit is None:
+                    raise
+                return self._after_loss(error)
             if self._roles.ended:
                 return False
 
     def _after_failure(self, query: StreamingQuery) -> bool:
         failure = self._state.failure
-        if isinstance(failure, Fenced):
-            self._roles.give_way(str(failure))
-            return False
-        if isinstance(failure, Doubtful):
-            return self._again_after(failure)
+        if isinstance(failure, Fenced | Doubtful):
+            return self._after_loss(failure)
         if self._stopping.is_set():
             return False
         if isinstance(failure, NotCommitted):
@@ -340,11 +345,30 @@ class Replica:
             return True
         raise failure or query.exception() or RuntimeError("the query ended by itself")
 
-    def _again_after(self, doubt: Doubtful) -> bool:
-        self._roles.claim_again(doubt)
+    def _after_loss(self, loss: Fenced | Doubtful) -> bool:
+        """The owner may not commit any more; whether another replica owns is for the journal to say."""
+        if isinstance(loss, Fenced) and self._was_replaced():
+            self._roles.give_way(str(loss))
+            return False
+        self._roles.claim_again(loss)
         with self._state.changed:
             self._state.draining = self._stopping.is_set()
         return True
+
+    def _was_replaced(self) -> bool:
+        """A claimant fences the owner before its CLAIM is in the journal; but the broker fences, too, whose
+        transaction has been open for too long, and a claimant may die in between: then nobody owns."""
+        state = self._state
+        with state.changed:
+            permit = state.permit
+            if permit is None:
+                return True
+
+            def replaced() -> bool:
+                return state.view.granted > permit.epoch
+
+            state.changed.wait_for(lambda: replaced() or self._stopping.is_set(), CLAIM_AWAITED_S)
+            return replaced()
 
     def _retire(self, query: StreamingQuery) -> bool:
         with self._state.changed:
@@ -353,15 +377,14 @@ class Replica:
                 lambda: self._state.granted is None or not query.isActive, timeout=RETIRE_TIMEOUT_S
             )
             permit = self._state.permit
-        assert permit is not None
+            if permit is None:  # the batch that was waited for has released: the new owner is told
+                self._state.draining = self._stopping.is_set()
+                return True
         try:
             permit.commit([Retire(permit.epoch, self._host.node)])
             self._journal.catch_up()
-        except Fenced as error:
-            self._roles.give_way(str(error))
-            return False
-        except Doubtful as error:
-            return self._again_after(error)
+        except (Fenced, Doubtful) as error:
+            return self._after_loss(error)
         self._roles.set(Role.STOPPED, "retired")
         return False
 

@@ -13,17 +13,16 @@ from time import monotonic, time
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
-from pipeline_runtime.kafka.transactions import Doubtful
+from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.errors import replaced
+from pipeline_runtime.replica.pacing import stay_warm_s
 from pipeline_runtime.replica.state import ReplicaState
 
 log = logging.getLogger(__name__)
 
 FINAL_PHASES = ("failed", "fenced", "refused", "retired")
-# An armed successor's transaction is opened anew this often: the broker ends it after 10 s.
-STAY_WARM_S = 4.0
 ARM_AGAIN_S = 1.0
 
 
@@ -52,6 +51,7 @@ class Roles:
         self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
         self._doubted = False  # it owned until a commit was not answered
         self._warm_at_s = 0.0
+        self._release_begun = False  # the owner has announced a batch since then
         self._arm_at_s = 0.0
 
     def set(self, role: Role, phase: str) -> None:
@@ -63,7 +63,7 @@ class Roles:
         return self.phase in FINAL_PHASES
 
     def step(self) -> None:
-        """Do what is due now; the role and phase say what came of it."""
+        """Do what is due now; the role and phase say what came of it. Raises Doubtful, an owner Fenced."""
         state = self._state
         with state.changed:
             wishes = state.wishes
@@ -75,7 +75,8 @@ class Roles:
             may_arm = succeed is not None and state.caught_up and self._query_runs()
             granted = state.view.granted
             released = state.view.released.token if state.view.released is not None else None
-            owning = state.permit is not None
+            self._release_begun |= state.view.announced is not None
+            owning = state.permit
         if taken is not None:
             self.give_way(taken)
         elif order is not None:
@@ -84,7 +85,9 @@ class Roles:
             self._as_successor(succeed, granted, released)
         elif may_arm and succeed is not None:
             self._arm(succeed)
-        elif not owning and self.role is Role.OWNER:
+        elif owning is not None:
+            owning.transactions.close_unused(stay_warm_s(release_begun=True))
+        elif self.role is Role.OWNER:
             self._released()
 
     def _query_runs(self) -> bool:
@@ -170,7 +173,7 @@ class Roles:
             return
         if succeed != handover:
             self._ownership.disarm()
-        elif monotonic() - self._warm_at_s > STAY_WARM_S:
+        elif monotonic() - self._warm_at_s > stay_warm_s(self._release_begun):
             self._stay_warm()
         if self._ownership.armed_for is None:
             with self._state.changed:
@@ -179,7 +182,7 @@ class Roles:
             self.set(Role.STANDBY, "following")
 
     def _stay_warm(self) -> None:
-        self._warm_at_s = monotonic()
+        self._warm_at_s, self._release_begun = monotonic(), False
         self._ownership.stay_warm()
 
     def _released(self) -> None:
@@ -207,7 +210,7 @@ class Roles:
         self.error = replaced(reason, now_ms())
         self.set(Role.STOPPED, "fenced")
 
-    def claim_again(self, doubt: Doubtful) -> None:
+    def claim_again(self, doubt: Fenced | Doubtful) -> None:
         """As after a restart: it may, while its own epoch is the newest."""
         log.warning("%s: %s; the journal decides", self._group, doubt)
         with self._state.changed:

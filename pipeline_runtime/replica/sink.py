@@ -63,6 +63,7 @@ class BatchSink:
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
         self._closed = True
+        self._gave_up = False
 
     def restore(self, marks: dict[str, Any]) -> None:
         """Bring the sinks' files back to where the local state stands."""
@@ -75,6 +76,12 @@ class BatchSink:
             self._writers[element] = writer
             if element in marks:
                 self._marks[element] = marks[element]
+
+    def give_up(self) -> None:
+        """A batch that waits for its COMMIT waits no longer: its query is to end."""
+        with self._state.changed:
+            self._gave_up = True
+            self._state.tell()
 
     def close(self) -> None:
         self._closed = True
@@ -151,7 +158,7 @@ class BatchSink:
                     return committed, state.permit
                 awaited = state.view.announced == boundary and state.view.granted == epoch
                 claimed = state.claiming and state.view.following(state.local) == seq
-                if state.draining or not (awaited or claimed):
+                if state.draining or self._gave_up or not (awaited or claimed):
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
                 state.changed.wait(1.0)
 

@@ -12,10 +12,10 @@ class GateClosed(ConnectionError):
 
 
 class GateClient:
-    """A connection to the gate at `address`, "<unix socket path>#<group id>"."""
+    """A connection to the gate at `address`, "<unix socket path>#<keeper>"."""
 
     def __init__(self, address: str) -> None:
-        path, _, self._group = address.rpartition("#")
+        path, _, self._keeper = address.rpartition("#")
         self._socket = socket.socket(socket.AF_UNIX)
         try:
             self._socket.connect(path)
@@ -24,7 +24,7 @@ class GateClient:
         self._file = self._socket.makefile("rwb")
 
     def ask(self, op: str, **arguments: Any) -> Any:
-        request = {"op": op, "group": self._group, **arguments}
+        request = {"op": op, "keeper": self._keeper, **arguments}
         try:
             self._file.write(json.dumps(request).encode() + b"\n")
             self._file.flush()
@@ -38,6 +38,10 @@ class GateClient:
             raise RuntimeError(answer["error"])
         return answer["value"]
 
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
 
 _clients: dict[str, GateClient] = {}
 
@@ -47,3 +51,9 @@ def gate(address: str) -> GateClient:
     if address not in _clients:
         _clients[address] = GateClient(address)
     return _clients[address]
+
+
+def hang_up(address: str) -> None:
+    """Close this process's connection to that gate."""
+    if address in _clients:
+        _clients.pop(address).close()

@@ -53,6 +53,10 @@ class GroupReader:
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
         self._sources: dict[str, SourceReader] = {}
 
+    def close(self) -> None:
+        for reader in self._partitions.values():
+            reader.close()
+
     def read(self, part: Slice) -> Iterator[pa.RecordBatch]:
         if part.input < 0:
             yield from self._flush_rows(part)

@@ -61,7 +61,7 @@ class Effects:
         source = None
         if origin is not None and origin.checkpoint_seq is not None:
             source = {"url": Node.objects.get(name=self.handover.origin).url, "seq": None}
-        elif self._has_checkpoint():
+        elif self._has_replicated_checkpoint():
             source = {"url": messages.CENTRAL, "seq": None}
         self._order_copy(Role.STANDBY, source)
 
@@ -75,7 +75,7 @@ class Effects:
         source: dict[str, Any] | None
         if Strategy(self.handover.strategy).restores:
             source = {"url": messages.CENTRAL, "seq": self.handover.checkpoint_seq}
-            if self.handover.checkpoint_seq is None and not self._has_checkpoint():
+            if self.handover.checkpoint_seq is None and not self._has_replicated_checkpoint():
                 source = None  # nothing was ever replicated: it starts empty and reads from the beginning
         else:
             origin = self.status_on(self.handover.origin)
@@ -250,8 +250,13 @@ class Effects:
         ).first()
         return ReplicaStatus.model_validate(row.status) if row is not None else None
 
-    def _has_checkpoint(self) -> bool:
-        return bool(self._context.central.manifests(self._group))
+    def _has_replicated_checkpoint(self) -> bool:
+        """By the central store; or, since that may have been begun anew, by what the origin said last: its
+        backup node is asked, too."""
+        if self._context.central.manifests(self._group):
+            return True
+        origin = self.status_on(self.handover.origin)
+        return origin is not None and any(place != self.handover.origin for place in origin.checkpoint_where)
 
     def _new_order(self, over: Epoch) -> None:
         self.placement.order_id, self.placement.order_over = uuid.uuid4().hex, over

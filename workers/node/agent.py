@@ -65,7 +65,11 @@ class Agent:
         with self._lock:
             if desired.revision <= self._desired.revision or self._closing.is_set():
                 return False
-            self._store.save(desired)
+            try:
+                self._store.save(desired)
+            except OSError as error:
+                # A full disk must not keep a node from letting elements go. After a restart it is told again.
+                log.error("what is wanted of this node could not be written down: %s", error)
             self._desired = desired
             self._tell_slots()
         self._runtime.changed()
@@ -136,14 +140,14 @@ class Agent:
                 self._checkpoint_if_due(slot)
 
     def _checkpoint_if_due(self, slot: Slot) -> None:
-        status = slot.status()
-        tried, now_s = self._tried[slot.group], monotonic()
-        if status.role is not Role.OWNER:
-            return
-        if not due(tried, status.seq, now_s, self._every_s, self._every_batches):
-            return
-        self._tried[slot.group] = Tried(now_s, status.seq)
         try:
+            status = slot.status()
+            tried, now_s = self._tried[slot.group], monotonic()
+            if status.role is not Role.OWNER:
+                return
+            if not due(tried, status.seq, now_s, self._every_s, self._every_batches):
+                return
+            self._tried[slot.group] = Tried(now_s, status.seq)
             slot.checkpoint()
         except Exception:
             # The group runs on; the age of its newest checkpoint shows in the dashboard.

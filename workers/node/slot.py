@@ -156,8 +156,13 @@ class Slot:
                 if self._closing:
                     return
                 want = self._want
-            self._observe(want)
-            action = next_action(want, self._have(), self._runtime.now_ms())
+            try:
+                self._observe(want)
+                action = next_action(want, self._have(), self._runtime.now_ms())
+            except Exception:
+                # Say, no more files may be opened: without this thread the node would hear nothing any more.
+                log.exception("%s: cannot be looked at, it is tried again", self.group)
+                action = Idle()
             if isinstance(action, Idle):
                 self._wait(want, action.until_ms)
                 continue

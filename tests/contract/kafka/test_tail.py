@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from kafka import TopicPartition
 
-from pipeline_runtime.journal.reader import journal_end
+from pipeline_runtime.journal.reader import JournalEnds
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
@@ -29,6 +29,7 @@ class Setting:
         self.writer = Transactions(self.settings, f"writer-{self.topic}")
         self.writer.initialise()
         self._changed = threading.Condition()
+        self.ends = JournalEnds(self.settings, self.topic)
         self.tail = TopicTail(self.settings, {KEY: TopicPartition(self.topic, 0)}, self._arrived)
 
     def write(self, count: int) -> None:
@@ -44,6 +45,7 @@ class Setting:
 
     def close(self) -> None:
         self.tail.close()
+        self.ends.close()
         self.writer.close()
 
 
@@ -105,8 +107,8 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
     abandoned._producer.begin_transaction()
     abandoned._producer.send(setting.topic, value=b"open").get(30)
     setting.write(2)
-    seen = journal_end(setting.settings, setting.topic)
-    whole = journal_end(setting.settings, setting.topic, hidden=True)
+    seen = setting.ends.end()
+    whole = setting.ends.end(hidden=True)
     abandoned.close()
     assert (seen, whole) == (2, 6)
 
@@ -116,7 +118,7 @@ def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None
     armed.initialise()
     armed.keep_open([setting.topic])
     setting.write(2)
-    assert journal_end(setting.settings, setting.topic) == 3
+    assert setting.ends.end() == 3
     before = armed.requests
     armed.commit([OutgoingRecord(setting.topic, b"first")])
     # Its partition was known: written and ended, nothing else.

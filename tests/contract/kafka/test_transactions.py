@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from time import monotonic, sleep, time
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import NewTopic
 from kafka.partitioner import murmur2
 
+from pipeline_runtime.journal.reader import JournalEnds
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
-from pipeline_runtime.kafka.transactions import END_HEADER, Fenced, OutgoingRecord, Transactions
+from pipeline_runtime.kafka.transactions import (
+    END_HEADER,
+    Doubtful,
+    Fenced,
+    OutgoingRecord,
+    RecordsRefused,
+    Transactions,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -28,12 +38,30 @@ def new_topic(kafka: str, partitions: int) -> str:
     return name
 
 
+def users_topic(kafka: str, configs: dict[str, str]) -> str:
+    name = f"tx-{uuid4().hex[:8]}"
+    admin = KafkaAdminClient(bootstrap_servers=kafka)
+    admin.create_topics([NewTopic(name, 1, 1, topic_configs=configs)])
+    admin.wait_for_topics([name])
+    admin.close()
+    return name
+
+
+def delete_topic(kafka: str, name: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=kafka)
+    admin.delete_topics([name])
+    admin.close()
+
+
 def read(kafka: str, topic: str, partitions: int) -> dict[int, list[Any]]:
     consumer = open_consumer(KafkaSettings(kafka), max_partition_fetch_bytes=8 << 20)
     parts = [TopicPartition(topic, number) for number in range(partitions)]
     consumer.assign(parts)
     consumer.seek_to_beginning(*parts)
-    ends = consumer.end_offsets(parts)
+    # A broker answers a commit before it has told all partitions: their committed ends may be older.
+    whole = open_consumer(KafkaSettings(kafka), isolation_level="read_uncommitted")
+    ends = whole.end_offsets(parts)
+    whole.close()
     found: dict[int, list[Any]] = {number: [] for number in range(partitions)}
     while any(consumer.position(part) < ends[part] for part in parts):
         for part, records in consumer.poll(200).items():
@@ -107,3 +135,65 @@ def test_of_a_fenced_owners_batch_nothing_is_readable(kafka: str) -> None:
     second.close()
 
     assert [record.value for record in read(kafka, topic, 1)[0]] == [b"new"] * 3
+
+
+def test_what_is_not_written_in_time_is_not_committed_in_part(kafka: str) -> None:
+    """kafka-python gives up the records of a partition that takes none, and would commit the others."""
+    gone, journal = users_topic(kafka, {}), new_topic(kafka, 1)
+    transactions = opened(kafka, f"{journal}-id")
+    transactions.keep_open([gone, journal])
+    # It gives up before anybody else does.
+    transactions._producer._accumulator.config["delivery_timeout_ms"] = 2000
+    delete_topic(kafka, gone)
+    with pytest.raises(Doubtful):
+        transactions.commit([OutgoingRecord(gone, b"output"), OutgoingRecord(journal, b"commit")])
+    transactions.close()
+    # Who is next ends what was left open.
+    successor = opened(kafka, f"{journal}-id")
+    successor.commit([OutgoingRecord(journal, b"next")])
+    successor.close()
+    assert [record.value for record in read(kafka, journal, 1)[0]] == [b"next"]
+
+
+def test_a_producer_in_doubt_ends_with_its_thread(kafka: str) -> None:
+    gone = users_topic(kafka, {})
+    transactions = opened(kafka, f"{gone}-id")
+    transactions.keep_open([gone])
+    delete_topic(kafka, gone)
+    transactions._producer.send(gone, b"cannot be written")
+    transactions.close()
+    sender = transactions._producer._sender
+    sender.join(30)
+    assert not sender.is_alive()
+
+
+def test_rows_of_the_future_are_taken_by_own_topics_and_refused_for_good_by_others(kafka: str) -> None:
+    own, other = new_topic(kafka, 1), users_topic(kafka, {})
+    ahead_ms = int(time() * 1000) + 2 * 3_600_000
+    transactions = opened(kafka, f"{own}-id")
+    transactions.commit([OutgoingRecord(own, b"a window's end", timestamp_ms=ahead_ms)])
+    with pytest.raises(RecordsRefused, match="imestamp"):
+        transactions.commit([OutgoingRecord(other, b"too early", timestamp_ms=ahead_ms)])
+    transactions.close()
+    assert len(read(kafka, own, 1)[0]) == 1
+
+
+def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafka: str) -> None:
+    topic, neighbours = new_topic(kafka, 1), new_topic(kafka, 1)
+    quiet, forgotten = opened(kafka, f"{topic}-id"), opened(kafka, f"{neighbours}-id")
+    quiet.keep_open([topic])
+    forgotten._producer.begin_transaction()
+    forgotten._producer.send(neighbours, b"never committed").get(30)
+    ends = JournalEnds(KafkaSettings(kafka), neighbours)
+    deadline = monotonic() + 60
+    # A reader gets past it when the broker has ended it: that was begun after the other one.
+    while ends.end() < ends.end(hidden=True):
+        assert monotonic() < deadline, "the broker does not end what was forgotten"
+        quiet.close_unused(5.0)
+        sleep(0.1)
+    with pytest.raises((Fenced, Doubtful)):
+        forgotten.commit([OutgoingRecord(neighbours, b"too late")])
+    quiet.commit([OutgoingRecord(topic, b"the first row")])
+    assert [record.value for record in read(kafka, topic, 1)[0]] == [b"the first row"]
+    for each in (quiet, forgotten, ends):
+        each.close()

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from pipeline_runtime.journal.grants import grants_from
+from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
@@ -76,3 +77,15 @@ def test_a_journal_says_from_where_on_it_names_its_owner(kafka: str) -> None:
     assert grants_from(settings, topic, committed)
     assert not grants_from(settings, topic, armed)
     assert not grants_from(settings, topic, armed + 100)
+
+
+def test_a_journal_that_begins_too_late_is_not_read_as_if_nothing_were_missing(kafka: str) -> None:
+    topic = new_topic(kafka)
+    commits = [Commit(Epoch(1), Boundary(Seq(seq), {}, 0)) for seq in range(1, 6)]
+    write(kafka, topic, [encode(commit) for commit in commits])
+    whole = offsets(kafka, topic)
+    trim_topics(KafkaSettings(kafka), {(topic, 0): whole[2]})
+    tail = JournalTail(KafkaSettings(kafka), topic, whole[1], lambda records: None)
+    tail.start()
+    with pytest.raises(JournalTrimmed, match="begins at offset"):
+        tail.wait_until(whole[-1], 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -40,6 +41,7 @@ def wait_until(
     while not (value := condition()):
         if time.monotonic() >= deadline:
             said = what if isinstance(what, str) else what()
+            faulthandler.dump_traceback(all_threads=True)  # whatever hangs is in this process, or Java
             raise AssertionError(f"still waiting after {timeout_s:.0f} s: {said}")
         time.sleep(0.05)
     return value
@@ -132,11 +134,12 @@ class Deployed:
 
 
 def create_topic(kafka: str, partitions: int = 1) -> str:
-    """A topic of the user's own."""
+    """A topic of the user's own. It keeps what it has: rows of years ago, which tests send, are too old for
+    the default retention, and the broker looks every five minutes."""
     name = f"user-{uuid4().hex[:8]}"
     admin = KafkaAdminClient(bootstrap_servers=kafka)
     try:
-        admin.create_topics([NewTopic(name, partitions, 1)])
+        admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"retention.ms": "-1"})])
         admin.wait_for_topics([name])
     finally:
         admin.close()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.transactions import Transactions
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
 from tests.integration.runtime.copying import copy_state
@@ -44,3 +46,12 @@ def test_a_standby_from_an_older_copy_follows_without_emitting_and_then_owns(
 
     group.finish(other_node)
     assert {commit.node for commit in deployed.commits("all") if commit.epoch == 2} == {"b"}
+
+
+def test_an_owner_that_is_fenced_while_nobody_else_was_granted_goes_on(kafka: str, node: Node) -> None:
+    """A claimant that died before its CLAIM, or a broker that has ended a transaction."""
+    group = SummingGroup(kafka, sums())
+    owner = group.begin(node)
+    Transactions(KafkaSettings(kafka), group.spec.transactional_id(Epoch(1))).initialise()
+    wait_for_status(owner, lambda status: status.role is Role.OWNER and status.epoch == 2, "to own again")
+    group.finish(node)

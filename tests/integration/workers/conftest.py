@@ -36,17 +36,18 @@ def running(
     checkpoint_s: float = 0.3,
     silence_s: float = PATIENT_S,
     restore: str = "auto",
+    nodes: tuple[str, ...] = ("edge-a", "edge-b"),
 ) -> Iterator[Cluster]:
-    """Control and two nodes that are up; all of it ends with the block."""
+    """Control and nodes that are up; all of it ends with the block."""
     with redis.Redis.from_url(redis_url) as client:
         client.flushdb()
-    chunk_port, a, b = free_ports(3)
+    chunk_port, *ports = free_ports(1 + len(nodes))
     made = dataclasses.replace(
         Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}),
         kafka=kafka,
         redis_url=redis_url,
         chunk_port=chunk_port,
-        nodes=("edge-a", "edge-b"),
+        nodes=nodes,
         silence_s=silence_s,
         restore=restore,
         checkpoint_s=checkpoint_s,
@@ -57,12 +58,12 @@ def running(
             "CONFIG": {"hosts": [redis_url]},
         }
     }
-    cluster = Cluster(tmp_path, made, {"edge-a": a, "edge-b": b})
+    cluster = Cluster(tmp_path, made, dict(zip(nodes, ports, strict=True)))
     cluster.start_control()
-    for name in made.nodes:
+    for name in nodes:
         cluster.start_node(name)
     try:
-        eventually(lambda: cluster.up(*made.nodes), 60, "both nodes are up")
+        eventually(lambda: cluster.up(*nodes), 60, "all nodes are up")
         yield cluster
     finally:
         cluster.close()
@@ -71,6 +72,15 @@ def running(
 @pytest.fixture
 def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: Any) -> Iterator[Cluster]:
     with running(tmp_path, redis_url, settings) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster_of_three(
+    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
+) -> Iterator[Cluster]:
+    """Beside the owner and its backup node, one that has nothing of it."""
+    with running(tmp_path, redis_url, settings, nodes=("edge-a", "edge-b", "edge-c")) as started:
         yield started
 
 

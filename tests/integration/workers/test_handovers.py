@@ -77,6 +77,28 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
 
 
+@pytest.mark.parametrize("strategy", ["standby", "stop-and-copy"])
+def test_a_target_that_is_not_the_backup_node_copies_the_state(
+    cluster_of_three: Cluster, strategy: str
+) -> None:
+    cluster = cluster_of_three
+    deployment = owned(cluster)
+
+    def stored_on() -> set[str]:
+        status = cluster.status(deployment, "power", "edge-a")
+        return set(status.checkpoint_where) if status is not None else set()
+
+    eventually(lambda: "central" in stored_on() and len(stored_on()) == 3, what="a backup node has it")
+    (target,) = {"edge-b", "edge-c"} - stored_on()
+    handover = ordered(deployment, strategy, "edge-a", target)
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    assert handover.bytes_copied > 0
+    assert handover.bytes_copied in [entry.get("bytes") for entry in handover.timeline]
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (2, target)}
+
+
 def test_a_former_owner_is_a_standby_for_a_while_only(cluster: Cluster) -> None:
     deployment = owned(cluster)
     handover = ordered(deployment, "standby", "edge-a", "edge-b")

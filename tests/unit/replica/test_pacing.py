@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS
 from pipeline_runtime.model.spec import Pace
-from pipeline_runtime.replica.pacing import interval_ms, lockstep_interval_ms, release_quiet_ms
+from pipeline_runtime.replica.pacing import (
+    interval_ms,
+    lockstep_interval_ms,
+    release_quiet_ms,
+    stay_warm_s,
+)
+from pipeline_runtime.replica.release import LOCKSTEP_BATCHES
 
 PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
 
@@ -32,3 +39,8 @@ def test_announced_batches_leave_time_but_never_wait_for_a_slow_first_batch(
 @pytest.mark.parametrize(("batch_ms", "expected"), [(0, 250), (50, 250), (200, 600), (8000, 1000)])
 def test_a_release_without_a_batch_waits_a_little(batch_ms: float, expected: float) -> None:
     assert release_quiet_ms(batch_ms) == expected
+
+
+def test_no_release_waits_for_a_transaction_that_is_opened_anew() -> None:
+    longest_release_s = (LOCKSTEP_BATCHES + 1) * lockstep_interval_ms(PACE, 8000) / 1000
+    assert stay_warm_s(False) + longest_release_s <= stay_warm_s(True) < TRANSACTION_TIMEOUT_MS / 1000

@@ -172,6 +172,21 @@ class Cluster:
         status = self.status(deployment, group, node)
         return status is not None and "central" in status.checkpoint_where
 
+    def without_checkpoint(self, deployment: Deployment, group: str, owner: str) -> str:
+        """The node, of three, that is neither the owner nor its backup node."""
+
+        without: set[str] = set()
+
+        def backed_up() -> bool:
+            nonlocal without
+            # Each new checkpoint is at home alone for a moment.
+            status = self.status(deployment, group, owner)
+            without = set(self.nodes) - set(status.checkpoint_where if status is not None else ())
+            return len(without) == 1
+
+        eventually(backed_up, what="a backup node has a checkpoint")
+        return without.pop()
+
     def commits(self, deployment: Deployment, group: str) -> list[tuple[int, str]]:
         with Ledger(self.ledger, f"{deployment.pk}.{group}").locked() as entry:
             return [(epoch, node) for epoch, node in entry["commits"]]

@@ -53,6 +53,24 @@ def follows(cluster: Cluster, deployment: Deployment, node: str) -> bool:
     return status is not None and status.role is Role.STANDBY
 
 
+def test_a_central_store_that_was_begun_anew_sends_the_target_to_the_backup_node(
+    cluster_of_three: Cluster,
+) -> None:
+    cluster = cluster_of_three
+    deployment = owned_and_replicated(cluster)
+    target = cluster.without_checkpoint(deployment, "power", "edge-a")
+    cluster.end_node("edge-a", signal.SIGKILL)
+    assert cluster.control is not None
+    central = cluster.control.context.central
+    central.drop_group(f"{deployment.pk}.power")
+    assert not central.manifests(f"{deployment.pk}.power")
+    handover = ordered(deployment, "checkpoint", "edge-a", target)
+    eventually(lambda: ended(handover), 90, "the restoration ends")
+    assert handover.outcome == "done", handover.message
+    assert handover.bytes_copied > 0, "it began with nothing"
+    each_seq_was_committed_in_epoch_order(cluster, deployment)
+
+
 def test_a_silent_node_is_restored_by_hand_and_fenced_when_it_wakes(manual_cluster: Cluster) -> None:
     cluster = manual_cluster
     deployment = owned_and_replicated(cluster)

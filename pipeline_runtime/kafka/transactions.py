@@ -112,6 +112,8 @@ class Transactions:
     def close_unused(self, older_than_s: float) -> None:
         """End the transaction that `keep_open` has opened, if nothing was committed in it for so long: the
         broker would end it, and fence its owner."""
+        if not self._open:
+            return  # and does not wait for a commit that is under way
         with self._lock:
             if not self._open or monotonic() - self._opened_at_s < older_than_s:
                 return
@@ -157,7 +159,11 @@ class Transactions:
         commit the rest without it."""
         deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
         for future in sent:
-            future.get(max(0.0, deadline - monotonic()))
+            try:
+                future.get(max(0.0, deadline - monotonic()))
+            except _REFUSALS as error:
+                topic = future._produce_future.topic_partition.topic
+                raise RecordsRefused(f"the topic {topic} does not take a record: {error}") from error
         if self._producer._accumulator.has_incomplete:
             # It splits a batch that a topic does not take, and the rest of it is not among the futures.
             raise MessageSizeTooLargeError("a topic takes no batches of 256 KiB: raise its max.message.bytes")
@@ -170,7 +176,7 @@ class Transactions:
             if isinstance(reason, ProducerFencedError | InvalidProducerEpochError):
                 return Fenced(f"{self.transactional_id}: {reason}")
             if isinstance(reason, _REFUSALS):
-                return RecordsRefused(f"Kafka does not take the records of {self.transactional_id}: {reason}")
+                return RecordsRefused(f"Kafka does not take a record: {reason}")
         return Doubtful(f"{self.transactional_id}: not answered ({error})")
 
     def _end_transaction(self) -> None:

@@ -38,6 +38,8 @@ def send_all(producer: KafkaProducer, records: Iterable[OutgoingRecord]) -> list
             futures += [_send(producer, record, record.partition) for record in run]
         else:
             futures += _send_run(producer, partition, run)
+    # Once, so that what goes to the same broker is one request: each costs a new owner a round trip.
+    producer._sender.wakeup()
     return futures
 
 
@@ -118,8 +120,9 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
         with accumulator._tp_lock(partition):
             accumulator._batches[partition].append(batch)
             accumulator._incomplete.add(batch)
-        producer._sender.wakeup()
         position += taken
+        if position < len(run):
+            producer._sender.wakeup()  # a full batch need not wait for the next
     return futures
 
 

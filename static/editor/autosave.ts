@@ -11,7 +11,7 @@ import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
 import type { Pipeline, PipelineDocument } from "../shared/types";
 import { stable } from "./merge";
-import { current, useEditor } from "./store";
+import { current, type SaveState, useEditor } from "./store";
 
 const QUIET_MS = 700;
 const RETRY_MS = 4000;
@@ -159,6 +159,14 @@ class Autosave {
       headers: { "If-Match": `"${this.revision}"` },
       keepalive,
     });
+  }
+
+  /** What is shown differs from the draft by nothing that the user has chosen: it is not saved. */
+  takeAsSaved(document: PipelineDocument, save: SaveState): void {
+    window.clearTimeout(this.timer);
+    this.base = document;
+    dropLocalCopy(useEditor.getState().name);
+    useEditor.setState({ save });
   }
 
   /** After a conflict: go on from their revision with the document that is shown now. */

@@ -142,10 +142,14 @@ function Workspace() {
     shownMode.current = mode;
   }, [mode, flow]);
   useEffect(() => {
-    // an imported or hand-written document may have no places at all
+    // an imported or hand-written document may have no places at all: to look at it changes nothing
+    const { save } = useEditor.getState();
     const elements = elementsOf(current());
-    if (elements.length > 1 && elements.every((element) => !element.ui))
-      window.setTimeout(() => autoLayout(flow), 80);
+    if (save.state === "saved" && elements.length > 1 && elements.every((element) => !element.ui))
+      window.setTimeout(() => {
+        autoLayout(flow);
+        autosave.takeAsSaved(current(), save);
+      }, 80);
   }, [flow]);
   const openInspector = useCallback(
     () => document.querySelector<HTMLElement>(".panel--inspector input, .panel--inspector button")?.focus(),

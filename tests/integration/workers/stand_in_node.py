@@ -54,15 +54,17 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, Any]]:
-        with open(self._path, "a+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            entry = json.loads(file.read() or json.dumps(EMPTY))
+        """Changes are kept whole or not at all: its node may be killed at any moment."""
+        with open(self._path.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self._path.read_text() if self._path.exists() else json.dumps(EMPTY)
+            entry = json.loads(before)
             yield entry
-            file.seek(0)
-            file.truncate()
-            file.write(json.dumps(entry))
-            file.flush()
+            after = json.dumps(entry)
+            if after != before:
+                draft = self._path.with_suffix(".new")
+                draft.write_text(after)
+                os.replace(draft, self._path)
 
 
 class CountingReplica:

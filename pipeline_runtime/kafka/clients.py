@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 # What others need of kafka-python they take from here.
@@ -50,41 +53,61 @@ class KafkaSettings:
         }
 
 
+def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """A client of that kind; KafkaError when it cannot be. kafka-python starts its thread before it reaches
+    the broker, and leaves it running when there is none: in an outage that would be one more each time."""
+    started: list[KafkaNetClient] = []
+
+    def start(**config: Any) -> KafkaNetClient:
+        started.append(KafkaNetClient(**config))
+        return started[-1]
+
+    try:
+        return kind(**options, kafka_client=start)
+    except BaseException as error:
+        for client in started:
+            with suppress(Exception):
+                client.close()
+        if isinstance(error, OSError):  # no more files may be opened
+            raise KafkaConnectionError(str(error)) from error
+        raise
+
+
 def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
-    return KafkaAdminClient(**{**kafka.client_options(), **options})
+    return _opened(KafkaAdminClient, {**kafka.client_options(), **options})
 
 
 def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
     """A consumer of committed records that belongs to no group and assigns its own partitions."""
-    consumer = KafkaConsumer(
-        **{
-            **kafka.client_options(),
-            "enable_auto_commit": False,
-            "isolation_level": "read_committed",
-            "check_crcs": False,
-            "metrics_enabled": False,
-            **options,
-        }
-    )
+    settings = {
+        **kafka.client_options(),
+        "enable_auto_commit": False,
+        "isolation_level": "read_committed",
+        "check_crcs": False,
+        "metrics_enabled": False,
+        **options,
+    }
+    consumer: KafkaConsumer = _opened(KafkaConsumer, settings)
     consumer._cluster.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
     return consumer
 
 
 def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
-    producer = KafkaProducer(
+    settings = {
         **kafka.client_options(),
-        transactional_id=transactional_id,
-        acks="all",
-        linger_ms=0,
-        batch_size=256 * 1024,
-        max_request_size=4 * 1024 * 1024,
-        transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        "transactional_id": transactional_id,
+        "acks": "all",
+        "linger_ms": 0,
+        "batch_size": 256 * 1024,
+        "max_request_size": 4 * 1024 * 1024,
+        "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
         # Nobody waits longer for a commit than the broker keeps its transaction.
-        max_block_ms=TRANSACTION_TIMEOUT_MS,
-        delivery_timeout_ms=TRANSACTION_TIMEOUT_MS,
-        request_timeout_ms=TRANSACTION_TIMEOUT_MS,
-        metrics_enabled=False,
-        allow_auto_create_topics=False,
-    )
+        "max_block_ms": TRANSACTION_TIMEOUT_MS,
+        "delivery_timeout_ms": TRANSACTION_TIMEOUT_MS,
+        "request_timeout_ms": TRANSACTION_TIMEOUT_MS,
+        "metrics_enabled": False,
+        "allow_auto_create_topics": False,
+    }
+    producer: KafkaProducer = _opened(KafkaProducer, settings)
     producer._metadata.config["retry_backoff_ms"] = METADATA_BACKOFF_MS
     return producer

@@ -164,9 +164,16 @@ class Transactions:
             except _REFUSALS as error:
                 topic = future._produce_future.topic_partition.topic
                 raise RecordsRefused(f"the topic {topic} does not take a record: {error}") from error
-        if self._producer._accumulator.has_incomplete:
-            # It splits a batch that a topic does not take, and the rest of it is not among the futures.
-            raise MessageSizeTooLargeError("a topic takes no batches of 256 KiB: raise its max.message.bytes")
+        # It splits a batch that is too large for its topic, and what comes of that is not among the futures.
+        accumulator = self._producer._accumulator
+        while accumulator.has_incomplete:
+            for batch in accumulator._incomplete.all():
+                batch.produce_future.wait(max(0.0, deadline - monotonic()))
+                if batch.produce_future.failed():
+                    raise batch.produce_future.exception
+            if monotonic() > deadline:
+                raise KafkaTimeoutError("not all records were written")
+            sleep(0.001)  # a batch is written a moment before it is complete
 
     def _explained(self, error: KafkaError) -> Exception:
         """What a failure means to an owner: Fenced, RecordsRefused, or else Doubtful."""

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
-from pipeline_runtime.journal.reader import JournalEnds, JournalTail
+from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Record
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -39,8 +39,17 @@ class JournalFollower:
         Returns where the sinks stood at `local`. Raises Doubtful, or LocalStateDamaged when the
         journal does not fit the local state.
         """
-        self.close()
         mark = read_mark(self._directory, local)
+        try:
+            return self._follow_from(mark, local)
+        except JournalTrimmed:
+            if mark is None:
+                raise
+            # The mark is old, which a busy follower's may be; what follows `local` may still be there.
+            return self._follow_from(None, local)
+
+    def _follow_from(self, mark: JournalMark | None, local: Seq) -> dict[str, Any]:
+        self.close()
         # The journal itself says it when it is read from before.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
@@ -66,6 +75,9 @@ class JournalFollower:
             if marks is None and local > 0:
                 raise LocalStateDamaged(f"{self._spec.id}: the journal no longer has seq {local}")
             view.forget(local)
+            first = min(view.commits, default=None)
+            if first is not None and first > view.following(local):
+                raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal begins at seq {first}")
         return marks or {}
 
     def catch_up(self, *, hidden: bool = False) -> None:

@@ -89,6 +89,7 @@ class Grants:
         self._release = release
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
+        self._closed = False
         self.granted_at_s = 0.0
         self._paced_from_s = 0.0  # the pause until the next batch counts from here
         self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
@@ -113,7 +114,7 @@ class Grants:
     def _initial(self) -> dict[str, Any]:
         """Where the first batch of all begins: the first claim of the journal says it."""
         with self._state.changed:
-            while self._state.view.start is None and not self._state.draining:
+            while self._state.view.start is None and not (self._state.draining or self._closed):
                 self._state.changed.wait(1.0)
             return Boundary(Seq(0), self._state.view.start or {}, 0).to_json()
 
@@ -136,6 +137,8 @@ class Grants:
         state = self._state
         while True:
             with state.changed:
+                if self._closed:
+                    return start
                 seen = state.version
                 followed = None if state.draining else self._followed(start.seq)
                 if followed is not None:
@@ -163,9 +166,16 @@ class Grants:
             if end is not None:
                 self._release.announce(end)
             with state.changed:
-                if end is not None and not state.draining and state.permit is not None and not state.paused:
+                may_own = state.permit is not None and not (state.draining or state.paused or self._closed)
+                if end is not None and may_own:
                     state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
                     return self._grant(end)
+
+    def close(self) -> None:
+        """A question that is still under way grants nothing: the batches are another query's from now on."""
+        with self._state.changed:
+            self._closed = True
+            self._state.tell()
 
     def _followed(self, start: Seq) -> Boundary | None:
         if start == self._state.rewinds_to or self._state.view.is_void(start):

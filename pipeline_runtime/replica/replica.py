@@ -233,6 +233,7 @@ class Replica:
             self._end_query()
             sink.close()
             self._host.gate.shut(gate_address)
+            grants.close()
             if self._positions is not None:
                 self._positions.close()
 

@@ -12,7 +12,7 @@ from webapp.config import celery
 from webapp.handovers.models import Handover
 from webapp.monitoring.records import announce, audit
 from webapp.pipelines.actions import deployed_group
-from webapp.pipelines.checkpoints import checkpoints_of
+from webapp.pipelines.checkpoints import checkpoints_of, missing_inputs
 from webapp.pipelines.group_state import (
     GroupFacts,
     default_strategy,
@@ -70,6 +70,7 @@ def restore(
             there_are = ", ".join(map(str, known)) or "none"
             message = f"there is no checkpoint {checkpoint}; there are {there_are}"
             _refuse_checkpoint(element, f"there is no checkpoint {checkpoint}", message, "unknown")
+        _refuse_without_inputs(deployment, group.group, element, checkpoint)
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "be restored")
         if target is not None:
@@ -89,6 +90,19 @@ def restore(
             target=chosen,
             checkpoint=checkpoint,
         )
+
+
+def _refuse_without_inputs(deployment: Deployment, group: str, element: str, checkpoint: int) -> None:
+    """Whoever starts from a checkpoint reads the inputs from there on: a topic that has deleted some of them
+    would be found out only when it is too late to go back."""
+    missing = missing_inputs(deployment.pk, group, checkpoint)
+    if missing:
+        first = missing[0]
+        message = (
+            f"{first.topic} begins at offset {first.first}, but {first.needed} is needed: its retention is"
+            " shorter than the age of the checkpoint"
+        )
+        _refuse_checkpoint(element, f"checkpoint {checkpoint} is too old", message, "too-old")
 
 
 def _refuse_checkpoint(element: str, what: str, message: str, code: str) -> NoReturn:

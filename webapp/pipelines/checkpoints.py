@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline_runtime.kafka.reach import Gone, gone
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.monitoring.health import kafka_settings
 from webapp.pipelines.chunk_store import checkpoint_summaries
-from webapp.pipelines.models import Replica
+from webapp.pipelines.models import GroupPlacement, Replica
 from webapp.pipelines.selectors import iso_of_ms
-from webapp.problems import Missing
+from webapp.problems import BackendAway, Missing
 
 
 def checkpoints_of(deployment: str, group: str) -> list[dict[str, Any]]:
@@ -37,3 +40,28 @@ def checkpoints_of(deployment: str, group: str) -> list[dict[str, Any]]:
             places = (replica.node.name, *(replica.status.get("checkpoint_where") or ()))
             entry["where"] += [place for place in dict.fromkeys(places) if place not in entry["where"]]
     return [found[seq] for seq in sorted(found, reverse=True)]
+
+
+def missing_inputs(deployment: str, group: str, seq: int) -> list[Gone]:
+    """Partitions that no longer have what a replica that starts from checkpoint `seq` reads first."""
+    placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
+    summary = next(
+        (item for item in checkpoint_summaries(f"{deployment}.{group}") if item["seq"] == seq), None
+    )
+    if placement is None or summary is None:
+        return []
+    inputs = GroupSpec.model_validate(placement.spec).inputs
+    points = ((item.topic, partition) for item in inputs for partition in range(item.partitions))
+    ends = summary.get("ends") or {}
+    needed = {(topic, p): ends[key] for topic, p in points if (key := f"{topic}-{p}") in ends}
+    if not needed:
+        return []
+    try:
+        return gone(kafka_settings(), needed)
+    except Exception as error:
+        # Whatever the Kafka client raises: it is imported by pipeline_runtime.kafka alone.
+        raise BackendAway(
+            f"Kafka does not answer: {type(error).__name__}.",
+            safe="The element goes on as before.",
+            next="See whether the broker runs, then try again.",
+        ) from error

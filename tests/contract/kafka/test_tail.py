@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from time import monotonic, sleep
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,9 +13,10 @@ from kafka import TopicPartition
 
 from pipeline_runtime.journal.reader import JournalEnds
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
 from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.integration
 KEY = "in-0"
@@ -111,6 +114,18 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
     whole = setting.ends.end(hidden=True)
     abandoned.close()
     assert (seen, whole) == (2, 6)
+
+
+@pytest.mark.parametrize("opened", [open_admin, open_consumer])
+def test_who_finds_no_broker_leaves_no_thread_behind(opened: Callable[..., Any]) -> None:
+    (nobody,) = free_ports(1)
+    before = threading.active_count()
+    with pytest.raises(KafkaError):
+        opened(KafkaSettings(f"127.0.0.1:{nobody}"), bootstrap_timeout_ms=300)
+    deadline = monotonic() + 30
+    while threading.active_count() > before:
+        assert monotonic() < deadline, threading.enumerate()
+        sleep(0.05)
 
 
 def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:

@@ -11,6 +11,7 @@ from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq
 
@@ -54,6 +55,8 @@ def test_records_before_the_point_go_and_no_other(kafka: str) -> None:
     assert trim_topics(settings, points) == {(one, 0): whole[4]}
     assert offsets(kafka, one) == whole[4:]
     assert offsets(kafka, other) == whole
+    wanted = {(one, 0): whole[1], (other, 0): whole[1]}
+    assert gone(settings, wanted) == [Gone(one, 0, needed=whole[1], first=whole[4])]
     assert trim_topics(settings, points) == {}, "the same again changes nothing"
     write(kafka, one, [b"later"])
     assert len(offsets(kafka, one)) == 7, "it goes on"

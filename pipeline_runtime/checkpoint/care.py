@@ -95,8 +95,15 @@ class Caretaker:
                 failure = self._reopened()
             if failure is not None and failure.reason in ("damaged", "other"):
                 failure = self._replaced(failure)
-        self._changed()
+        self.tell()
         return failure is None
+
+    def tell(self) -> None:
+        """Whoever is told may write to the same full disk; that must not keep the database closed."""
+        try:
+            self._changed()
+        except Exception:
+            _log.exception("%s: what has changed could not be told", self.database.path)
 
     def _reopened(self) -> StateDatabaseUnavailable | None:
         try:
@@ -136,6 +143,7 @@ class Caretaker:
             if time.monotonic() >= next_s:
                 next_s = time.monotonic() + self._every_s
                 self._tend_once()
+                self.tell()  # what could not be told before
 
     def _tend_once(self) -> None:
         try:

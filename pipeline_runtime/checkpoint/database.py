@@ -14,6 +14,9 @@ Rules that make pruning safe beside a put, from this process or over HTTP:
    told of in the last `grace_s`, those of a checkpoint that somebody is `pinning` (to send it), and
    all of them while somebody is `holding` the group (to store into it).
 3. Whoever took longer than that gets ChunksMissing for the manifest, and sends these chunks again.
+
+Order of locks: the database's `_lock`, then a group's; `drop_group` and `reopen` take both. So who holds
+a group's lock never looks a group up.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ class Pruned:
 class _Group:
     """One group's column family and what this process knows of it."""
 
-    family: Any  # Rdict; None: closed
+    family: Any  # Rdict; None: closed, or dropped
     lock: threading.RLock = field(default_factory=threading.RLock)
     touched: dict[str, float] = field(default_factory=dict)  # sha -> monotonic seconds
     holders: int = 0
@@ -81,8 +84,9 @@ class _Group:
 class StateDatabase:
     """Thread-safe. One process at a time owns a path; all others speak HTTP to it.
 
-    Every method raises StateDatabaseUnavailable when the disk is full or the database is damaged; the
-    newest such error is `failure` until `reopen`, and `failed` is set: see care.Caretaker.
+    Every method raises StateDatabaseUnavailable when the disk is full, or the database is damaged or
+    closed: `()` always means that there is nothing. The newest error that is not of a close is `failure`
+    until `reopen`, and `failed` is set: see care.Caretaker.
     """
 
     def __init__(
@@ -145,14 +149,17 @@ class StateDatabase:
         """(encoded, raw). A damaged chunk is forgotten, so that it counts as missing and the next
         checkpoint that needs it stores it anew."""
         state = self._find(group)
+        family = state.family if state is not None else None
+        if state is not None and family is None:
+            return self._read(group, sha)  # closed or dropped since it was found
         with self._guard():
             try:
-                encoded = state.family.get(chunk_key(sha)) if state else None
+                encoded = family.get(chunk_key(sha)) if family is not None else None
             except Exception as error:
                 if "Corruption" not in str(error):
                     raise
                 encoded = b""  # a block that fails RocksDB's own checksum: decoding reports it
-        if state is None or encoded is None:
+        if encoded is None:
             raise ChunkMissing(
                 f"Chunk {sha[:12]}… of {group} is not in {self.path.name}.",
                 "Other checkpoints are not affected.",
@@ -162,16 +169,16 @@ class StateDatabase:
             return encoded, chunk.decode(sha, encoded)
         except CheckpointDamaged as error:
             _log.warning("%s in %s: %s", group, self.path, error)
-            with state.lock, self._guard():
-                state.family.delete(index_key(sha))
-                state.family.delete(chunk_key(sha))
+            with self._locked(group) as found:
+                if found is not None:
+                    found[0].family.delete(index_key(sha))
+                    found[0].family.delete(chunk_key(sha))
             raise
 
     def missing(self, group: str, shas: Iterable[str]) -> tuple[str, ...]:
         """Those of `shas` that are not here. The others are spared by sweeps for `grace_s`."""
         wanted = list(dict.fromkeys(shas))
-        state = self._group(group)
-        with state.lock, self._guard():
+        with self._locked_or_new(group) as (state, _):
             absent = _absent(state, wanted)
             now = time.monotonic()
             state.touched.update((sha, now) for sha in wanted if sha not in absent)
@@ -179,9 +186,8 @@ class StateDatabase:
 
     def _write_chunk(self, group: str, sha: str, encoded: bytes) -> None:
         self._leave_the_reserve()
-        state = self._group(group)
         batch = WriteBatch(raw_mode=True)
-        with state.lock, self._guard() as db:
+        with self._locked_or_new(group) as (state, db):
             family = db.get_column_family_handle(_FAMILY + group)
             batch.put(chunk_key(sha), encoded, family)
             batch.put(index_key(sha), _SIZE.pack(len(encoded)), family)
@@ -197,8 +203,7 @@ class StateDatabase:
         A checkpoint of the same seq from an earlier epoch is replaced, a later one is kept.
         """
         manifest = manifest.sealed()
-        state = self._group(manifest.group)
-        with state.lock, self._guard() as db:
+        with self._locked_or_new(manifest.group) as (state, db):
             known = self._manifests(state)
             before = known.get(manifest.seq)
             if before is not None and before.epoch > manifest.epoch:
@@ -217,14 +222,14 @@ class StateDatabase:
 
     def manifest(self, group: str, seq: Seq) -> Manifest:
         """Raises CheckpointMissing. Its chunks are spared by sweeps for `grace_s`: it will be read."""
-        state = self._find(group)
-        if state is not None:
-            with state.lock, self._guard():
-                found = self._manifests(state).get(seq)
-                if found is not None:
+        with self._locked(group) as found:
+            if found is not None:
+                state, _ = found
+                manifest = self._manifests(state).get(seq)
+                if manifest is not None:
                     now = time.monotonic()
-                    state.touched.update((sha, now) for sha in found.chunks)
-                    return found
+                    state.touched.update((sha, now) for sha in manifest.chunks)
+                    return manifest
         raise CheckpointMissing(
             f"There is no checkpoint {seq} of {group} in {self.path.name}.",
             "Nothing was changed.",
@@ -233,26 +238,26 @@ class StateDatabase:
 
     def manifests(self, group: str) -> tuple[Manifest, ...]:
         """The group's checkpoints, newest (highest seq) first. Unreadable ones are left out."""
-        state = self._find(group)
-        if state is None:
-            return ()
-        with state.lock, self._guard():
-            known = self._manifests(state)
+        with self._locked(group) as found:
+            if found is None:
+                return ()
+            known = self._manifests(found[0])
             return tuple(known[seq] for seq in sorted(known, reverse=True))
 
     def groups(self) -> tuple[str, ...]:
-        with self._lock:
+        with self._lock, self._guard():
             return tuple(sorted(self._groups))
 
     def _manifests(self, state: _Group) -> dict[Seq, Manifest]:
         if state.manifests is None:
-            state.manifests = {}
+            known: dict[Seq, Manifest] = {}
             for key, raw in _entries(state.family, b"m"):
                 try:
-                    state.manifests[Seq(SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
+                    known[Seq(SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
                 except CheckpointDamaged as error:
                     _log.warning("dropping it from %s: %s", self.path, error)
                     state.family.delete(key)  # it names nothing that can be trusted
+            state.manifests = known  # only now: what could be read in part is not all there is
         return state.manifests
 
     # pruning
@@ -263,31 +268,32 @@ class StateDatabase:
         One that is newer than all of `keep` stays: it was stored after the caller had looked. An
         empty `keep` drops all.
         """
-        state = self._find(group)
-        if state is None:
-            return Pruned((), 0, 0)
-        with state.lock, self._guard() as db:
-            known = self._manifests(state)
-            newest = max(keep) if keep else max(known, default=Seq(0))
-            dropped = tuple(sorted(seq for seq in known if seq not in keep and seq <= newest))
-            family = db.get_column_family_handle(_FAMILY + group)
-            batch = WriteBatch(raw_mode=True)
-            for seq in dropped:
-                batch.delete(manifest_key(seq), family)
-            if dropped:
-                db.write(batch, synced())
-            for seq in dropped:
-                del known[seq]
-            chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
+        with self._locked(group) as found:
+            return self._prune(found[0], group, found[1], keep) if found else Pruned((), 0, 0)
+
+    def _prune(self, state: _Group, group: str, db: Rdict, keep: Collection[Seq]) -> Pruned:
+        """With its lock held."""
+        known = self._manifests(state)
+        newest = max(keep) if keep else max(known, default=Seq(0))
+        dropped = tuple(sorted(seq for seq in known if seq not in keep and seq <= newest))
+        family = db.get_column_family_handle(_FAMILY + group)
+        batch = WriteBatch(raw_mode=True)
+        for seq in dropped:
+            batch.delete(manifest_key(seq), family)
+        if dropped:
+            db.write(batch, synced())
+        for seq in dropped:
+            del known[seq]
+        chunks, freed = (0, 0) if state.holders else self._sweep(state, group, db)
         return Pruned(dropped, chunks, freed)
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> tuple[Seq, ...]:
         """Drop the checkpoints of batches that a rewind has undone: those behind `after` that an owner
         of an epoch up to `up_to` took. Returns their seqs; done again, it drops nothing."""
-        state = self._find(group)
-        if state is None:
-            return ()
-        with state.lock, self._guard() as db:
+        with self._locked(group) as found:
+            if found is None:
+                return ()
+            state, db = found
             known = self._manifests(state)
             undone = tuple(seq for seq in sorted(known) if seq > after and known[seq].epoch <= up_to)
             batch = WriteBatch(raw_mode=True)
@@ -301,15 +307,17 @@ class StateDatabase:
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
         """Prune by count and age. Only whole checkpoints count, so the newest whole one always stays."""
-        state = self._find(group)
-        if state is None:
-            return Pruned((), 0, 0)
-        with state.lock:  # so that nothing is stored between the look and the prune
-            with self._guard():
-                whole = [found for found in self.manifests(group) if not _absent(state, found.chunks)]
+        # Under one lock, so that nothing is stored between the look and the prune.
+        with self._locked(group) as found:
+            if found is None:
+                return Pruned((), 0, 0)
+            state, db = found
+            known = self._manifests(state)
+            newest_first = [known[seq] for seq in sorted(known, reverse=True)]
+            whole = [manifest for manifest in newest_first if not _absent(state, manifest.chunks)]
             if not whole:
                 return Pruned((), 0, 0)
-            return self.prune(group, retained(whole, now_ms, policy))
+            return self._prune(state, group, db, retained(whole, now_ms, policy))
 
     def _sweep(self, state: _Group, group: str, db: Rdict) -> tuple[int, int]:
         now = time.monotonic()
@@ -339,8 +347,7 @@ class StateDatabase:
     @contextmanager
     def holding(self, group: str) -> Iterator[None]:
         """While this is open, no chunk of the group is swept."""
-        state = self._group(group)
-        with state.lock:
+        with self._locked_or_new(group) as (state, _):
             state.holders += 1
         try:
             yield
@@ -352,9 +359,8 @@ class StateDatabase:
     def pinning(self, manifest: Manifest) -> Iterator[None]:
         """While this is open, the chunks of this checkpoint stay, even when it is pruned itself. For
         what may take long: others are swept meanwhile."""
-        state = self._group(manifest.group)
         chunks = manifest.chunks
-        with state.lock:
+        with self._locked_or_new(manifest.group) as (state, _):
             state.pinned.append(chunks)
         try:
             yield
@@ -369,6 +375,7 @@ class StateDatabase:
             if state is not None:
                 with state.lock:
                     db.drop_column_family(_FAMILY + group)
+                    state.family = None  # whoever has found it before looks again
 
     # the database itself
 
@@ -395,11 +402,37 @@ class StateDatabase:
     ) -> None:
         self.close()
 
+    @contextmanager
+    def _locked(self, group: str) -> Iterator[tuple[_Group, Rdict] | None]:
+        """The group and the database, with the group's lock held; None: there is no such group."""
+        while (state := self._find(group)) is not None:
+            with state.lock:
+                if state.family is None:
+                    continue  # closed or dropped since it was found
+                with self._guard() as db:
+                    yield state, db
+                return
+        yield None
+
+    @contextmanager
+    def _locked_or_new(self, group: str) -> Iterator[tuple[_Group, Rdict]]:
+        """The same of a group that is made when it is not there."""
+        while True:
+            state = self._group(group)
+            with state.lock:
+                if state.family is None:
+                    continue
+                with self._guard() as db:
+                    yield state, db
+                return
+
     def _find(self, group: str) -> _Group | None:
-        with self._lock:
+        """Not while a group's lock is held. Raises StateDatabaseUnavailable when all is closed."""
+        with self._lock, self._guard():
             return self._groups.get(group)
 
     def _group(self, group: str) -> _Group:
+        """The same of a group that is made when it is not there."""
         if not GROUP.fullmatch(group):
             raise ValueError(f"{group!r} is not a group id")
         with self._lock:

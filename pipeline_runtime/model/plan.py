@@ -21,10 +21,18 @@ from pipeline_runtime.model.spec import (
     OutputStream,
 )
 from pipeline_runtime.model.validation import validate
+from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, parse
 from pipeline_runtime.operators.registry import Registry
-from pipeline_runtime.operators.sdk import FileDescriber, Operator, SourceOperator, ViewOperator
+from pipeline_runtime.operators.sdk import (
+    FileDescriber,
+    Operator,
+    SinkOperator,
+    SourceOperator,
+    ViewOperator,
+)
 
 _STRICTNESS: dict[Follow, int] = {"coalesced": 0, "exact": 1, "none": 2}
+_BATCH_TIME = "_batch_time"
 
 
 class TopicSpec(Frozen):
@@ -154,6 +162,7 @@ class _Plan:
         ports |= {f"{id}.{port.name}" for id in members for port in self.operators[id].outputs}
         references = sorted({ref for id in members for ref in self.operators[id].files()})
         files = {ref: self.files[ref] for ref in references if ref in self.files}
+        follow = self.follow(elements, inputs)
         return GroupSpec(
             deployment=self.deployment,
             pipeline=self.document.metadata.name,
@@ -162,9 +171,9 @@ class _Plan:
             inputs=inputs,
             outputs=outputs,
             schemas={port: self.schemas[port] for port in sorted(ports)},
-            follow=self.follow(members, inputs),
+            follow=follow,
             files=files,
-            version=self.version(elements, inputs, outputs, files),
+            version=self.version(elements, inputs, outputs, files, follow),
         )
 
     def group_inputs(self, members: list[str]) -> tuple[InputStream, ...]:
@@ -228,14 +237,27 @@ class _Plan:
         consumers = [id for id, inputs in self.inputs.items() if source in inputs.values()]
         return not consumers or any(consumer not in members for consumer in consumers)
 
-    def follow(self, members: list[str], inputs: tuple[InputStream, ...]) -> Follow:
-        follows = [self.operators[id].follows(self.input_schemas(id)) for id in members]
-        stateful = any(self.operators[id].stateful for id in members)
-        source = any(isinstance(self.operators[id], SourceOperator) for id in members)
-        if stateful and not source and sum(stream.partitions for stream in inputs) > 1:
-            # How rows of several partitions interleave depends on where batches are cut.
-            follows.append("exact")
+    def follow(self, elements: tuple[ElementSpec, ...], inputs: tuple[InputStream, ...]) -> Follow:
+        strictest = self.strictest(elements)
+        return "exact" if strictest == "coalesced" and self.shows_batches(elements, inputs) else strictest
+
+    def strictest(self, elements: tuple[ElementSpec, ...]) -> Follow:
+        """What the operators say, each for itself."""
+        follows = [self.operators[e.id].follows(self.input_schemas(e.id)) for e in elements]
         return max(follows, key=lambda follow: _STRICTNESS[follow])
+
+    def shows_batches(self, elements: tuple[ElementSpec, ...], inputs: tuple[InputStream, ...]) -> bool:
+        """Whether what the group keeps depends on where batches are cut, even if no operator says so."""
+        operators = [self.operators[element.id] for element in elements]
+        stateful = any(operator.stateful for operator in operators)
+        source = any(isinstance(operator, SourceOperator) for operator in operators)
+        sink = any(isinstance(operator, SinkOperator) for operator in operators)
+        if stateful and not source and sum(stream.partitions for stream in inputs) > 1:
+            return True  # in how rows of several partitions interleave
+        if sink and any(operator.output_mode == "update" for operator in operators):
+            return True  # a sink is given a row per key and batch
+        # All rows of a batch have its time.
+        return (stateful or sink) and any(_uses_batch_time(element.params) for element in elements)
 
     def version(
         self,
@@ -243,13 +265,32 @@ class _Plan:
         inputs: tuple[InputStream, ...],
         outputs: tuple[OutputStream, ...],
         files: Mapping[str, str],
+        follow: Follow,
     ) -> str:
-        """A short hash of all that decides what the group computes."""
+        """A short hash of all that decides what the group computes and how it is followed."""
         content: dict[str, Any] = {
             "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
             "inputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in inputs],
             "outputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in outputs],
             "files": dict(files),
         }
+        # What the operators say follows from the above. To add that too would give all that runs another
+        # version, and an upgrade in place refuses an element with state for nothing else than its version.
+        if follow != self.strictest(elements):
+            content["follow"] = follow
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _uses_batch_time(params: Any) -> bool:
+    """Whether an expression among the parameters, however deep, reads `_batch_time`."""
+    if isinstance(params, dict):
+        return any(_uses_batch_time(value) for value in params.values())
+    if isinstance(params, list):
+        return any(_uses_batch_time(value) for value in params)
+    if not isinstance(params, str) or _BATCH_TIME not in params:
+        return False
+    try:
+        return _BATCH_TIME in columns_of(parse(params))
+    except ExpressionInvalid:
+        return False  # a text that is no expression: those were checked when the document was

@@ -129,7 +129,19 @@ def spark_column(aggregate: Aggregate) -> Column:
 
 
 def evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
-    """The aggregate of values in their order, nulls left out; `rows`: how many rows there were."""
+    """The aggregate of values in their order, nulls left out; `rows`: how many rows there were.
+
+    None when it is too large for a number, as Spark's try_*: to raise would reject each row for as long as
+    the large value is in its window, and a rejected row does not move the window on.
+    """
+    try:
+        result = _evaluate(function, values, rows)
+    except OverflowError:
+        return None
+    return None if isinstance(result, float) and not math.isfinite(result) else result
+
+
+def _evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
     given = [value for value in values if value is not None]
     if function is Function.COUNT:
         return len(given) if values else rows

@@ -31,7 +31,7 @@ class RunningStatistics(KeyedProcessor):
     of its key from then on, so what a quiet key has seen last is reported when it speaks again; reports
     are not made up for times without events. With `every_s: 0` each event gives a row. Events are taken one
     by one in their order (Welford's method), so the result does not depend on batches. Null values are
-    left out.
+    left out. A mean or deviation that is too large for a number is null.
 
     Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum`, `maximum`; event time is
     the report's.
@@ -100,17 +100,23 @@ class RunningStatistics(KeyedProcessor):
 
     def _report(self, state: dict[str, Any], time: datetime) -> dict[str, Any]:
         count = state.get("count", 0)
+        variance = _finite(state["squares"] / (count - 1)) if count > 1 else None
         report: dict[str, Any] = {
             "_time": time,
             "count": count,
-            "mean": state.get("mean"),
-            "stddev": math.sqrt(state["squares"] / (count - 1)) if count > 1 else None,
+            "mean": _finite(state.get("mean")),
+            "stddev": math.sqrt(variance) if variance is not None else None,
             "minimum": state.get("minimum"),
             "maximum": state.get("maximum"),
         }
         if self.params.key is not None:
             report[self.params.key] = state["key"]
         return report
+
+
+def _finite(value: float | None) -> float | None:
+    """A report that no JSON can hold would be rejected, and with it every later row of the key."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _add(state: dict[str, Any], value: float) -> None:

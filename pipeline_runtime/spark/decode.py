@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
@@ -65,6 +66,7 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     kept: list[int] = []
     _parse(values, candidates, target, tables, kept, rejects)
     table = pa.concat_tables(tables) if tables else target.empty_table()
+    table, kept = _finite(table, kept, rejects)
     return Decoded(table, kept if rejects else None, tuple(sorted(rejects, key=lambda item: item.index)))
 
 
@@ -100,6 +102,30 @@ def _parse(
         return
     tables.append(table)
     kept.extend(indices)
+
+
+def _finite(table: pa.Table, kept: list[int], rejects: list[Reject]) -> tuple[pa.Table, list[int]]:
+    """Without the rows that have a number which JSON cannot write, so that no later stage could read them.
+
+    Arrow makes such numbers of NaN and Infinity, which it takes without quotes, and of hundreds of digits.
+    """
+    wrong: dict[int, str] = {}
+    for field in table.schema:
+        if not pa.types.is_floating(field.type):
+            continue
+        finite = pc.fill_null(pc.is_finite(table[field.name]), True)
+        if pc.all(finite).as_py():  # of no rows too
+            continue
+        for row, good in enumerate(finite.to_pylist()):
+            if not good:
+                wrong.setdefault(row, field.name)
+    if not wrong:
+        return table, kept
+    for row, name in wrong.items():
+        reason = f"the record does not fit the stream's schema: Column(/{name}) is not a finite number"
+        rejects.append(Reject(kept[row], reason))
+    good_rows = [row for row in range(table.num_rows) if row not in wrong]
+    return table.take(pa.array(good_rows, pa.int64())), [kept[row] for row in good_rows]
 
 
 def _reason(error: pa.ArrowInvalid | UnicodeDecodeError) -> str:

@@ -95,16 +95,15 @@ class GroupFrame:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
         assert self._stateful is not None
         source = f"{self._stateful}.out"
-        rows = collected.filter(pc.equal(collected["_out"], source))
-        if not self._late or rows.num_rows == 0:
+        if not self._late:
             return collected
-        schema = self.spec.schemas[source]
-        table = decode(rows["_value"].cast(pa.binary()).to_pylist(), schema).columns
-        times = rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
+        rows, table = self._readable(collected, source)
         count = rows.num_rows
+        if count == 0:
+            return collected
         meta = {
             "_key": rows["_key"],
-            "_time": times,
+            "_time": _times(rows),
             "_batch_time": pa.repeat(pa.scalar(batch_time_ms * 1000, pa.int64()), count).cast(TIMESTAMP),
             "_partition": pa.repeat(pa.scalar(0, pa.int32()), count),
             "_offset": pa.array(range(count), pa.int64()),
@@ -129,11 +128,20 @@ class GroupFrame:
 
     def rows_of(self, collected: pa.Table, source: str) -> pa.Table:
         """One stream's rows, typed, for a sink: data columns and `_time`."""
+        rows, table = self._readable(collected, source)
+        return table.append_column("_time", _times(rows))
+
+    def _readable(self, collected: pa.Table, source: str) -> tuple[pa.Table, pa.Table]:
+        """One stream's rows as they were collected, and what is in them, row by row.
+
+        A row that does not fit its schema (an operator that made infinity) is in neither: whoever reads
+        the stream's topic rejects it as well, and the batch must not fail of it.
+        """
         rows = collected.filter(pc.equal(collected["_out"], source))
-        table = decode(rows["_value"].cast(pa.binary()).to_pylist(), self.spec.schemas[source]).columns
-        return table.append_column(
-            "_time", rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
-        )
+        decoded = decode(rows["_value"].cast(pa.binary()).to_pylist(), self.spec.schemas[source])
+        if decoded.kept is not None:
+            rows = rows.take(pa.array(decoded.kept, pa.int64()))
+        return rows, decoded.columns
 
     # --- building
 
@@ -227,6 +235,10 @@ class GroupFrame:
             F.unix_millis(F.col("_time")).alias("_time_ms"),
             value.alias("_value"),
         )
+
+
+def _times(rows: pa.Table) -> pa.ChunkedArray:
+    return rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
 
 
 def _key_column(schema: StreamSchema, frame: DataFrame):  # type: ignore[no-untyped-def]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline_runtime.spark.jars import bare_local_fs_jar
@@ -84,3 +86,8 @@ def _class_path() -> str:
     jars = Path(pyspark.__path__[0], "jars")
     first = [jar for name in ("sql", "core", "catalyst") for jar in jars.glob(f"spark-{name}_*.jar")]
     return os.pathsep.join(str(jar) for jar in [bare_local_fs_jar(), *first])
+
+
+def java_process() -> subprocess.Popen[bytes] | None:
+    """Of this process's Spark session; None: it has none of its own."""
+    return getattr(SparkContext._gateway, "proc", None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -25,12 +26,15 @@ from webapp.accounts.models import User
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
 from webapp.monitoring.records import LIVE_GROUP
 
+log = logging.getLogger(__name__)
+
 INTERVAL_S = 0.5  # at most two updates a second of each type
 IDLE_S = 5.0  # looks again even when nothing was announced
 SLOW_S = 5.0  # a client that takes longer to receive gets a snapshot next
 SESSION_CHECK_S = 60.0
 MESSAGE_CHARACTERS_MAX = 4096
 CLOSE_UNAUTHENTICATED = 4401
+CLOSE_FAILED = 1011
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -95,6 +99,15 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.changed.set()
 
     async def _send_changes(self) -> None:
+        try:
+            await self._follow()
+        except Exception:
+            # Else the socket would stay open, and show for ever what it showed last.
+            log.warning("a dashboard's updates could not be read or sent; it connects again", exc_info=True)
+            with contextlib.suppress(Exception):  # the client may be gone
+                await self.close(CLOSE_FAILED)
+
+    async def _follow(self) -> None:
         checked_at = time.monotonic()
         while True:
             with contextlib.suppress(TimeoutError):

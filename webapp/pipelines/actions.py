@@ -10,14 +10,14 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.model.document import Metadata
+from pipeline_runtime.model.document import Metadata, parse_document
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
 from webapp.handovers.models import Operation
 from webapp.monitoring.records import announce, audit
 from webapp.nodes.models import Node
-from webapp.pipelines.checking import check
+from webapp.pipelines.checking import check, planned
 from webapp.pipelines.group_state import GroupFacts, checkpoint_refusal, pause_refusal, resume_refusal
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
 from webapp.pipelines.selectors import (
@@ -168,7 +168,8 @@ def _upgrade(
     pipeline = deployment.pipeline
     name, runs = pipeline.name, f"version {deployment.version.number}"
     document = _valid_document(pipeline, version, placement)
-    if document_key(document) == document_key(deployment.version.document):
+    same = document_key(document) == document_key(deployment.version.document)
+    if same and _is_upgraded(deployment, document):
         raise Conflict(
             f'"{name}" is running already ({runs}), and that is what would be deployed.',
             safe="What runs goes on unchanged.",
@@ -179,6 +180,16 @@ def _upgrade(
     deployment.version = _chosen_version(actor, pipeline, version)
     deployment.save(update_fields=["version"])
     return _operate(actor, deployment, Operation.Kind.UPGRADE)
+
+
+def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
+    """Whether all groups have what the document says; after an upgrade that failed, it is repeated."""
+    last = deployment.operations.filter(kind=Operation.Kind.UPGRADE).first()
+    if last is not None and last.status == Operation.Status.FAILED:
+        return False  # the group at which it failed has its new definition, but may not run
+    versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
+    specs = planned(parse_document(document), deployment.pk)
+    return all(versions.get(spec.group) == spec.version for spec in specs)
 
 
 def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str, str]) -> dict[str, Any]:

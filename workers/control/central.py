@@ -37,7 +37,7 @@ class CentralStore:
         self._kept = kept
         self._forgotten = forgotten
         self._alert = alert
-        self._alerted: tuple[str, ...] = ()
+        self._alerted: set[str] = set()
         self._server: Server | None = None
         self._care = Caretaker(
             directory / "state",
@@ -54,7 +54,7 @@ class CentralStore:
         """Raises ServiceUnavailable when the port is taken."""
         self._server = serve(self._app, self._host, self._port)
         self._care.start()
-        self._changed()
+        self._care.tell()
 
     def close(self) -> None:
         if self._server is not None:
@@ -65,10 +65,12 @@ class CentralStore:
         if self._server is None:
             return  # not started yet: told then
         alerts = self._care.alerts()
-        before, self._alerted = self._alerted, alerts
+        self._alerted &= set(alerts)
         for text in alerts:
-            if text not in before:
+            if text not in self._alerted:
+                # It may raise, when its database lies on the same full disk: then it is not told yet.
                 self._alert(text)
+                self._alerted.add(text)
 
     def _tend(self) -> None:
         for group in self.database.groups():

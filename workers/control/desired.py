@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import redis
 from django.db import close_old_connections
 from django.db.models import F
 from kombu.exceptions import OperationalError
@@ -124,6 +125,11 @@ class DesiredSender:
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
         self._backups = Backups(context.settings, context.central)
         self._with_checkpoint: set[str] = set()  # groups of which the central store has one
+        self._redis = redis.Redis.from_url(
+            context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
+        )
+        self._known: set[str] = set()  # names of the nodes that there were at the last look
+        self._emptied: set[str] = set()  # nodes that are away, and whose queues were deleted since
         self._away = False
         self._thread = threading.Thread(target=self._run, name="desired", daemon=True)
 
@@ -138,12 +144,31 @@ class DesiredSender:
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
-                backups = self._backups.plan()
-                for node in Node.objects.all():
+                backups, nodes = self._backups.plan(), list(Node.objects.all())
+                self._empty_queues_of_absent(nodes)
+                for node in nodes:
                     self._tend(node, backups)
             except Exception:
                 log.exception("the desired state could not be derived; it is tried again")
             seen = self._context.desired.wait(seen, 1.0)
+
+    def _empty_queues_of_absent(self, nodes: list[Node]) -> None:
+        """Nobody reads the queue of a node that is away, and what waits there would never go.
+
+        Nothing is missed: a node that is back is sent all that is wanted of it.
+        """
+        up = {node.name for node in nodes if node.up}
+        there = {node.name for node in nodes}
+        away = (self._known | there) - up - self._emptied
+        try:
+            for name in away:
+                self._redis.delete(messages.node_queue(name))
+        except redis.RedisError as error:
+            log.debug("the queues of absent nodes are deleted later: %s", error)
+            self._known |= there
+            return
+        self._known = there
+        self._emptied = (self._emptied | away) - up
 
     def _has_checkpoint(self, group: str) -> bool:
         try:
@@ -175,13 +200,26 @@ class DesiredSender:
         elif node.revision_seen > node.revision_wanted:
             Node.objects.filter(pk=node.pk).update(revision_wanted=F("revision_seen") + 1)
             return
+        if not node.up:
+            # It cannot read, and its queue would grow without end. Its first report says that it is up.
+            self._sent.pop(node.pk, None)
+            return
         if node.revision_seen >= node.revision_wanted or not node.run_id:
             return
         revision_sent, at_s = self._sent.get(node.pk, (0, 0.0))
-        if revision_sent == node.revision_wanted and time.monotonic() - at_s < RESEND_S:
+        repeated = revision_sent == node.revision_wanted
+        if repeated and (time.monotonic() - at_s < RESEND_S or self._waits_for(node.name)):
             return
         desired = NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas, keeps=keeps)
         self._send(desired, node.pk)
+
+    def _waits_for(self, node: str) -> bool:
+        """What was sent before is not read yet, so there is no use in sending it again. A node that does
+        not read may count as up: when all fall silent at once, none is counted as down."""
+        try:
+            return bool(self._redis.llen(messages.node_queue(node)))
+        except redis.RedisError:
+            return False  # whether Redis answers is seen by sending
 
     def _send(self, desired: NodeDesired, key: int) -> None:
         try:

@@ -66,8 +66,10 @@ class Effects:
         self._order_copy(Role.STANDBY, source)
 
     def copy_from_central(self) -> None:
+        # Of another generation, so that nobody takes a late report of the first try for the second one's.
         self.copies().filter(node__name=self.handover.target).update(
-            source={"url": messages.CENTRAL, "seq": None}
+            source={"url": messages.CENTRAL, "seq": None},
+            generation=next_generation(self.handover.deployment_id, self.handover.group),
         )
 
     def order_copy(self) -> None:

@@ -135,7 +135,7 @@ class CopyFromCentral:
 
 @dataclass(frozen=True)
 class Reorder:
-    """The journal has granted a higher epoch than we knew: order again over that."""
+    """The order was refused, for the time being: order again, over the newest epoch that is known."""
 
     over: Epoch
 
@@ -352,7 +352,7 @@ def _claim(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if _owns(progress, target):
         return Enter(Phase.FINISH)
-    again = _refused(progress, target, "The target")
+    again = _refused(progress, seen, target, "The target")
     if again is not None:
         return again
     if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
@@ -379,7 +379,7 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
                 "The target fell silent before the owner had released: the origin owns as before. Nothing "
                 "is lost. Move it again when the target is well."
             )
-    again = _refused(progress, origin, "The origin")
+    again = _refused(progress, seen, origin, "The origin")
     if again is not None:
         return again
     if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
@@ -391,11 +391,14 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
     return Wait()
 
 
-def _refused(progress: Progress, claimant: ReplicaStatus | None, who: str) -> Step | None:
+def _refused(progress: Progress, seen: Observed, claimant: ReplicaStatus | None, who: str) -> Step | None:
     if claimant is None or claimant.order_id != progress.order_id or claimant.order_refused is None:
         return None
-    if claimant.epoch > progress.order_over and progress.orders < ORDERS_MAX:
-        return Reorder(claimant.epoch)
+    shows_newer = claimant.epoch > progress.order_over
+    # Who lost to another that claimed at the same time may not have read of that one's epoch yet.
+    in_time = seen.now_ms - progress.phase_since_ms <= CLAIM_MS_MAX
+    if not claimant.retired and progress.orders < ORDERS_MAX and (shows_newer or in_time):
+        return Reorder(max(claimant.epoch, progress.order_over))
     return Fail(f"{who} was refused: {claimant.order_refused}")
 
 

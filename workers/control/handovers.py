@@ -79,14 +79,19 @@ class _Driver:
                 .filter(deployment=handover.deployment_id, group=handover.group)
                 .first()
             )
-            if placement is None:
-                end(handover, Handover.Outcome.FAILED, "The pipeline was undeployed.")
-                return True
             extra = (
                 ExtraReplica.objects.filter(deployment=handover.deployment_id, group=handover.group)
                 .filter(node__name=handover.target)
                 .first()
             )
+            if placement is None or _is_let_go(handover, extra):
+                end(
+                    handover,
+                    Handover.Outcome.FAILED,
+                    "The pipeline was undeployed: there is nothing to move.",
+                )
+                announce("handovers", str(handover.pk))
+                return True
             seen = self._observe(handover, placement, extra)
             copies = extra is not None and extra.handover == str(handover.pk)
             moved = note_progress(handover, seen.target, copies)
@@ -143,6 +148,15 @@ class _Driver:
         )
 
 
+def _is_let_go(handover: Handover, extra: ExtraReplica | None) -> bool:
+    """Nothing of the deployment is wanted of any node any more, or the copy that was to own is not."""
+    status = handover.deployment.status
+    if status not in Deployment.ACTIVE:
+        return True
+    undeploying = status == Deployment.Status.UNDEPLOYING
+    return undeploying and extra is None and Phase(handover.phase) is Phase.CUT
+
+
 def _progress(
     handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None, seen: Observed
 ) -> Progress:
@@ -184,7 +198,7 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
             )
         case Reorder(over):
             effects.order_again(over)
-            enter(handover, Phase.CLAIM, f"the journal had granted epoch {over}: ordered again")
+            enter(handover, Phase.CLAIM, f"the order was refused: ordered again, over epoch {over}")
         case ClaimBack(note):
             effects.order_origin_back()
             enter(handover, Phase.CLAIM, note)

@@ -63,12 +63,20 @@ def upgrade(operation: Operation, context: ControlContext) -> None:
 
 
 def _to_upgrade(operation: Operation, specs: tuple[GroupSpec, ...]) -> list[GroupSpec]:
-    """Those that differ, and those that an earlier process of this operation has begun with."""
-    begun = {step["name"] for step in operation.steps}
+    """Those that differ, and those with which this operation, or one that failed, has begun."""
+    begun = {step["name"] for step in operation.steps} | _failed_before(operation)
     versions = {
         placement.group: placement.spec["version"] for placement in operation.deployment.placements.all()
     }
     return [spec for spec in specs if spec.group in begun or versions.get(spec.group) != spec.version]
+
+
+def _failed_before(operation: Operation) -> set[str]:
+    """Groups that may have their new definition, by the upgrade before this one, and not run by it."""
+    before = operation.deployment.operations.filter(
+        kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
+    ).first()
+    return {step["name"] for step in before.steps if step["state"] == "failed"} if before else set()
 
 
 def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:
@@ -81,7 +89,7 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
             if running.exists():
                 return False
             placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
-            if placement.spec["version"] != spec.version:
+            if placement.spec["version"] != spec.version or _is_down(placement):
                 placement.spec = spec.model_dump(mode="json")
                 _give_order(placement)
                 placement.save(update_fields=["spec", "order_id", "order_over", "order_rewind"])
@@ -91,6 +99,14 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
 
     if not context.wait_until(ordered, START_S_MAX):
         raise OperationFailed(f"{spec.group} is being moved all the time, so it was not upgraded.")
+
+
+def _is_down(placement: GroupPlacement) -> bool:
+    """Its node has given up on it, or may: only another order makes it try anew."""
+    status = status_on(placement)
+    if status is None or status.role is Role.OWNER:
+        return False
+    return status.error is not None or status.order_refused is not None
 
 
 def _give_order(placement: GroupPlacement) -> None:

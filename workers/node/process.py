@@ -7,6 +7,9 @@ which begins from the desired state on disk; 4. commands and heartbeat, which re
 
 Stopped on SIGTERM or SIGINT within 10 s: no more commands, replicas end after their running batch,
 `bye`. SIGKILL at any moment loses nothing: the same start follows.
+
+When Spark does not start or its Java process ends, this process stops too, without `bye`: whoever watches
+it starts it again, and should that not help, the control side sees silence and restores its groups.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import fcntl
 import logging
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -25,6 +29,7 @@ from pipeline_runtime import __version__
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.spark.session import java_process
 from workers.messages import CommandReceiver, celery_app, node_queue
 from workers.node.agent import Agent
 from workers.node.checkpoints import NodeCheckpoints
@@ -40,8 +45,13 @@ from workers.node.runtime import NodeRuntime, RunningReplica
 
 log = logging.getLogger(__name__)
 
+WATCH_S = 1.0
 STOP_S = 8.0
 """For the replicas' last batches, of the 10 s in which the process is gone."""
+
+
+class SparkEnded(RuntimeError):
+    """The Java process of the Spark session is gone, for instance killed because memory was short."""
 
 
 class NodeAlreadyRuns(RuntimeError):
@@ -117,11 +127,11 @@ class NodeProcess:
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
         self._agent.close(STOP_S - 1.0)
-        self._heartbeat.close()
+        self._heartbeat.close(bye=self._spark_failed is None)
         if self._service is not None:
             self._service.close(timeout_s=0.5)
         self._checkpoints.close()
-        if self._spark_up.is_set():
+        if self._spark_up.is_set() and self._spark_failed is None:
             closing = threading.Thread(target=self._engine.close, daemon=True)
             closing.start()
             closing.join(max(0.5, STOP_S - (monotonic() - started)))
@@ -133,11 +143,31 @@ class NodeProcess:
             self._engine.start()
         except BaseException as error:
             log.critical("node %s: Spark did not start", self.identity.name, exc_info=True)
-            self._spark_failed = error
-            self._stopping.set()  # whoever watches this process starts it again
+            self._spark_lost(error)
             return
         self._spark_up.set()
         log.info("node %s: Spark is up", self.identity.name)
+        self._changed()
+        java = java_process()
+        if java is not None:
+            self._watch(java)
+
+    def _watch(self, java: subprocess.Popen[bytes]) -> None:
+        while not self._stopping.wait(WATCH_S):
+            code = java.poll()
+            if code is not None:
+                error = SparkEnded(
+                    f"Spark's Java process ended with code {code}; at -9, see whether memory was short. "
+                    "What was committed is safe. The node stops, so that it is started again."
+                )
+                log.critical("node %s: %s", self.identity.name, error)
+                self._spark_lost(error)
+
+    def _spark_lost(self, error: BaseException) -> None:
+        if self._stopping.is_set():
+            return  # in order: a signal to the whole process group ends Java as well
+        self._spark_failed = error
+        self._stopping.set()
         self._changed()
 
     def _serve(self) -> Server:

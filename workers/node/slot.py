@@ -63,7 +63,7 @@ class Slot:
         self._failures_of: tuple[object, ...] = ()
         self._error: ReplicaError | None = None
         self._unwanted_since_ms: int | None = None
-        self._phase = ""
+        self._phase = ""  # like the error, what came of the wish that the failures are of
         self._bytes_fetched = 0
         self._taken: Taken | None = None
         self._last = ReplicaStatus(group=group, role=Role.STOPPED)
@@ -108,8 +108,10 @@ class Slot:
         }
         if replica is None:
             update |= {"role": Role.STOPPED, "phase": self._phase or status.phase}
-        if self._error is not None and status.error is None:
-            update["error"] = self._error
+        # A new wish may have come while the slot was still busy with the one before.
+        error = self._error if want is None or _key(want) == self._failures_of else None
+        if error is not None and status.error is None:
+            update["error"] = error
         if taken is not None:
             update |= {
                 "checkpoint_seq": taken.seq,
@@ -212,11 +214,10 @@ class Slot:
         """Take note of a replica that ended by itself, and of a new wish that clears old failures."""
         if want is not None:
             self._unwanted_since_ms = None
-            source = (want.source.url, want.source.seq) if want.source else None
-            order_id = want.order.id if want.order else None
-            key = (want.generation, order_id, want.spec.version, want.role, source)
+            key = _key(want)
             if key != self._failures_of:
                 self._failures_of, self._failures = key, Failures()
+                self._forget_error()
         replica = self._replica
         if replica is None:
             return
@@ -242,6 +243,12 @@ class Slot:
                     at_ms=self._runtime.now_ms(),
                 )
             )
+
+    def _forget_error(self) -> None:
+        """Whoever gave the new wish must not take the former one's error for its answer."""
+        self._error = None
+        if self._phase == "failed":
+            self._phase = "waiting"
 
     def _may_replace(self, error: ReplicaError) -> ReplicaError:
         """Let the local state be replaced, unless that was done lately."""
@@ -390,3 +397,10 @@ class Slot:
             )
         self._error, self._phase = error, "failed"
         self._failures = failures
+
+
+def _key(want: DesiredReplica) -> tuple[object, ...]:
+    """What makes it another wish, for which nothing has failed yet."""
+    source = (want.source.url, want.source.seq) if want.source else None
+    order_id = want.order.id if want.order else None
+    return (want.generation, order_id, want.spec.version, want.role, source)

@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async
 from django.conf import settings as django_settings
+from django.db import OperationalError
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from webapp.accounts.models import User
@@ -239,6 +240,24 @@ async def test_a_message_that_makes_no_sense_ends_nothing(
         await socket.communicator.send_to(text_data=message)
         await do(record_event, "test.happened", "still here")
         await socket.take_until(lambda m: m["type"] == "event")
+
+
+async def test_it_is_closed_when_the_database_fails_so_that_the_client_connects_again(
+    session: str, nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        async def get(self) -> NoReturn:
+            raise OperationalError("database is locked")
+
+    async with connected(session) as socket:
+        await socket.take()
+        monkeypatch.setattr(consumers, "shared_reading", Failing)
+        await socket.say(resync=True)
+        closed = await socket.communicator.receive_output(WAIT_S)
+        assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_FAILED)
+    monkeypatch.undo()
+    async with connected(session) as socket:
+        assert (await socket.take())["type"] == "snapshot"
 
 
 async def test_nobody_sees_anything_without_a_session(transactional_db: None) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from pipeline_runtime.model.document import parse_document
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.handovers.models import Operation
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
+from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
 
 P = f"/pipelines/{PIPELINE}"
@@ -235,6 +237,27 @@ def test_what_runs_already_is_not_deployed_again(caller: Call, deployment: Deplo
     problem = assert_problem(caller("editor").post(f"{P}/deploy"), 409)
     assert "is what would be deployed" in problem["detail"]
     assert not Operation.objects.exists()
+
+
+def test_an_upgrade_that_failed_is_repeated_by_deploying_again(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor = caller("editor")
+    save(editor, with_params(document, "alerts", condition="mf01_average > 50"))
+    first = editor.post(f"{P}/deploy").json()["id"]
+    Operation.objects.filter(pk=first).update(status="failed")
+    assert editor.post(f"{P}/deploy").status_code == 202
+    again = Operation.objects.exclude(pk=first).get()
+    assert (again.kind, again.deployment_id) == ("upgrade", deployment.pk)
+    # As the control side does it, but for the word that it is done: the group may still not run.
+    deployment.refresh_from_db()
+    for spec in planned(parse_document(deployment.version.document), deployment.pk):
+        deployment.placements.filter(group=spec.group).update(spec=spec.model_dump(mode="json"))
+    Operation.objects.filter(pk=again.pk).update(status="failed")
+    assert editor.post(f"{P}/deploy").status_code == 202
+    Operation.objects.exclude(pk__in=[first, again.pk]).update(status="done")
+    assert "is what would be deployed" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
+    assert (deployment.version.number, len(commands())) == (2, 3)
 
 
 @pytest.mark.usefixtures("pipeline")

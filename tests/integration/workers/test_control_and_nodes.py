@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import time
 
 import pytest
 import redis
@@ -19,6 +20,7 @@ from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
+from workers.control.desired import RESEND_S
 from workers.messages import element_history, node_history
 
 pytestmark = pytest.mark.integration
@@ -108,6 +110,45 @@ def test_a_killed_node_comes_back_from_its_disk_without_losing_anything(cluster:
     eventually(lambda: Node.objects.get(name="edge-a").run_id != run, what="a new run reports")
     eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="it goes on")
     assert {node for _, node in each_seq_was_committed_in_epoch_order(cluster, deployment)} == {"edge-a"}
+
+
+def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
+    manual_cluster: Cluster, redis_url: str
+) -> None:
+    cluster = manual_cluster
+    queue = messages.node_queue("edge-b")
+    cluster.end_node("edge-b", signal.SIGKILL)
+    deployment = cluster.deployed("power", "edge-b")
+    with redis.Redis.from_url(redis_url) as client:
+        eventually(lambda: client.llen(queue), what="it does not count as away yet")
+        eventually(lambda: not Node.objects.get(name="edge-b").up, what="it counts as away")
+        eventually(lambda: not client.llen(queue), what="what waited for it is deleted")
+        GroupPlacement.objects.filter(deployment=deployment).update(paused=True)
+        time.sleep(RESEND_S * 2)
+        node = Node.objects.get(name="edge-b")
+        assert node.revision_wanted > node.revision_seen
+        assert client.llen(queue) == 0
+    GroupPlacement.objects.filter(deployment=deployment).update(paused=False)
+    cluster.start_node("edge-b")
+    eventually(lambda: Node.objects.get(name="edge-b").up, what="it is back")
+    eventually(lambda: cluster.owns(deployment, "power", "edge-b"), 10, "it is told at once")
+
+
+def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str) -> None:
+    # A node that hangs, and counts as up still.
+    cluster.signal_node("edge-b", signal.SIGSTOP)
+    cluster.deployed("power", "edge-b")
+    with redis.Redis.from_url(redis_url) as client:
+        queue = messages.node_queue("edge-b")
+        eventually(lambda: client.llen(queue), what="it is sent")
+        time.sleep(RESEND_S * 2)  # the first one may have gone to the socket of a node that hangs
+        before, waiting = Node.objects.get(name="edge-b"), client.llen(queue)
+        time.sleep(RESEND_S * 3)
+        node = Node.objects.get(name="edge-b")
+        assert node.up
+        assert node.revision_wanted > node.revision_seen
+        assert client.llen(queue) - waiting <= node.revision_wanted - before.revision_wanted
+    cluster.signal_node("edge-b", signal.SIGCONT)
 
 
 def test_sigterm_says_goodbye_within_ten_seconds(cluster: Cluster) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.kafka.clients import open_consumer
+from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster, eventually
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
+from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
-from workers.control import deployments
+from workers.control import deployments, upgrades
 
 pytestmark = pytest.mark.integration
 
@@ -146,6 +148,37 @@ def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster)
     eventually(lambda: (2, "edge-b") in kafka_cluster.commits(deployment, "kept"))
     assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}
     assert ended(undeploy(deployment)).status == "done"
+
+
+def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upgrades, "ERROR_S_MAX", 0.5)
+    content = document("repaired")
+    pipeline = Pipeline.objects.create(name="repaired", draft=content)
+    version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=content)
+    deployment = Deployment.objects.create(pipeline=pipeline, version=version, status="running")
+    for spec in planned(parse_document(content), deployment.pk):
+        node, made = Node.objects.get(name="edge-a"), spec.model_dump(mode="json")
+        GroupPlacement.objects.create(
+            deployment=deployment, group=spec.group, spec=made, node=node, order_id=f"first-{spec.group}"
+        )
+    eventually(lambda: cluster.owns(deployment, "numbers", "edge-a"))
+    content["spec"]["elements"][0]["params"] = {"rate": 20}
+    deployment.version = PipelineVersion.objects.create(pipeline=pipeline, number=2, document=content)
+    deployment.save()
+    broken = cluster.mark("numbers.broken-on-edge-a")
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    assert operation.status == "failed"
+    assert "does not start" in operation.message
+    before = deployment.placements.get(group="numbers")
+    assert before.spec["elements"][0]["params"]["rate"] == 20
+    broken.unlink()
+    committed = len(cluster.commits(deployment, "numbers"))
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    assert operation.status == "done", operation.message
+    assert [(step["name"], step["state"]) for step in operation.steps] == [("numbers", "done")]
+    eventually(lambda: len(cluster.commits(deployment, "numbers")) > committed, what="it goes on")
 
 
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:

@@ -21,6 +21,7 @@ from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import handover_steps
+from workers.control.handover_effects import Effects
 
 pytestmark = pytest.mark.integration
 
@@ -279,6 +280,50 @@ def test_a_cut_that_nobody_carries_out_becomes_a_claim(
     assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
+
+
+@pytest.mark.parametrize("status", ["undeploying", "undeployed"])
+def test_a_cut_that_nobody_carries_out_ends_when_its_pipeline_is_let_go_of(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    monkeypatch.setattr(handover_steps, "CUT_MS_MAX", 1000)
+    deployment = owned(cluster)
+    cluster.mark("power.never-releases")
+    cluster.mark("power.never-arms-on-edge-b")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "WARM")
+    cluster.stop_control()
+    # What `undeploy` leaves of a handover in its cut, which does not give back.
+    Handover.objects.update(phase="CUT")
+    ExtraReplica.objects.all().delete()
+    Deployment.objects.update(status=status)
+    cluster.start_control()
+    eventually(lambda: ended(handover), 30, "the handover ends")
+    assert handover.outcome == "failed"
+    assert "was undeployed" in handover.message
+    assert GroupPlacement.objects.get(deployment=deployment).node.name == "edge-a"
+
+
+def test_a_copy_that_its_origin_does_not_give_comes_from_the_central_store(
+    cluster_of_three: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = cluster_of_three
+    deployment = owned(cluster)
+    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"), what="it is replicated")
+    target = cluster.without_checkpoint(deployment, "power", "edge-a")
+    order_copy = Effects._order_copy
+
+    def from_nowhere(effects: Effects, role: Role, source: dict[str, object]) -> None:
+        order_copy(effects, role, {**source, "url": "http://127.0.0.1:9"})
+
+    monkeypatch.setattr(Effects, "_order_copy", from_nowhere)
+    handover = ordered(deployment, "standby", "edge-a", target)
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    [prepared] = [entry for entry in handover.timeline if entry["phase"] == "PREPARE"]
+    assert "from the central store" in prepared["note"]
+    assert handover.bytes_copied > 0
+    each_seq_was_committed_in_epoch_order(cluster, deployment)
 
 
 def test_a_successor_that_restarts_after_the_release_claims(

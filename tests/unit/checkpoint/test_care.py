@@ -149,6 +149,42 @@ def test_checkpoints_stop_before_the_disk_is_full(tmp_path: Path) -> None:
         assert caretaker.database.failure is None
 
 
+def test_it_is_opened_again_although_nobody_can_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told writes to a database of its own, typically on the same full disk."""
+    monkeypatch.setattr("pipeline_runtime.checkpoint.care._PAUSE_S", 0.01)
+    tries = []
+
+    def tell() -> None:
+        tries.append(caretaker.database.failure)
+        raise OSError("database or disk is full")
+
+    caretaker = Caretaker(tmp_path / "db", lambda: None, tell, every_s=3600)
+    with monkeypatch.context() as disk:
+        disk.setattr("pipeline_runtime.checkpoint.database.Rdict", _full)
+        with pytest.raises(StateDatabaseUnavailable):
+            caretaker.database.reopen()
+        caretaker.start()
+        eventually(lambda: len(tries) > 2)
+        with pytest.raises(StateDatabaseUnavailable):
+            caretaker.database.manifests(GROUP)
+    eventually(lambda: caretaker.database.failure is None)
+    caretaker.database.put_chunk(GROUP, b"goes on")
+    caretaker.close()
+
+
+class _full:
+    """What Rdict does on a full disk."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise Exception("IO error: No space left on device")
+
+    @staticmethod
+    def list_cf(_: str) -> list[str]:
+        return []
+
+
 def test_two_databases_set_aside_in_one_second_get_two_names(tmp_path: Path) -> None:
     names = set()
     for _ in range(3):

@@ -3,7 +3,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from rocksdict import Options, Rdict
@@ -125,6 +128,46 @@ def test_a_closed_database_refuses_and_its_path_is_free(tmp_path: Path) -> None:
     with pytest.raises(StateDatabaseUnavailable):
         database.put_chunk(GROUP, b"y")
     StateDatabase(tmp_path / "db").close()
+
+
+def test_a_closed_database_never_says_that_there_is_nothing(tmp_path: Path) -> None:
+    database = StateDatabase(tmp_path / "db")
+    database.put_manifest(manifest())
+    database.close()
+    questions: list[Callable[[], object]] = [
+        database.groups,
+        lambda: database.manifests(GROUP),
+        lambda: database.manifest(GROUP, Seq(1)),
+        lambda: database.get_chunk(GROUP, chunks.address(b"one")),
+        lambda: database.void(GROUP, Seq(0), Epoch(1)),
+        lambda: database.prune(GROUP, ()),
+        lambda: database.retain(GROUP, Retention(newest=1), now_ms=0),
+    ]
+    for question in questions:
+        with pytest.raises(StateDatabaseUnavailable) as refused:
+            question()
+        assert refused.value.reason == "closed"
+    assert database.failure is None, "to be closed is no fault"
+    database.reopen()
+    assert [found.seq for found in database.manifests(GROUP)] == [1]
+    database.close()
+
+
+def test_checkpoints_that_could_not_be_listed_once_are_listed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StateDatabase(tmp_path / "db") as database:
+        database.put_manifest(manifest())
+
+    def fails(*_: object) -> NoReturn:
+        raise Exception("IO error: Too many open files")
+
+    with StateDatabase(tmp_path / "db") as database:
+        with monkeypatch.context() as patched:
+            patched.setattr("pipeline_runtime.checkpoint.database._entries", fails)
+            with pytest.raises(StateDatabaseUnavailable, match="Too many open files"):
+                database.manifests(GROUP)
+        assert [found.seq for found in database.manifests(GROUP)] == [1]
 
 
 def test_groups_share_nothing_and_a_dropped_group_is_gone(database: StateDatabase) -> None:
@@ -260,6 +303,48 @@ def test_threads_may_share_a_database(database: StateDatabase) -> None:
     for index in range(4):
         wanted = [chunks.address(b"%d-%d" % (index, number) * 100) for number in range(50)]
         assert database.missing(f"g{index % 2}", wanted) == ()
+
+
+@pytest.mark.parametrize("other", ["drop_group", "reopen"])
+def test_a_group_may_be_pruned_while_it_is_dropped_and_the_database_opened_anew(
+    database: StateDatabase, other: str
+) -> None:
+    disturb = {"drop_group": lambda: database.drop_group(GROUP), "reopen": database.reopen}[other]
+    pruning = threading.Event()
+    disturbed = threading.Event()
+    failures: list[BaseException] = []
+
+    def prune() -> None:
+        try:
+            while not disturbed.is_set():
+                database.put_chunk(GROUP, b"one")
+                with suppress(ChunksMissing):  # dropped in between
+                    database.put_manifest(manifest(b"one"))
+                database.retain(GROUP, Retention(newest=1, hours=0), now_ms=1 << 50)
+                pruning.set()
+        except BaseException as error:
+            failures.append(error)
+
+    def disturb_often() -> None:
+        try:
+            for _ in range(60):
+                disturb()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            disturbed.set()
+
+    # Daemons, so that a deadlock fails this test and does not keep all others from running.
+    threads = [threading.Thread(target=work, daemon=True) for work in (prune, disturb_often)]
+    threads[0].start()
+    assert pruning.wait(60)
+    threads[1].start()
+    for thread in threads:
+        thread.join(60)
+    assert not [thread for thread in threads if thread.is_alive()], "each waits for the other's lock"
+    assert not failures
+    assert database.failure is None
+    database.put_chunk(GROUP, b"one")
 
 
 def damage(path: Path, sha: str) -> None:

@@ -134,6 +134,69 @@ def test_state_over_several_partitions_follows_exactly(plan, pipeline):
     assert groups["g"].follow == "exact"
 
 
+COUNT = {
+    "id": "k",
+    "type": "keyed-aggregate",
+    "inputs": {"in": "source"},
+    "params": {"keys": ["key"], "aggregates": [{"function": "count", "as": "events"}]},
+}
+LAST = {
+    "id": "k",
+    "type": "count-window-aggregate",
+    "inputs": {"in": "source"},
+    "params": {"size": 2, "aggregates": [{"function": "count"}]},
+}
+
+
+def a_sink(input):
+    return {"id": "sink", "type": "csv-sink", "inputs": {"in": input}}
+
+
+def derived(expression, input="source"):
+    columns = [{"name": "one", "expression": "n"}, {"name": "two", "expression": expression}]
+    return {"id": "d", "type": "derive", "inputs": {"in": input}, "params": {"columns": columns}}
+
+
+def grouped(*ids):
+    return [{"id": "g", "elements": list(ids)}]
+
+
+def test_a_file_of_what_is_emitted_once_per_batch_follows_exactly(plan, pipeline, source):
+    together = plan(pipeline(source(), COUNT, a_sink("k"), groups=grouped("k", "sink")))
+    assert together["g"].follow == "exact"
+    apart = plan(pipeline(source(), COUNT, a_sink("k")))
+    assert (apart["k"].follow, apart["sink"].follow) == ("coalesced", "coalesced")
+    once_per_row = plan(pipeline(source(), LAST, a_sink("k"), groups=grouped("k", "sink")))
+    assert once_per_row["g"].follow == "coalesced"
+
+
+@pytest.mark.parametrize(
+    ("expression", "follow"),
+    [
+        ("unix_millis(_batch_time) - unix_millis(_time)", "exact"),
+        ("unix_millis(_time)", "coalesced"),
+        ("'_batch_time'", "coalesced"),
+    ],
+)
+def test_the_batches_time_in_a_file_or_in_state_is_followed_exactly(
+    plan, pipeline, source, expression, follow
+):
+    file = plan(
+        pipeline(source(), derived(expression), a_sink("d"), groups=grouped("d", "sink")),
+    )
+    assert file["g"].follow == follow
+    window = {**LAST, "inputs": {"in": "d"}}
+    state = plan(pipeline(source(), derived(expression), window, groups=grouped("d", "k")))
+    assert state["g"].follow == follow
+    assert plan(pipeline(source(), derived(expression)))["d"].follow == "coalesced"
+
+
+def test_a_filters_condition_may_use_the_batches_time(plan, pipeline, source, keep):
+    late = keep("late", params={"condition": "_batch_time > _time"})
+    groups = plan(pipeline(source(), late, a_sink("late"), groups=grouped("late", "sink")))
+    assert groups["g"].follow == "exact"
+
+
 def test_a_plan_has_the_schema_of_every_port(plan):
     for spec in plan(load_template("machine-power")).values():
         for element in spec.elements:
@@ -148,6 +211,20 @@ def test_the_version_changes_with_parameters_and_only_then(plan, pipeline, sourc
     assert [g.version for g in first.values()] == [g.version for g in same.values()]
     assert first["source"].version == other["source"].version
     assert first["a"].version != other["a"].version
+
+
+def test_the_version_tells_how_a_group_is_followed_where_its_operators_do_not(
+    plan, pipeline, source, monkeypatch
+):
+    from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
+
+    document = pipeline(source(), COUNT, a_sink("k"), groups=grouped("k", "sink"))
+    exact = plan(document)
+    monkeypatch.setattr(KeyedAggregate, "output_mode", "append")
+    coalesced = plan(document)
+    assert (exact["g"].follow, coalesced["g"].follow) == ("exact", "coalesced")
+    assert exact["g"].version != coalesced["g"].version
+    assert exact["source"].version == coalesced["source"].version
 
 
 def test_a_node_is_told_all_that_follows_from_files_and_inputs(plan, pipeline):

@@ -125,3 +125,24 @@ def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):
     assert found["keep"].change == "upgraded"
     assert found["window"].change == "incompatible"
     assert "since an update" in found["window"].reason
+
+
+def test_a_group_that_is_followed_otherwise_since_an_update_is_started_again(
+    plan, changes, source, monkeypatch
+):
+    from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
+
+    count = {"keys": ["key"], "aggregates": [{"function": "count"}]}
+    elements = [
+        source(),
+        {"id": "k", "type": "keyed-aggregate", "params": count, "inputs": {"in": "source"}},
+        {"id": "sink", "type": "csv-sink", "inputs": {"in": "k"}},
+    ]
+    groups = [{"id": "g", "elements": ["k", "sink"]}]
+    new = plan(*elements, groups=groups)
+    monkeypatch.setattr(KeyedAggregate, "output_mode", "append")
+    old = plan(*elements, groups=groups)
+
+    assert [group.group for group in changed_groups(old, new)] == ["g"]
+    found = {id: change.change for id, change in changes(old, new).items()}
+    assert found == {"source": "unchanged", "k": "upgraded", "sink": "upgraded"}

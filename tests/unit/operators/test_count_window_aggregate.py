@@ -72,6 +72,19 @@ def test_missing_columns_are_told(operator, mismatch):
     ) == ["params.key", "params.aggregates[0].column"]
 
 
+HUGE = 1.7e308
+
+
+@pytest.mark.parametrize("function", ["avg", "sum", "stddev", "relative_variation"])
+def test_a_result_too_large_for_a_number_is_null_and_the_window_moves_on(operator, process, function):
+    params = {"size": 2, "aggregates": [{"function": function, "column": "x", "as": "y"}]}
+    first = -HUGE / 2 if function == "relative_variation" else HUGE
+    found = process(operator("count-window-aggregate", params), rows(first, HUGE, 3.0, 5.0))
+    assert len(found) == 3
+    assert found[0]["y"] is None
+    assert found[-1]["y"] is not None
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.integers(1, 8), st.integers(1, 8))
 def test_it_equals_a_plain_oracle_and_its_state_is_json(values, size, every):

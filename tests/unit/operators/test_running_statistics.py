@@ -1,5 +1,6 @@
 """Laws of running statistics."""
 
+import json
 import statistics
 
 import pytest
@@ -48,6 +49,19 @@ def test_nulls_are_left_out_and_infinity_is_refused(operator, process):
     assert [row["count"] for row in process(statistics_, rows((0, None), (1, 2.0)))] == [0, 1]
     with pytest.raises(ValueError, match="finite"):
         process(statistics_, rows((0, float("inf"))))
+
+
+@pytest.mark.parametrize("values", [(1.7e308, 5.0, 6.0), (1.7e308, -1.7e308, 5.0, 6.0)])
+@pytest.mark.parametrize("every_s", [0, 1])
+def test_what_is_too_large_for_a_number_is_null_in_a_report_that_json_can_hold(
+    operator, process, values, every_s
+):
+    params = {"column": "x", "every_s": every_s}
+    found = process(operator("running-statistics", params), rows(*enumerate(values)))
+    last = found[-1]
+    assert (last["stddev"], last["maximum"]) == (None, 1.7e308)
+    for row in found:
+        json.dumps({**row, "_time": None}, allow_nan=False)
 
 
 def test_the_streams_key_is_the_default_and_is_handed_on(operator, process):

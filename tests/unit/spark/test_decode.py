@@ -81,6 +81,33 @@ def test_a_record_that_cannot_be_read_says_why(value: bytes | None, reason: str)
     assert reason in reject.reason
 
 
+NUMBERS = StreamSchema(
+    fields=(Field(name="x", type=FieldType.NUMBER), Field(name="y", type=FieldType.NUMBER))
+)
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"-NaN", b"Infinity", b"-Infinity", b"Inf", b"9" * 400])
+def test_a_number_that_no_json_can_hold_is_rejected_alone(number: bytes) -> None:
+    bad = b'{"x":1,"y":' + number + b"}"
+    decoded = decode([b'{"x":1.5}', b"", bad, b'{"y":-2}', bad], NUMBERS)
+    assert decoded.kept == [0, 3]
+    assert decoded.columns.to_pylist() == [{"x": 1.5, "y": None}, {"x": None, "y": -2.0}]
+    assert [reject.index for reject in decoded.rejects] == [1, 2, 4]
+    assert "Column(/y) is not a finite number" in decoded.rejects[1].reason
+
+
+def test_a_row_of_two_such_numbers_is_one_reject() -> None:
+    decoded = decode([b'{"x":NaN,"y":Infinity}'], NUMBERS)
+    assert (decoded.kept, decoded.columns.num_rows, len(decoded.rejects)) == ([], 0, 1)
+
+
+def test_the_words_are_read_where_they_are_text_or_not_of_the_schema() -> None:
+    values = [b'{"a":1,"t":"NaN"}', b'{"a":2,"t":"Infinity","z":NaN}']
+    decoded = decode(values, SCHEMA)
+    assert decoded.kept is None
+    assert decoded.columns.to_pylist() == [{"a": 1, "t": "NaN"}, {"a": 2, "t": "Infinity"}]
+
+
 def test_pieces_of_json_do_not_make_up_for_each_other() -> None:
     decoded = decode([b'{"z":', b'{"q":1}}', b'{"a":1}{"a":2}'], SCHEMA)
     assert decoded.columns.num_rows == 0

@@ -72,6 +72,12 @@ OWNS_AGAIN = status(epoch=Epoch(5), order_id="o1", released="h1")
 REFUSED = FOLLOWING.model_copy(
     update={"order_id": "o1", "order_refused": "epoch 5 was granted", "epoch": Epoch(5)}
 )
+BEATEN = FOLLOWING.model_copy(
+    update={"order_id": "o1", "order_refused": "another replica claimed at the same time (fenced)"}
+)
+RETIRED = BEATEN.model_copy(
+    update={"order_refused": "the group was undeployed meanwhile", "phase": "refused", "retired": True}
+)
 
 MOVE = Progress(
     id="h1",
@@ -158,9 +164,35 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ),
     ("refused too often", replace(CLAIMING, orders=ORDERS_MAX), replace(STOP_SEEN, target=REFUSED), Fail),
     (
-        "refused with nothing newer",
-        replace(CLAIMING, order_over=Epoch(5)),
+        "another claimed at the same time, and its epoch is not read yet",
+        CLAIMING,
+        replace(STOP_SEEN, target=BEATEN),
+        Reorder(Epoch(3)),
+    ),
+    (
+        "beaten too often",
+        replace(CLAIMING, orders=ORDERS_MAX),
+        replace(STOP_SEEN, target=BEATEN),
+        Fail,
+    ),
+    ("beaten for too long", CLAIMING, later(replace(STOP_SEEN, target=BEATEN), CLAIM_MS_MAX), Fail),
+    (
+        "a newer epoch is ordered over however long it took to hear of it",
+        CLAIMING,
+        later(replace(STOP_SEEN, target=REFUSED), CLAIM_MS_MAX),
+        Reorder(Epoch(5)),
+    ),
+    (
+        "what reads less of the journal than was known is not ordered over that",
+        replace(CLAIMING, order_over=Epoch(6)),
         replace(STOP_SEEN, target=REFUSED),
+        Reorder(Epoch(6)),
+    ),
+    ("refused for good: its journal is retired", CLAIMING, replace(STOP_SEEN, target=RETIRED), Fail),
+    (
+        "refused for good, and somebody owned meanwhile",
+        CLAIMING,
+        replace(STOP_SEEN, target=RETIRED.model_copy(update={"epoch": Epoch(5)})),
         Fail,
     ),
     ("the target dies while claiming: it may own", CLAIMING, replace(STOP_SEEN, target_up=False), Wait()),
@@ -307,6 +339,12 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         BACK,
         replace(SEEN, origin=REFUSED.model_copy(update={"released": "h1"}), target_up=False),
         Reorder(Epoch(5)),
+    ),
+    (
+        "the origin is beaten by another that claims",
+        BACK,
+        replace(SEEN, origin=BEATEN.model_copy(update={"released": "h1"}), target_up=False),
+        Reorder(Epoch(3)),
     ),
     ("the origin never released", BACK, later(replace(SEEN, target_up=False), RELEASED_MS_MAX), Fail),
     ("a hot standby claims at once", HOT, replace(GONE, target=FOLLOWING), Enter(Phase.CLAIM)),

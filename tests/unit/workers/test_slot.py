@@ -94,10 +94,13 @@ class Node:
         self.clock_ms = 1_000_000
         self.replicas: list[ScriptedReplica] = []
         self.open_fails = False
+        self.fetch_fails_from: str | None = None
+        self.fetching_from: str | None = None
         self.fetch_blocks = threading.Event()
         self.fetch_blocks.set()
         self.fetched: list[int] = []
         self.forgotten = False
+        self.reported: Callable[[], object] = lambda: None
         self.slot = Slot(SPEC.id, self.runtime())
         self._started = False
 
@@ -114,7 +117,7 @@ class Node:
             checkpoints=self,
             fetch_files=lambda _: None,
             now_ms=lambda: self.clock_ms,
-            changed=lambda: None,
+            changed=lambda: self.reported(),
         )
 
     def open(self, spec: GroupSpec, directory: Path) -> ScriptedReplica:
@@ -129,7 +132,10 @@ class Node:
     def fetch(
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
+        self.fetching_from = source.url
         self.fetch_blocks.wait(10)
+        if source.url == self.fetch_fails_from:
+            raise RuntimeError("no checkpoint there")
         directory.mkdir()
         self.fetched.append(source.seq or 0)
         return 100
@@ -194,6 +200,48 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     node.open_fails = False
     node.want(owner("o2"))
     eventually(lambda: is_owner(node))
+
+
+def copy_from(url: str, generation: int = 1) -> DesiredReplica:
+    source = CheckpointSource(url=url, token="t", seq=Seq(5))
+    return DesiredReplica(spec=SPEC, role=Role.STANDBY, source=source, generation=generation)
+
+
+def test_the_error_of_a_former_wish_is_not_shown_for_a_new_one(node: Node) -> None:
+    node.fetch_fails_from = "http://origin"
+    node.want(copy_from("http://origin"))
+    eventually(lambda: node.slot.status().error is not None)
+    assert node.slot.status().phase == "failed"
+    node.fetch_blocks.clear()
+    node.want(copy_from("http://central"))
+    assert node.slot.status().error is None, "also before the slot has looked at it"
+    eventually(lambda: node.fetching_from == "http://central")
+    assert (node.slot.status().error, node.slot.status().phase) == (None, "fetching")
+    node.fetch_blocks.set()
+    eventually(lambda: node.slot.status().role is Role.STANDBY)
+
+
+def test_an_attempt_for_a_former_wish_that_fails_late_is_not_the_new_ones_error(node: Node) -> None:
+    node.fetch_fails_from = "http://origin"
+    node.fetch_blocks.clear()
+    node.want(copy_from("http://origin"))
+    eventually(lambda: node.fetching_from == "http://origin")
+    node.want(copy_from("http://central", generation=2))
+    errors: list[ReplicaError | None] = []
+    node.reported = lambda: errors.append(node.slot.status().error)
+    node.fetch_blocks.set()
+    eventually(lambda: node.slot.status().role is Role.STANDBY)
+    assert errors
+    assert not any(errors)
+
+
+def test_a_new_wish_that_only_waits_shows_neither_the_error_nor_the_failure(node: Node) -> None:
+    node.open_fails = True
+    node.want(owner())
+    eventually(lambda: node.slot.status().error is not None)
+    node.want(owner(role=Role.STOPPED, generation=1))
+    eventually(lambda: node.slot.status().phase == "stopped")
+    assert node.slot.status().error is None
 
 
 def test_a_fenced_replica_stays_down_until_it_is_ordered_anew(node: Node) -> None:

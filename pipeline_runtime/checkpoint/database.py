@@ -241,8 +241,7 @@ class StateDatabase:
         with self._locked(group) as found:
             if found is None:
                 return ()
-            known = self._manifests(found[0])
-            return tuple(known[seq] for seq in sorted(known, reverse=True))
+            return _newest_first(self._manifests(found[0]))
 
     def groups(self) -> tuple[str, ...]:
         with self._lock, self._guard():
@@ -312,8 +311,7 @@ class StateDatabase:
             if found is None:
                 return Pruned((), 0, 0)
             state, db = found
-            known = self._manifests(state)
-            newest_first = [known[seq] for seq in sorted(known, reverse=True)]
+            newest_first = _newest_first(self._manifests(state))
             whole = [manifest for manifest in newest_first if not _absent(state, manifest.chunks)]
             if not whole:
                 return Pruned((), 0, 0)
@@ -487,6 +485,10 @@ def _flushed(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         _log.warning("closing %s: %s", path, error)
+
+
+def _newest_first(known: dict[Seq, Manifest]) -> tuple[Manifest, ...]:
+    return tuple(known[seq] for seq in sorted(known, reverse=True))
 
 
 def _absent(state: _Group, shas: Collection[str]) -> set[str]:

@@ -115,8 +115,8 @@ class JournalTail:
 
 
 class JournalEnds:
-    """Asks where a journal ends. Its connection is kept: to open one takes five times as long as the answer,
-    and a claim asks three times. Used by one thread at a time."""
+    """Asks where a journal ends. Its connection is kept, since a claim asks three times and to open one takes
+    longer than the answer. Used by one thread at a time."""
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
         self._kafka = kafka

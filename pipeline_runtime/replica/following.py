@@ -82,7 +82,7 @@ class JournalFollower:
 
     def catch_up(self, *, hidden: bool = False) -> None:
         """Until all that the journal holds now has been read (`hidden`: also what an open transaction
-        hides); Doubtful when that takes too long."""
+        hides); Doubtful when that makes no progress."""
         assert self._tail is not None
         self._tail.wait_until(self._ends.end(hidden=hidden), _TIMEOUT_S)
 

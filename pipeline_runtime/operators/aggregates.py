@@ -125,6 +125,9 @@ def spark_column(aggregate: Aggregate) -> Column:
             f" avg(cast({column} as double))) * 100D"
         ),
     }[aggregate.function]
+    if aggregate.function not in _ORDERLESS:
+        # Doubles overflow to Infinity, and then to NaN: no JSON numbers. Spark evaluates the aggregate once.
+        sql = f"CASE WHEN abs(cast({sql} as double)) < double('Infinity') THEN {sql} END"
     return F.expr(sql).alias(aggregate.name)
 
 

@@ -71,6 +71,13 @@ def test_an_average_of_zero_and_an_overflow_are_null_not_an_error(operator, run)
     assert row["sum"] is None
 
 
+@pytest.mark.parametrize("function", ["avg", "sum", "stddev", "relative_variation"])
+def test_a_result_too_large_for_a_number_is_null(operator, run, function):
+    window = operator("window-aggregate", {"size_s": 10, "aggregates": aggregates(function)})
+    (row,) = run(window, [(0, "a", 1, 1.7e308), (1, "a", 1, 1.7e308), (2, "a", 1, -1e308)], SCHEMA)
+    assert row[function] is None
+
+
 def test_a_row_that_only_moves_the_watermark_is_in_no_window(operator, run):
     window = operator("window-aggregate", {"size_s": 1, "aggregates": [{"function": "count", "as": "n"}]})
     found = run(window, [(0, "a", 1, 1.0), (1e6, None, None, None)], SCHEMA, _flush=[None, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Generic, TypeVar
 
 from tests.simulation.mutants import Decide
@@ -44,9 +45,10 @@ class Explored:
 
 
 def is_lawful(journal: Journal) -> bool:
-    """Each seq is committed once, in order, and so at one epoch."""
+    """Each seq is committed once, in order, and so at one epoch; a group that was ended stays so."""
     seqs = [line.seq for line in journal if line.kind == "COMMIT"]
-    return seqs == list(range(1, len(seqs) + 1))
+    after_its_end = list(dropwhile(lambda line: line.kind != "RETIRE", journal))[1:]
+    return seqs == list(range(1, len(seqs) + 1)) and all(line.kind == "ARMED" for line in after_its_end)
 
 
 class Explorer:

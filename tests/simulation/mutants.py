@@ -73,6 +73,13 @@ def owning_on_after_a_doubtful_release(state: State, event: Event) -> Decision:
     return protocol.decide(state, event)
 
 
+def blind_to_the_end(state: State, event: Event) -> Decision:
+    """Claims a group that was undeployed. Only the small world ends groups."""
+    if isinstance(event, JournalEnd):
+        event = replace(event, retired=False)
+    return protocol.decide(state, event)
+
+
 MUTANTS: tuple[Decide, ...] = (
     without_the_fence,
     without_the_second_read,

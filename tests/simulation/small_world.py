@@ -8,7 +8,7 @@ Up to three replicas run `decide` over a journal. The broker is reduced to what 
 
 A follower has read any part of the journal: an owner that is to release may know of any ARMED, an
 armed successor may act on any beginning of the journal. `tries` is what each replica is allowed of
-claims, doubts and restarts.
+claims, doubts and restarts; `retires`, whether it may be told to end the group.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Told = Callable[[State, Event], tuple[State, Action | None]]
 class Line(NamedTuple):
     """A record of the journal."""
 
-    kind: str  # COMMIT, CLAIM, ARMED, RELEASE
+    kind: str  # COMMIT, CLAIM, ARMED, RELEASE, RETIRE
     epoch: int
     seq: int = 0
     token: str = ""
@@ -72,6 +72,7 @@ class Actor(NamedTuple):
     seq: int = 0  # as an owner: the newest seq it knows of
     tries: int = 1  # claims, doubts and restarts left
     arms: int = 0  # times it may still arm itself
+    retires: bool = False
 
 
 # --- what a journal says (the project's JournalView, without what is not needed here)
@@ -86,6 +87,11 @@ def granted(journal: Journal) -> Epoch:
 @cache
 def last_seq(journal: Journal) -> int:
     return max((line.seq for line in journal), default=0)
+
+
+@cache
+def retired(journal: Journal) -> bool:
+    return any(line.kind == "RETIRE" for line in journal)
 
 
 @cache
@@ -184,7 +190,7 @@ def _perform(journal: Journal, actor: Actor, told: Told, length_max: int) -> Ite
     order: str = actor.state.order.id  # type: ignore[union-attr]
     match actor.action:
         case ReadJournal():
-            end = JournalEnd(granted(journal), order_granted(journal, order))
+            end = JournalEnd(granted(journal), order_granted(journal, order), retired(journal))
             yield Outcome(f"reads grant {end.granted}", _tell(actor, end, told), journal)
         case Initialise(epoch):
             ready = _tell(actor._replace(handle=epoch), Initialised(), told)
@@ -208,6 +214,10 @@ def _own(journal: Journal, actor: Actor, told: Told, length_max: int) -> Iterato
     batch = Line("COMMIT", actor.state.epoch, actor.seq + 1)
     went_on = actor._replace(seq=actor.seq + 1)
     yield from _commit(journal, actor, (batch,), told, length_max, went_on)
+    if actor.retires:
+        retire = Line("RETIRE", actor.state.epoch)
+        gone = actor._replace(state=Following(), handle=0, seq=0)
+        yield from _commit(journal, actor, (retire,), told, length_max, gone)
     for line in journal:
         if line.kind == "ARMED":
             event = ReleaseOrdered(line.order, line.order, Epoch(line.epoch), line.token)

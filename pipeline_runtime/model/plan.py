@@ -252,8 +252,8 @@ class _Plan:
         stateful = any(operator.stateful for operator in operators)
         source = any(isinstance(operator, SourceOperator) for operator in operators)
         sink = any(isinstance(operator, SinkOperator) for operator in operators)
-        if stateful and not source and sum(stream.partitions for stream in inputs) > 1:
-            return True  # in how rows of several partitions interleave
+        if (stateful or sink) and not source and sum(stream.partitions for stream in inputs) > 1:
+            return True  # in how rows of several partitions interleave, in the state or in a file
         if sink and any(operator.output_mode == "update" for operator in operators):
             return True  # a sink is given a row per key and batch
         # All rows of a batch have its time.

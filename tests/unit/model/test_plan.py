@@ -114,24 +114,30 @@ def test_a_keyed_aggregate_follows_by_its_functions(plan, pipeline, source, func
     assert plan(pipeline(source(), element))["k"].follow == follow
 
 
-def test_state_over_several_partitions_follows_exactly(plan, pipeline):
-    groups = plan(
-        pipeline(
-            {
-                "id": "in",
-                "type": "kafka-in",
-                "params": {"topic": "t", "partitions": 2, "columns": [{"name": "v"}]},
-            },
-            {
-                "id": "k",
-                "type": "count-window-aggregate",
-                "inputs": {"in": "in"},
-                "params": {"size": 2, "aggregates": [{"function": "count"}]},
-            },
-            groups=[{"id": "g", "elements": ["in", "k"]}],
-        )
-    )
-    assert groups["g"].follow == "exact"
+def of_partitions(count):
+    return {
+        "id": "in",
+        "type": "kafka-in",
+        "params": {"topic": "t", "partitions": count, "columns": [{"name": "v"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("partitions", "type", "params", "follow"),
+    [
+        (2, "count-window-aggregate", {"size": 2, "aggregates": [{"function": "count"}]}, "exact"),
+        (1, "count-window-aggregate", {"size": 2, "aggregates": [{"function": "count"}]}, "coalesced"),
+        (2, "csv-sink", {}, "exact"),
+        (1, "csv-sink", {}, "coalesced"),
+        (2, "filter", {"condition": "v is not null"}, "coalesced"),
+    ],
+)
+def test_state_and_files_of_several_partitions_follow_exactly(
+    plan, pipeline, partitions, type, params, follow
+):
+    element = {"id": "e", "type": type, "inputs": {"in": "in"}, "params": params}
+    groups = plan(pipeline(of_partitions(partitions), element, groups=grouped("in", "e")))
+    assert groups["g"].follow == follow
 
 
 COUNT = {

@@ -14,7 +14,7 @@ from time import monotonic
 
 from django.db import DatabaseError, transaction
 
-from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
@@ -106,7 +106,7 @@ def _is_down(placement: GroupPlacement) -> bool:
     status = status_on(placement)
     if status is None or status.role is Role.OWNER:
         return False
-    return status.error is not None or status.order_refused is not None
+    return status.error is not None or _refusal(placement, status) is not None
 
 
 def _give_order(placement: GroupPlacement) -> None:
@@ -124,14 +124,13 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
         _refuse_when_overtaken(deployment)
         placement = GroupPlacement.objects.select_related("node").get(deployment=deployment, group=group)
         status = status_on(placement)
-        if status is None or status.order_id != placement.order_id:
-            refused = None
-        else:
-            if status.role is Role.OWNER:
-                return True
-            refused = status.order_refused
+        if status is not None and status.order_id == placement.order_id and status.role is Role.OWNER:
+            return True
+        refused = _refusal(placement, status)
         if status is not None and refused is not None:
-            if status.epoch <= placement.order_over or orders >= ORDERS_MAX:
+            # The epoch in the report says nothing about that: who lost to another that claimed at the
+            # same time may not have read of that one's epoch yet, and the next order may be right.
+            if status.retired or orders >= ORDERS_MAX:
                 raise OperationFailed(f"{group} was refused on {placement.node.name}: {refused}")
             orders += 1
             _give_order(placement)
@@ -149,6 +148,13 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
 
     if not context.wait_until(owns, START_S_MAX):
         raise OperationFailed(f"{group} did not run its new version within {START_S_MAX:.0f} s.")
+
+
+def _refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | None:
+    """Why the newest order was refused; None: it was not. An earlier order's refusal says nothing of it."""
+    if status is None or status.order_id != placement.order_id:
+        return None
+    return status.order_refused
 
 
 def _refuse_when_overtaken(deployment: Deployment) -> None:

@@ -1,0 +1,101 @@
+"""What ends an upgrade's wait for a group's owner, report by report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.spec import GroupSpec
+from tests.contract.control.conftest import report
+from webapp.pipelines.models import GroupPlacement
+from workers.control.context import ControlContext
+from workers.control.deployments import OperationFailed
+from workers.control.upgrades import ORDERS_MAX, _order, _wait_for_owner
+
+Deployed = Callable[..., GroupPlacement]
+
+
+@dataclass
+class Scripted(ControlContext):
+    """Its wait looks once before each report of the script, and once after the last."""
+
+    script: list[Callable[[], object]] = field(default_factory=list)
+
+    def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
+        for told in self.script:
+            if holds():
+                return True
+            told()
+        return holds()
+
+
+@pytest.fixture
+def upgraded(deployed: Deployed) -> GroupPlacement:
+    """Ordered to own its new version over epoch 4."""
+    placement = deployed("power", "edge-a")
+    placement.order_id, placement.order_over = "of-the-upgrade", 4
+    placement.save()
+    report(placement, Role.STANDBY, epoch=4, order_id="first")
+    return placement
+
+
+def wait(placement: GroupPlacement, context: ControlContext, *script: Callable[[], object]) -> None:
+    scripted = Scripted(context.settings, context.kafka, context.app, context.central, script=list(script))
+    _wait_for_owner(placement.group, placement.deployment, scripted)
+
+
+def refused(placement: GroupPlacement, epoch: int, order_id: str | None = None) -> None:
+    placement.refresh_from_db()
+    why = "epoch 5 was granted to edge-b"
+    report(placement, Role.STANDBY, epoch=epoch, order_id=order_id or placement.order_id, order_refused=why)
+
+
+def owns(placement: GroupPlacement) -> None:
+    placement.refresh_from_db()
+    report(placement, epoch=6, order_id=placement.order_id)
+
+
+@pytest.mark.parametrize("epoch", [3, 4, 5])
+def test_a_refusal_is_ordered_again_whatever_epoch_the_report_shows(
+    upgraded: GroupPlacement, context: ControlContext, epoch: int
+) -> None:
+    wait(upgraded, context, lambda: refused(upgraded, epoch), lambda: owns(upgraded))
+    upgraded.refresh_from_db()
+    assert upgraded.order_id != "of-the-upgrade"
+
+
+@pytest.mark.parametrize(("order_id", "again"), [("first", False), ("of-the-upgrade", True)])
+def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
+    upgraded: GroupPlacement, context: ControlContext, order_id: str, again: bool
+) -> None:
+    refused(upgraded, 5, order_id)
+    _order(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, context)
+    upgraded.refresh_from_db()
+    assert (upgraded.order_id != "of-the-upgrade") is again
+
+
+@pytest.mark.parametrize("epoch", [4, 5])
+def test_the_refusal_of_an_earlier_order_changes_nothing(
+    upgraded: GroupPlacement, context: ControlContext, epoch: int
+) -> None:
+    earlier = [lambda: refused(upgraded, epoch, "of-an-earlier-upgrade")] * (ORDERS_MAX + 1)
+    wait(upgraded, context, *earlier, lambda: owns(upgraded))
+    upgraded.refresh_from_db()
+    assert upgraded.order_id == "of-the-upgrade"
+
+
+def test_who_is_refused_every_time_fails_with_the_reason(
+    upgraded: GroupPlacement, context: ControlContext
+) -> None:
+    orders = set()
+
+    def refuse() -> None:
+        refused(upgraded, 4)
+        orders.add(upgraded.order_id)
+
+    with pytest.raises(OperationFailed, match="refused on edge-a: epoch 5 was granted to edge-b"):
+        wait(upgraded, context, *[refuse] * ORDERS_MAX)
+    assert len(orders) == ORDERS_MAX

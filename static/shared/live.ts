@@ -51,11 +51,14 @@ class LiveClient {
     const socket = new WebSocket(`${scheme}://${window.location.host}/ws/live`);
     this.socket = socket;
     socket.onopen = () => {
-      this.attempt = 0;
       useLive.setState({ connected: true, n: null });
       this.send({ watch: this.watch });
     };
-    socket.onmessage = (message) => this.take(JSON.parse(message.data as string) as LiveMessage);
+    socket.onmessage = (message) => {
+      // Not when it opens: a server, or a proxy before one that is away, may accept and close at once.
+      this.attempt = 0;
+      this.take(JSON.parse(message.data as string) as LiveMessage);
+    };
     socket.onclose = ({ code }) => {
       if (this.socket !== socket) return;
       useLive.setState({ connected: false, signedOut: code === SIGNED_OUT });

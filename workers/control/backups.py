@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 
 from pipeline_runtime.checkpoint.database import StateDatabase
@@ -12,6 +13,7 @@ from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, Gro
 from pipeline_runtime.settings import Settings
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from workers.control.guard import Guard
 from workers.messages import CENTRAL
 
 RATE_OF = 5
@@ -40,8 +42,9 @@ class Backups:
     """Remembers its choice, so that a backup stays where it is; after a restart the nodes' own reports
     say where that was."""
 
-    def __init__(self, settings: Settings, central: StateDatabase) -> None:
+    def __init__(self, settings: Settings, central: StateDatabase, guard: Guard) -> None:
         self._central = central
+        self._guard = guard
         self._limits = BackupLimits(
             disk_free_bytes_min=2 * settings.disk_reserve_mb * 1_000_000,
             bytes_per_s_max=settings.checkpoint_mb_s * 1_000_000 or None,
@@ -56,7 +59,8 @@ class Backups:
                 deployment__status__in=Deployment.ACTIVE, role="owner"
             )
         ]
-        self._chosen = choose_backups(groups, [_candidate(node) for node in nodes.values()], self._limits)
+        candidates = [self._candidate(node) for node in nodes.values()]
+        self._chosen = choose_backups(groups, candidates, self._limits)
         return BackupPlan(
             {
                 group: BackupPlace(node=name, url=nodes[name].url)
@@ -65,8 +69,22 @@ class Backups:
             }
         )
 
+    def _candidate(self, node: Node) -> BackupCandidate:
+        alert = (
+            f"The load of {node.name} cannot be read: what is backed up there stays, nothing new goes there."
+        )
+        with self._guard.only(f"reading the load of {node.name}", alert, node.name):
+            return _candidate(node)
+        return BackupCandidate(name=node.name, up=node.up, cordoned=True, disk_free_bytes=sys.maxsize)
+
     def _group(self, placement: GroupPlacement) -> GroupToBackUp:
-        group = f"{placement.deployment_id}.{placement.group}"
+        group, owner = f"{placement.deployment_id}.{placement.group}", placement.node.name
+        alert = f"The size of {placement.group} on {owner} cannot be read: its backup stays where it is."
+        with self._guard.only(f"reading the size of {group}", alert, owner):
+            return self._measured(placement, group)
+        return GroupToBackUp(group=group, owner=owner, current=self._chosen.get(group))
+
+    def _measured(self, placement: GroupPlacement, group: str) -> GroupToBackUp:
         try:
             manifests = self._central.manifests(group)[:RATE_OF]
         except CheckpointError:

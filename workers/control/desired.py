@@ -26,6 +26,7 @@ from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
 from workers.control.backups import BackupPlan, Backups
 from workers.control.context import ControlContext
+from workers.control.guard import Guard
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
@@ -123,7 +124,8 @@ class DesiredSender:
         self._context = context
         self._digests: dict[int, str] = {}  # Node.pk -> digest of what its revision_wanted says
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
-        self._backups = Backups(context.settings, context.central)
+        self._guard = Guard()
+        self._backups = Backups(context.settings, context.central, self._guard)
         self._with_checkpoint: set[str] = set()  # groups of which the central store has one
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
@@ -144,13 +146,19 @@ class DesiredSender:
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
-                backups, nodes = self._backups.plan(), list(Node.objects.all())
-                self._empty_queues_of_absent(nodes)
-                for node in nodes:
-                    self._tend(node, backups)
+                self._round()
             except Exception:
                 log.exception("the desired state could not be derived; it is tried again")
             seen = self._context.desired.wait(seen, 1.0)
+
+    def _round(self) -> None:
+        backups, nodes = self._backups.plan(), list(Node.objects.all())
+        self._empty_queues_of_absent(nodes)
+        for node in nodes:
+            # Of the whole node: without one of its replicas, what is sent would be an order to stop that.
+            alert = f"What {node.name} shall run cannot be derived: it goes on with what it was told last."
+            with self._guard.only(f"deriving what {node.name} shall run", alert, node.name):
+                self._tend(node, backups)
 
     def _empty_queues_of_absent(self, nodes: list[Node]) -> None:
         """Nobody reads the queue of a node that is away, and what waits there would never go.

@@ -20,6 +20,7 @@ from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext
 from workers.control.detector import Sighting, judge
+from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
 from workers.control.reports import Rates, Runs, notices
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ class Ingest:
         self._rates = Rates()
         self._unknown: set[str] = set()
         self._alerts: dict[str, tuple[str, ...]] = {}  # node -> those of its newest report
+        self._heard_ms: dict[str, int] = {}  # node -> Redis's clock at its newest report, taken in or not
+        self._guard = Guard()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
     def start(self) -> None:
@@ -94,12 +97,18 @@ class Ingest:
         newest: dict[str, tuple[int, NodeReport]] = {}
         entries = answer[0][1] if answer else []
         for entry_id, fields in entries:
-            report = _parse(fields)
+            report = self._parse(fields)
             if report is not None:
                 newest[report.node] = (int(entry_id.split(b"-")[0]), report)
         for heard_ms, report in newest.values():
             self._deaf_when_heard_ms[report.node] = self._deaf_ms
-            self._take(report, heard_ms)
+            alert = f"What {report.node} reports cannot be taken in: it is shown as it was. It works on."
+            try:
+                with self._guard.only(f"taking in a report of {report.node}", alert, report.node):
+                    self._take(report, heard_ms)
+            except NOT_OF_ONE_ROW:
+                self._runs.forget(report.node)  # it is read again
+                raise
         if entries:
             self._cursor = entries[-1][0]
             self._redis.set(CURSOR_KEY, self._cursor)
@@ -113,6 +122,18 @@ class Ingest:
         seconds, microseconds = self._redis.time()
         return int(seconds) * 1000 + int(microseconds) // 1000
 
+    def _parse(self, fields: dict[bytes, bytes]) -> NodeReport | None:
+        try:
+            report = NodeReport.model_validate_json(fields[messages.REPORT_FIELD])
+        except (KeyError, ValidationError) as error:
+            node = _sender(fields)
+            who = node or "a machine that is not registered"
+            alert = f"A report of {who} cannot be read and is ignored. See whether it runs the same Fogline."
+            self._guard.failed(_reading(who), alert, node, error)
+            return None
+        self._guard.works(_reading(report.node))
+        return report
+
     # -- one report ------------------------------------------------------------------------------
 
     def _take(self, report: NodeReport, heard_ms: int) -> None:
@@ -125,6 +146,8 @@ class Ingest:
                 node.name, report.run_id, report.number, (node.run_id, node.report_number)
             ):
                 return
+            # Whatever is wrong with the rest of its report: it is not silent.
+            self._heard_ms[node.name] = heard_ms
             if report.kind == "bye":
                 self._say_goodbye(node)
             else:
@@ -158,7 +181,8 @@ class Ingest:
         for alert in report.alerts:
             if alert not in self._alerts.get(node.name, ()):
                 record_event("node.alert", f"{node.name}: {alert}", severity="warning", node=node.name)
-        self._alerts[node.name] = report.alerts
+        # Once that is committed: else an alert that was rolled back would count as told.
+        transaction.on_commit(lambda: self._alerts.update({node.name: report.alerts}))
         # Named fields: the web changes others (cordoned) at the same time.
         node.save(
             update_fields=[
@@ -199,7 +223,10 @@ class Ingest:
             if deployment is None:
                 continue  # it has ended; the node lets go of it
             row = rows.pop(status.group, None)
-            self._update_replica(row, status, deployment, group, node, heard_ms)
+            alert = f"What {node.name} reports of {group} cannot be taken in: it is shown as it was."
+            doing = f"taking in what {node.name} reports of {status.group}"
+            with self._guard.only(doing, alert, node.name), transaction.atomic():
+                self._update_replica(row, status, deployment, group, node, heard_ms)
             pipelines.add(deployment.pipeline.name)
         for row in rows.values():
             row.delete()
@@ -215,7 +242,7 @@ class Ingest:
         node: Node,
         heard_ms: int,
     ) -> None:
-        before = ReplicaStatus.model_validate(row.status) if row is not None else None
+        before = _known(row) if row is not None else None
         for notice in notices(before, status, node.name):
             record_event(
                 notice.kind,
@@ -259,7 +286,7 @@ class Ingest:
         up = [
             Sighting(
                 node.name,
-                int(node.last_seen_at.timestamp() * 1000) if node.last_seen_at else 0,
+                max(_ms(node.last_seen_at), self._heard_ms.get(node.name, 0)),
                 self._deaf_ms - self._deaf_when_heard_ms.get(node.name, self._deaf_ms),
             )
             for node in Node.objects.filter(up=True)
@@ -278,22 +305,26 @@ class Ingest:
             return
         self._blind_told = False
         for name in verdict.down:
-            with transaction.atomic():
-                found = Node.objects.filter(name=name, up=True)
-                if not found.update(up=False, ready=False, silent_at=_at(now_ms)):
-                    continue
-                record_event(
-                    "node.silent",
-                    f"{name} has been silent for more than {silence_s:g} s. Its checkpoints are in the "
-                    f"central store. {self._what_next()}",
-                    severity="error",
-                    node=name,
-                )
-                announce("nodes", name)
-                announce("elements")
+            alert = f"{name} is silent, and that could not be noted: it is tried again."
+            with self._guard.only(f"noting that {name} is silent", alert, name), transaction.atomic():
+                self._note_silence(name, now_ms)
         if verdict.down:
             self._context.reports.notify()
             self._context.work.notify()
+
+    def _note_silence(self, name: str, now_ms: int) -> None:
+        found = Node.objects.filter(name=name, up=True)
+        if not found.update(up=False, ready=False, silent_at=_at(now_ms)):
+            return
+        record_event(
+            "node.silent",
+            f"{name} has been silent for more than {self._context.settings.silence_s:g} s. Its checkpoints "
+            f"are in the central store. {self._what_next()}",
+            severity="error",
+            node=name,
+        )
+        announce("nodes", name)
+        announce("elements")
 
     def _what_next(self) -> str:
         if self._context.settings.restore == "auto":
@@ -301,13 +332,31 @@ class Ingest:
         return "If it does not come back, restore its elements on another node."
 
 
-def _parse(fields: dict[bytes, bytes]) -> NodeReport | None:
+def _reading(node: str) -> str:
+    return f"reading a report of {node}"
+
+
+def _sender(fields: dict[bytes, bytes]) -> str:
+    """The registered node that a report which cannot be read names; "": none."""
     try:
-        return NodeReport.model_validate_json(fields[messages.REPORT_FIELD])
-    except (KeyError, ValidationError) as error:
-        log.error("ignored a report that cannot be read: %s", error)
+        name = json.loads(fields[messages.REPORT_FIELD])["node"]
+    except (KeyError, TypeError, ValueError):
+        return ""
+    return name if isinstance(name, str) and Node.objects.filter(name=name).exists() else ""
+
+
+def _known(row: Replica) -> ReplicaStatus | None:
+    """What was reported before; None: it cannot be read, such as after an upgrade of Fogline."""
+    try:
+        return ReplicaStatus.model_validate(row.status)
+    except ValidationError as error:
+        log.warning("the last report of %s.%s is replaced: %s", row.deployment_id, row.group, reason(error))
         return None
 
 
 def _at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _ms(at: datetime | None) -> int:
+    return int(at.timestamp() * 1000) if at is not None else 0

@@ -37,6 +37,10 @@ class Runs:
         self._newest[node] = (run_id, number)
         return True
 
+    def forget(self, node: str) -> None:
+        """What was accepted last was not written: the database says again what is the newest."""
+        self._newest.pop(node, None)
+
 
 _WHOLE = ""
 

@@ -1,0 +1,248 @@
+"""One bad report or row: the others are taken in and told all the same, and somebody hears of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.db import OperationalError
+from django.utils import timezone
+
+from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
+from pipeline_runtime.model.ids import Epoch, Seq
+from webapp.monitoring.models import Event
+from webapp.nodes.models import Node
+from webapp.pipelines.models import GroupPlacement, Replica
+from workers import messages
+from workers.control import ingest as ingest_module
+from workers.control.context import ControlContext
+from workers.control.desired import DesiredSender
+from workers.control.ingest import Ingest
+
+Deployed = Callable[..., GroupPlacement]
+TOO_LARGE = 2**70  # no column of a database holds it
+SECRET = "hunter2-in-a-row"
+LOAD = NodeLoad(
+    cpu_ratio=0.5,
+    memory_bytes=1,
+    memory_total_bytes=2,
+    memory_ratio=0.5,
+    disk_free_bytes=10**12,
+    disk_ratio=0.1,
+)
+
+
+def sent(client: redis.Redis, node: str, number: int, *replicas: ReplicaStatus, **fields: Any) -> None:
+    whole = NodeReport(
+        node=node,
+        run_id=f"run-of-{node}",
+        number=number,
+        at_ms=0,
+        version="1",
+        url=f"http://{node}:1",
+        revision=0,
+        cores=2,
+        ready=True,
+        load=LOAD,
+        replicas=replicas,
+    ).model_dump(mode="json")
+    client.xadd(messages.REPORTS_STREAM, {messages.REPORT_FIELD: json.dumps(whole | fields)})
+
+
+def status(placement: GroupPlacement, seq: int) -> ReplicaStatus:
+    group = f"{placement.deployment_id}.{placement.group}"
+    return ReplicaStatus(group=group, role=Role.OWNER, phase="owning", epoch=Epoch(1), seq=Seq(seq))
+
+
+def numbers() -> dict[str, int]:
+    return dict(Node.objects.values_list("name", "report_number"))
+
+
+def alerts(node: str) -> list[str]:
+    return list(Event.objects.filter(kind="node.alert", node=node).values_list("message", flat=True))
+
+
+# -- reports -----------------------------------------------------------------------------------------
+
+
+def test_a_report_that_cannot_be_taken_in_stops_no_other(
+    context: ControlContext,
+    nodes: dict[str, Node],
+    real_redis: redis.Redis,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ingest = Ingest(context)
+    for extra in (0, 1):
+        sent(real_redis, "edge-a", TOO_LARGE + extra)
+        sent(real_redis, "edge-b", 1 + extra)
+        ingest._round()
+    assert numbers() == {"edge-a": 0, "edge-b": 2, "edge-c": 0}
+    [alert] = alerts("edge-a")
+    assert "cannot be taken in" in alert
+    [record] = [record for record in caplog.records if record.name == "workers.control.guard"]
+    assert "_update_node" in record.getMessage(), "the traceback is there"
+    assert "OverflowError" in record.getMessage()
+
+
+def test_a_node_that_was_heard_is_not_silent_for_what_is_wrong_with_its_report(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    Node.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
+    ingest = Ingest(context)
+    ingest._hearing_since_ms = 0
+    sent(real_redis, "edge-a", TOO_LARGE)
+    sent(real_redis, "edge-b", 1)
+    ingest._round()
+    assert dict(Node.objects.values_list("name", "up")) == {"edge-a": True, "edge-b": True, "edge-c": False}
+
+
+def test_silence_that_cannot_be_noted_of_one_node_is_noted_of_the_other(
+    context: ControlContext,
+    nodes: dict[str, Node],
+    real_redis: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Node.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
+    told = ingest_module.record_event
+
+    def fails_for_edge_a(kind: str, message: str, **fields: Any) -> Any:
+        assert (kind, fields["node"]) != ("node.silent", "edge-a"), "a fault of that row"
+        return told(kind, message, **fields)
+
+    monkeypatch.setattr(ingest_module, "record_event", fails_for_edge_a)
+    ingest = Ingest(context)
+    ingest._hearing_since_ms = 0
+    sent(real_redis, "edge-c", 1)
+    ingest._round()
+    assert dict(Node.objects.values_list("name", "up")) == {"edge-a": True, "edge-b": False, "edge-c": True}
+    assert len(alerts("edge-a")) == 1
+
+
+def test_a_replica_that_cannot_be_taken_in_stops_neither_its_node_nor_its_neighbour(
+    context: ControlContext, deployed: Deployed, real_redis: redis.Redis
+) -> None:
+    bad, good = deployed("bad", "edge-a"), deployed("good", "edge-a")
+    sent(real_redis, "edge-a", 5, status(bad, TOO_LARGE), status(good, 9))
+    Ingest(context)._round()
+    assert numbers()["edge-a"] == 5
+    assert dict(Replica.objects.values_list("group", "seq")) == {"bad": 7, "good": 9}
+    [alert] = alerts("edge-a")
+    assert "What edge-a reports of bad cannot be taken in" in alert
+
+
+def test_an_old_row_that_cannot_be_read_is_replaced_by_the_new_report(
+    context: ControlContext,
+    deployed: Deployed,
+    real_redis: redis.Redis,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    placement = deployed("power", "edge-a")
+    Replica.objects.update(status={"role": SECRET})
+    sent(real_redis, "edge-a", 1, status(placement, 8))
+    Ingest(context)._round()
+    assert Replica.objects.get().status["seq"] == 8
+    assert "is replaced" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
+    context: ControlContext,
+    nodes: dict[str, Node],
+    real_redis: redis.Redis,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ingest = Ingest(context)
+    for number in (1, 2):
+        sent(real_redis, "edge-a", number, cores=SECRET)
+        sent(real_redis, "edge-b", number)
+        real_redis.xadd(messages.REPORTS_STREAM, {"other": "field"})
+        ingest._round()
+    assert numbers() == {"edge-a": 0, "edge-b": 2, "edge-c": 0}
+    assert len(alerts("edge-a")) == 1
+    assert "cores: Input should be a valid integer" in caplog.text
+    assert SECRET not in caplog.text
+    assert len(caplog.records) == 2, "one of edge-a, one of nobody"
+
+
+def test_a_report_is_read_again_when_the_database_was_away(
+    context: ControlContext,
+    nodes: dict[str, Node],
+    real_redis: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("database is locked")
+
+    ingest = Ingest(context)
+    sent(real_redis, "edge-a", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest, "_update_node", away)
+        with pytest.raises(OperationalError):
+            ingest._round()
+    assert alerts("edge-a") == []
+    ingest._round()
+    assert numbers()["edge-a"] == 3
+
+
+# -- desired state -----------------------------------------------------------------------------------
+
+
+def told(client: redis.Redis, node: str) -> int:
+    return int(client.llen(messages.node_queue(node)))
+
+
+def test_a_group_that_cannot_be_read_keeps_nothing_from_the_other_nodes(
+    context: ControlContext,
+    deployed: Deployed,
+    real_redis: redis.Redis,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad, _ = deployed("bad", "edge-a"), deployed("good", "edge-b")
+    spec = bad.spec
+    GroupPlacement.objects.filter(pk=bad.pk).update(spec=spec | {"elements": SECRET})
+    sender = DesiredSender(context)
+    sender._round()
+    sender._round()
+    assert (told(real_redis, "edge-a"), told(real_redis, "edge-b")) == (0, 1)
+    [alert] = alerts("edge-a")
+    assert "goes on with what it was told last" in alert
+    assert "replicas_of" in caplog.text, "the traceback is there"
+    assert "elements: Input should be a valid tuple" in caplog.text
+    assert SECRET not in caplog.text
+    GroupPlacement.objects.filter(pk=bad.pk).update(spec=spec)
+    sender._round()
+    assert told(real_redis, "edge-a") == 1
+
+
+@pytest.mark.parametrize("field", ["load", "labels"])
+def test_a_node_whose_row_cannot_be_read_keeps_its_backups_and_gets_no_others(
+    context: ControlContext, deployed: Deployed, nodes: dict[str, Node], field: str
+) -> None:
+    Node.objects.update(load=LOAD.model_dump(mode="json"))
+    sender = DesiredSender(context)
+    for group in ("first", "second"):
+        deployed(group, "edge-a")
+        before = sender._backups.plan().places
+    assert {place.node for place in before.values()} == {"edge-b", "edge-c"}
+    Node.objects.filter(name="edge-b").update(**{field: [SECRET]})
+    for group in ("third", "fourth", "fifth"):
+        deployed(group, "edge-a")
+    after = sender._backups.plan().places
+    assert {group: after[group] for group in before} == before
+    assert {place.node for group, place in after.items() if group not in before} == {"edge-c"}
+    assert len(alerts("edge-b")) == 1
+
+
+def test_a_group_whose_report_cannot_be_read_is_backed_up_all_the_same(
+    context: ControlContext, deployed: Deployed
+) -> None:
+    Node.objects.update(load=LOAD.model_dump(mode="json"))
+    bad, good = deployed("bad", "edge-a"), deployed("good", "edge-a")
+    Replica.objects.filter(group="bad").update(status=[SECRET])
+    places = DesiredSender(context)._backups.plan().places
+    assert set(places) == {f"{each.deployment_id}.{each.group}" for each in (bad, good)}
+    assert len(alerts("edge-a")) == 1

@@ -2,15 +2,9 @@ import { useMemo } from "react";
 import { percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { careOf, type Care } from "../shared/silence";
+import { nodeStatus } from "../shared/status";
 import type { ClusterNode } from "../shared/types";
 import { Ago, Meter, StatusMark } from "../shared/ui/parts";
-
-/** One word for a node's state. */
-export function nodeStatus(node: ClusterNode): string {
-  if (!node.up) return "silent";
-  if (!node.ready) return "starting up";
-  return node.cordoned ? "cordoned" : "up";
-}
 
 export function NodeMark({ node, pill }: { node: ClusterNode; pill?: boolean }) {
   const status = nodeStatus(node);

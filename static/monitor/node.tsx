@@ -6,6 +6,7 @@ import { bytes, instant, percent } from "../shared/format";
 import { useLive, useNode } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
+import { drainRefusal } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
@@ -43,6 +44,7 @@ function NodePage() {
       actions={<Actions node={node} />}
     >
       {!node.up && <SilenceNote node={node} />}
+      {node.draining && <DrainNote node={node} />}
       <Figures node={node} />
       <Charts name={name} node={node} />
       <Elements node={node} />
@@ -83,15 +85,28 @@ function SilenceNote({ node }: { node: ClusterNode }) {
   );
 }
 
+function DrainNote({ node }: { node: ClusterNode }) {
+  const how = `${node.name} is drained: what it runs moves to other nodes, one group after another. Uncordon it to end that.`;
+  if (!node.drain_blocked) return <p className="muted small">{how}</p>;
+  return (
+    <Warning>
+      <div className="stack stack--tight">
+        <span>{how} These cannot leave now:</span>
+        <span>{node.drain_blocked}</span>
+      </div>
+    </Warning>
+  );
+}
+
 function Actions({ node }: { node: ClusterNode }) {
   const locked = roleReason("operator");
-  const owned = node.elements.filter((element) => element.role === "owner").length;
+  const refused = locked ?? drainRefusal(node);
   return (
     <>
       <button
         className="button"
         disabled={!!locked}
-        title={locked ?? undefined}
+        title={locked ?? (node.draining ? "What was not moved yet stays here" : undefined)}
         onClick={() => void setCordoned(node, !node.cordoned)}
       >
         {node.cordoned ? <CircleCheck aria-hidden="true" /> : <Ban aria-hidden="true" />}
@@ -99,19 +114,12 @@ function Actions({ node }: { node: ClusterNode }) {
       </button>
       <button
         className="button"
-        disabled={!!locked || owned === 0 || !node.up}
-        title={
-          locked ??
-          (owned === 0
-            ? "Nothing runs here"
-            : !node.up
-              ? "The node is silent: restore its elements instead"
-              : "Move all elements to other nodes")
-        }
+        disabled={refused !== null}
+        title={refused ?? (node.draining ? "Try again what failed" : "Move all elements to other nodes")}
         onClick={() => void drain(node)}
       >
         <LogOut aria-hidden="true" />
-        Drain
+        {node.draining ? "Drain again" : "Drain"}
       </button>
     </>
   );

@@ -1,4 +1,4 @@
-import type { LiveElement, Status } from "./types";
+import type { ClusterNode, LiveElement, Status } from "./types";
 
 export type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
 
@@ -9,6 +9,8 @@ const TONES: Record<string, Tone> = {
   owner: "running",
   view: "standby",
   standby: "standby",
+  draining: "moving",
+  "drain waits": "lagging",
   deploying: "moving",
   undeploying: "moving",
   moving: "moving",
@@ -36,6 +38,21 @@ const WORDS: Record<string, string> = {
 
 export const toneOf = (status: string): Tone => TONES[status] ?? "stopped";
 export const wordOf = (status: Status | string): string => WORDS[status] ?? status;
+
+/** One word for a node's state. */
+export function nodeStatus(node: ClusterNode): string {
+  if (!node.up) return "silent";
+  if (!node.ready) return "starting up";
+  if (node.draining) return node.drain_blocked ? "drain waits" : "draining";
+  return node.cordoned ? "cordoned" : "up";
+}
+
+/** Why the node cannot be drained now, or drained anew; null when it can. */
+export function drainRefusal(node: ClusterNode): string | null {
+  if (node.draining && !node.drain_blocked) return "It is being drained";
+  if (!node.elements.some((element) => element.role === "owner")) return "Nothing runs here";
+  return node.up ? null : "The node is silent: restore its elements instead";
+}
 
 /** What an element is called in sentences. */
 export const nameOf = (element: Pick<LiveElement, "id" | "title">): string => element.title || element.id;

@@ -199,6 +199,10 @@ export interface ClusterNode {
   up: boolean;
   ready: boolean;
   cordoned: boolean;
+  /** all that it runs is moved away, one group after another, until it is empty or uncordoned */
+  draining: boolean;
+  /** which groups cannot leave now, and why; null: none */
+  drain_blocked: string | null;
   url: string;
   version: string;
   cores: number;

@@ -129,23 +129,32 @@ def credential_document(credential: str, name: str, central_url: str) -> dict[st
 
 @transaction.atomic
 def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
-    """A cordoned node takes nothing new; what runs there goes on. Done twice, it is done once."""
+    """A cordoned node takes nothing new; what runs there goes on. Done twice, it is done once.
+
+    Uncordoning a node that is being drained ends that: what is moving ends its move, nothing else goes.
+    """
     doing = "cordon" if cordoned else "uncordon"
     require(actor, Role.OPERATOR, f"{doing} nodes")
-    node = node_named(name)
+    node = _locked(name)
     if node.cordoned != cordoned:
-        Node.objects.filter(pk=node.pk).update(cordoned=cordoned)
-        node.cordoned = cordoned
-        audit(actor, f"node.{doing}", name)
+        drained = node.draining_since is not None
+        node.cordoned, node.draining_since, node.drain_blocked = cordoned, None, ""
+        node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
+        audit(actor, f"node.{doing}", name, **({"drain": "cancelled"} if drained else {}))
+        if drained:
+            text = f"{name} is not drained any more. What was moved stays where it is, the rest stays here."
+            record_event("node.drain_cancelled", text, node=name)
         announce("nodes", name)
     return node
 
 
 @transaction.atomic
 def drain(actor: User, name: str) -> Node:
-    """Cordon the node, and let the control side move everything off it."""
+    """Cordon the node, and let the control side move everything off it: the row asks for it until the node
+    is empty. Done again, groups that could not be moved are tried anew; one that is moving is left alone.
+    """
     require(actor, Role.OPERATOR, "drain nodes")
-    node = node_named(name)
+    node = _locked(name)
     others = Node.objects.filter(up=True, cordoned=False).exclude(pk=node.pk)
     if not others.exists():
         raise Conflict(
@@ -153,8 +162,8 @@ def drain(actor: User, name: str) -> Node:
             safe="Nothing was changed.",
             next="Add or uncordon a node first.",
         )
-    Node.objects.filter(pk=node.pk).update(cordoned=True)
-    node.cordoned = True
+    node.cordoned, node.draining_since, node.drain_blocked = True, timezone.now(), ""
+    node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
     audit(actor, "node.drain", name)
     celery.command(celery.DRAIN, name)
     announce("nodes", name)
@@ -169,7 +178,8 @@ def remove(actor: User, name: str) -> None:
     revoked = EnrolmentToken.objects.filter(
         node_name=name, used_at=None, revoked_at=None, expires_at__gt=now
     ).update(revoked_at=now)
-    node = Node.objects.filter(name=name).first()
+    # Locked before the rows that go with it, in the order in which the control side locks them.
+    node = Node.objects.select_for_update().filter(name=name).first()
     if node is None and not revoked:
         raise Missing(f'There is no node "{name}", nor an open invitation for one.')
     if node is not None:
@@ -186,6 +196,12 @@ def check_name(name: str) -> None:
         message = "up to 40 lower-case letters, digits and inner hyphens"
         fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
         raise Invalid(f'"{name[:60]}" is no name for a node.', faults=[fault])
+
+
+def _locked(name: str) -> Node:
+    """The control side does not look at its drain until this transaction has ended."""
+    node_named(name)
+    return Node.objects.select_for_update(no_key=True).get(name=name)
 
 
 def credential_fits(node: Node, credential: str) -> bool:

@@ -13,6 +13,9 @@ class Node(models.Model):
     cores = models.PositiveIntegerField(default=0)
     labels = models.JSONField(default=dict, blank=True)
     cordoned = models.BooleanField(default=False)  # takes nothing new; what runs there goes on
+    # Since when all that it runs is to be moved away; null: it is not drained, or is empty. Implies cordoned.
+    draining_since = models.DateTimeField(null=True, blank=True)
+    drain_blocked = models.TextField(blank=True)  # which groups cannot leave now, and why
     enrolled_at = models.DateTimeField(auto_now_add=True)
     credential_hash = models.CharField(max_length=64, blank=True)  # SHA-256
     # The newest report that was ingested; an older one of the same run is ignored.

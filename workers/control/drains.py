@@ -1,96 +1,222 @@
-"""Empties a node: each of its groups is moved away, one after another."""
+"""Empties nodes that are to be drained: each of their groups is moved away, one after another.
+
+Level-triggered, as restorations are: a mark on the node's row says that it is drained, its handovers
+say what was tried. So whatever is lost or dies half way, the next look goes on.
+"""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
-from pipeline_runtime.placement.choose import NoPlacement, choose_target
+from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
+from webapp.monitoring.models import Event
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.group_state import default_strategy
+from webapp.pipelines.group_state import GroupFacts, default_strategy, migrate_refusal
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from webapp.pipelines.selectors import group_facts
 from webapp.problems import Conflict
 from workers.control.candidates import candidates
 from workers.control.context import ControlContext
-from workers.control.handovers import drive_handover
+from workers.control.guard import Guard
 
 log = logging.getLogger(__name__)
 
-
-def drain(name: str, context: ControlContext) -> None:
-    """Cordon the node and migrate what runs there; a group that cannot move is reported and stays."""
-    Node.objects.filter(name=name).update(cordoned=True)
-    _drop_standbys(name, context)
-    tried: set[tuple[str, str]] = set()
-    moved, stayed = 0, []
-    while not context.closing.is_set():
-        here = GroupPlacement.objects.select_related("deployment__pipeline").filter(
-            node__name=name, deployment__status__in=Deployment.ACTIVE
-        )
-        placement = next((p for p in here if (p.deployment_id, p.group) not in tried), None)
-        if placement is None:
-            break
-        tried.add((placement.deployment_id, placement.group))
-        handover = _order(placement, name)
-        if handover is None:
-            stayed.append(placement.group)
-            continue
-        drive_handover(str(handover.pk), context)
-        handover.refresh_from_db()
-        if handover.outcome == Handover.Outcome.DONE:
-            moved += 1
-        else:
-            stayed.append(placement.group)
-    if stayed:
-        text = f"{name}: {moved} groups moved away, these stayed: {', '.join(stayed)}. See their handovers."
-        record_event("node.drained", text, severity="warning", node=name)
-    else:
-        record_event("node.drained", f"{name} is empty: {moved} groups moved away.", node=name)
-    announce("nodes", name)
+TRIES_MAX = 5
+TRY_AGAIN_S = 5.0
+"""After the first failed move of a group; twice as long after each further one."""
 
 
-def _drop_standbys(name: str, context: ControlContext) -> None:
+@dataclass(frozen=True)
+class Stuck:
+    """A group that cannot move now."""
+
+    group: str
+    reason: str
+    passing: bool = False  # nobody has to do anything about it
+
+
+def tend_drains(context: ControlContext, guard: Guard) -> None:
+    """The next step of each drain that was ordered and has not ended."""
+    for name in Node.objects.filter(draining_since__isnull=False).values_list("name", flat=True):
+        alert = f"The drain of {name} broke off; it is taken up again."
+        with guard.only(f"the drain of {name}", alert, name), transaction.atomic():
+            # Locked: an uncordon that comes meanwhile ends the drain before or after this step. Without
+            # the key: rows that refer to the node can still be written.
+            node = Node.objects.select_for_update(no_key=True).filter(name=name).first()
+            if node is not None and node.draining_since is not None:
+                _step(node, context)
+
+
+def _step(node: Node, context: ControlContext) -> None:
+    _drop_standbys(node, context)
+    placements = list(
+        GroupPlacement.objects.select_related("deployment__pipeline")
+        .filter(node=node, deployment__status__in=Deployment.ACTIVE)
+        .order_by("deployment__pipeline__name", "group")
+    )
+    # Both ways: what was on its way here when the drain was ordered has to leave again.
+    under_way = Handover.objects.filter(Q(origin=node.name) | Q(target=node.name), outcome__isnull=True)
+    copies = ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
+    if not placements and not under_way.exists() and not copies.exists():
+        _end(node)
+        return
+    _show(node, _move_next(node, placements))
+
+
+def _end(node: Node) -> None:
+    done = Handover.objects.filter(outcome=Handover.Outcome.DONE, reason=_reason(node), origin=node.name)
+    # By their end: the drain may have been ordered again while one was moving.
+    moved = done.filter(ended_at__gte=node.draining_since).count()
+    Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
+    groups = "1 group was" if moved == 1 else f"{moved} groups were"
+    text = f"{node.name} is drained: nothing runs there, {groups} moved away. It stays cordoned."
+    record_event("node.drained", text, node=node.name)
+    announce("nodes", node.name)
+
+
+def _moves(node: Node) -> Any:
+    """The handovers of this drain, newest first."""
+    return Handover.objects.filter(
+        kind=Handover.Kind.MIGRATION,
+        origin=node.name,
+        reason=_reason(node),
+        created_at__gte=node.draining_since,
+    )
+
+
+def _reason(node: Node) -> str:
+    return f"drain of {node.name}"
+
+
+def _drop_standbys(node: Node, context: ControlContext) -> None:
     """Those that wait here for a former owner's return, or because a user wanted them."""
-    with transaction.atomic():
-        busy = Handover.objects.filter(outcome__isnull=True).values_list("deployment", "group")
-        for extra in ExtraReplica.objects.filter(node__name=name, role="standby"):
-            if (extra.deployment_id, extra.group) in busy:
-                continue  # its handover decides; a cordoned node keeps none after it
-            if extra.wanted:
-                text = f"{extra.group} has no standby any more: {name} is drained. Keep one elsewhere."
-                record_event("standby.dropped", text, severity="warning", element=extra.group, node=name)
-            extra.delete()
-    context.desired.notify()
+    busy = set(Handover.objects.filter(outcome__isnull=True).values_list("deployment", "group"))
+    for extra in ExtraReplica.objects.filter(node=node, role="standby"):
+        if (extra.deployment_id, extra.group) in busy:
+            continue  # its handover decides; a cordoned node keeps none after it
+        if extra.wanted:
+            text = f"{extra.group} has no standby any more: {node.name} is drained. Keep one elsewhere."
+            record_event("standby.dropped", text, severity="warning", element=extra.group, node=node.name)
+        extra.delete()
+        transaction.on_commit(context.desired.notify)
 
 
-def _order(placement: GroupPlacement, origin: str) -> Handover | None:
-    """A handover for one group; the one under way if there is one; None: nowhere to go."""
-    with transaction.atomic():
-        running = Handover.objects.filter(
-            deployment=placement.deployment_id, group=placement.group, outcome__isnull=True
-        ).first()
-        if running is not None:
-            return running
-        deployment = placement.deployment
-        group = group_facts([deployment])[deployment.pk][placement.group]
-        elements = placement.spec["elements"]
+# -- one group after another -------------------------------------------------------------------------
+
+
+def _move_next(node: Node, placements: list[GroupPlacement]) -> list[Stuck]:
+    """Order the move of the next group that can go, unless one is moving; those that cannot."""
+    facts = group_facts({placement.deployment for placement in placements})
+    known, stuck = candidates(), []
+    moving = Handover.objects.filter(origin=node.name, outcome__isnull=True).exists()
+    for placement in placements:
+        group = facts[placement.deployment_id].get(placement.group)
+        if group is None or group.handover is not None or group.deployment_status == "undeploying":
+            continue  # it goes anyway
+        target = _target(node, placement, group, known)
+        if isinstance(target, Stuck):
+            stuck.append(target)
+        elif not moving:
+            moving = _order(node, placement, group, target)
+    return stuck
+
+
+def _target(node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate]) -> str | Stuck:
+    """Where the group goes now, or why it does not."""
+    tried = list(_moves(node).filter(deployment=placement.deployment_id, group=placement.group))
+    held_back = _held_back(node, placement.group, tried)
+    if held_back is not None:
+        return held_back
+    elements, failed_on = len(placement.spec["elements"]), {handover.target for handover in tried}
+    others = [candidate for candidate in known if candidate.name not in failed_on]
+    try:
         try:
-            target = choose_target(placement.group, len(elements), origin, candidates())
-            return order(
-                None,
-                deployment,
-                group,
-                element=elements[0]["id"],
-                kind=Handover.Kind.MIGRATION,
-                strategy=default_strategy(group),
-                target=target,
-                reason=f"drain of {origin}",
-            )
-        except (NoPlacement, Conflict) as error:
-            log.warning("%s stays on %s: %s", placement.group, origin, error)
-            return None
+            target = choose_target(placement.group, elements, node.name, others)
+        except NoPlacement:
+            target = choose_target(placement.group, elements, node.name, known)
+    except NoPlacement as error:
+        return Stuck(placement.group, error.faults[0].message)
+    refusal = migrate_refusal(group, target)
+    return target if refusal is None else Stuck(placement.group, refusal, _is_starting(group))
+
+
+def _held_back(node: Node, group: str, tried: list[Handover]) -> Stuck | None:
+    """By what came of the moves that this drain has ordered before."""
+    if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
+        return Stuck(group, f"its move was cancelled; drain {node.name} again to try anew")
+    failed = [handover for handover in tried if handover.outcome == Handover.Outcome.FAILED]
+    if not failed:
+        return None
+    what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
+    why = f"its move to {failed[0].target} failed: {what}"
+    if len(failed) >= TRIES_MAX:
+        return Stuck(group, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")
+    pause = timedelta(seconds=TRY_AGAIN_S * 2 ** (len(failed) - 1))
+    if timezone.now() < (failed[0].ended_at or failed[0].created_at) + pause:
+        return Stuck(group, f"{why} It is tried again", passing=True)
+    return None
+
+
+def _is_starting(group: GroupFacts) -> bool:
+    """It has no owner yet that could hand over, and will have one."""
+    owner = group.owner
+    failed = owner is not None and bool(owner.status.get("error"))
+    not_yet = owner is None or owner.role != "owner"
+    return group.deployment_status == Deployment.Status.DEPLOYING or (
+        group.node_is_up and not_yet and not failed
+    )
+
+
+def _order(node: Node, placement: GroupPlacement, group: GroupFacts, target: str) -> bool:
+    """False: somebody else has just ordered another handover of it."""
+    try:
+        order(
+            None,
+            placement.deployment,
+            group,
+            element=placement.spec["elements"][0]["id"],
+            kind=Handover.Kind.MIGRATION,
+            strategy=default_strategy(group),
+            target=target,
+            reason=_reason(node),
+        )
+    except Conflict as conflict:
+        log.info("%s is not moved off %s now: %s", placement.group, node.name, conflict)
+        return False
+    return True
+
+
+def _show(node: Node, stuck: list[Stuck]) -> None:
+    """On the node's page as long as it is so; as an event, once, when a person has to do something."""
+    text = _in_words(stuck)
+    if text != node.drain_blocked:
+        Node.objects.filter(pk=node.pk).update(drain_blocked=text)
+        announce("nodes", node.name)
+    lasting = _in_words([each for each in stuck if not each.passing])
+    if not lasting:
+        return
+    message = (
+        f"The drain of {node.name} cannot go on. {lasting} It goes on by itself when that has changed; "
+        f"uncordon {node.name} to end it."
+    )
+    told = Event.objects.filter(kind="node.drain_waits", node=node.name, at__gte=node.draining_since).first()
+    if told is None or told.message != message:
+        record_event("node.drain_waits", message, severity="warning", node=node.name)
+
+
+def _in_words(stuck: list[Stuck]) -> str:
+    """One sentence for each reason, with all groups that stay for it."""
+    groups: dict[str, list[str]] = {}
+    for each in stuck:
+        groups.setdefault(each.reason.removesuffix("."), []).append(each.group)
+    return " ".join(f"{', '.join(names)}: {reason}." for reason, names in groups.items())

@@ -123,8 +123,8 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
         work.handover(handover_id)
 
     @app.task(name=messages.DRAIN, shared=False)
-    def drain(node: str) -> None:
-        work.drain(node)
+    def drain(_: str) -> None:
+        work.look()
 
     @app.task(name=messages.DESIRED_CHANGED, shared=False)
     def desired_changed(_: Any = None) -> None:

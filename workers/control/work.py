@@ -17,7 +17,8 @@ from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce
 from workers.control.context import Closing, ControlContext
 from workers.control.deployments import deploy, undeploy
-from workers.control.drains import drain
+from workers.control.drains import tend_drains
+from workers.control.guard import Guard
 from workers.control.handovers import drive_handover
 from workers.control.restorations import order_restorations
 from workers.control.standbys import tidy_copies
@@ -31,6 +32,7 @@ SWEEP_INTERVAL_S = 2.0
 class Work:
     def __init__(self, context: ControlContext) -> None:
         self._context = context
+        self._guard = Guard()  # the sweeper's
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
         self._sweeper = threading.Thread(target=self._sweep, name="sweep", daemon=True)
@@ -48,10 +50,11 @@ class Work:
         self._ensure(f"operation {id}", lambda: self._operate(id))
 
     def handover(self, id: str) -> None:
-        self._ensure(f"handover {id}", lambda: drive_handover(id, self._context))
+        self._ensure(f"handover {id}", lambda: self._hand_over(id))
 
-    def drain(self, node: str) -> None:
-        self._ensure(f"drain {node}", lambda: drain(node, self._context))
+    def look(self) -> None:
+        """Sweep now: something was ordered that stands in the database."""
+        self._context.work.notify()
 
     def _ensure(self, key: str, do: Callable[[], None]) -> None:
         """At most one thread for each; asked again meanwhile, it is woken instead."""
@@ -79,6 +82,10 @@ class Work:
             with self._lock:
                 self._threads.pop(key, None)
 
+    def _hand_over(self, id: str) -> None:
+        drive_handover(id, self._context)
+        self.look()  # the drain that waits for it may go on
+
     def _operate(self, id: str) -> None:
         operation = Operation.objects.select_related("deployment__pipeline", "deployment__version").get(pk=id)
         if operation.status in (Operation.Status.DONE, Operation.Status.FAILED):
@@ -96,6 +103,7 @@ class Work:
             try:
                 close_old_connections()
                 order_restorations(self._context)
+                tend_drains(self._context, self._guard)
                 tidy_copies(self._context)
                 self._start_what_is_left()
             except Exception:

@@ -44,6 +44,8 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     up: true,
     ready: true,
     cordoned: false,
+    draining: false,
+    drain_blocked: null,
     url: "",
     version: "",
     cores: 2,

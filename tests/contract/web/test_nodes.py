@@ -128,7 +128,14 @@ def test_cordon_and_drain(caller: Call, commands: Commands) -> None:
     assert commands() == []
     assert operator.post("/nodes/edge-a/drain").status_code == 202
     assert commands() == [("fogline.control.drain", ["edge-a"])]
-    assert Node.objects.get(name="edge-a").cordoned
+    node = operator.get("/nodes/edge-a").json()
+    assert (node["cordoned"], node["draining"], node["drain_blocked"]) == (True, True, None)
+    Node.objects.filter(name="edge-a").update(drain_blocked="power: it waits.")
+    assert operator.get("/nodes/edge-a").json()["drain_blocked"] == "power: it waits."
+    assert operator.post("/nodes/edge-a/drain").json()["drain_blocked"] is None
+    node = operator.post("/nodes/edge-a/uncordon").json()
+    assert (node["cordoned"], node["draining"], node["draining_since"]) == (False, False, None)
+    assert AuditRecord.objects.get(action="node.uncordon", detail={"drain": "cancelled"}).target == "edge-a"
     Node.objects.exclude(name="edge-b").update(up=False)
     assert_problem(operator.post("/nodes/edge-b/drain"), 409)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from pipeline_runtime.kafka.clients import open_consumer
 from pipeline_runtime.model.document import parse_document
@@ -45,6 +46,11 @@ def deploy(content: dict[str, Any]) -> Operation:
 def undeploy(deployment: Deployment) -> Operation:
     Deployment.objects.filter(pk=deployment.pk).update(status=Deployment.Status.UNDEPLOYING)
     return Operation.objects.create(kind="undeploy", deployment=deployment)
+
+
+def drain(node: str) -> None:
+    """As the web writes it; that the control side is told by a message is not needed."""
+    Node.objects.filter(name=node).update(cordoned=True, draining_since=timezone.now())
 
 
 def ended(operation: Operation) -> Operation:
@@ -184,10 +190,29 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:
     operation = ended(deploy(document("drained", numbers="edge-a", saved="edge-a")))
     assert operation.status == "done", operation.message
-    assert kafka_cluster.control is not None
-    kafka_cluster.control.work.drain("edge-a")
+    drain("edge-a")
     eventually(lambda: Event.objects.filter(kind="node.drained").exists(), 90, "the drain ends")
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert Node.objects.get(name="edge-a").cordoned
     assert {handover.outcome for handover in Handover.objects.all()} == {"done"}
     assert ended(undeploy(operation.deployment)).status == "done"
+
+
+def test_a_drain_that_is_ordered_while_control_is_away_goes_on_wherever_control_dies(
+    cluster: Cluster,
+) -> None:
+    deployments = [cluster.deployed(group, "edge-a") for group in ("first", "second")]
+    for deployment, group in zip(deployments, ("first", "second"), strict=True):
+        eventually(lambda d=deployment, g=group: cluster.owns(d, g, "edge-a"), what=f"edge-a owns {group}")
+    cluster.stop_control()
+    drain("edge-a")
+    for count in (1, 2):
+        cluster.start_control()
+        eventually(lambda n=count: Handover.objects.count() == n, 90, f"move {count} is ordered")
+        cluster.stop_control()
+    cluster.start_control()
+    eventually(lambda: Node.objects.get(name="edge-a").draining_since is None, 90, "the drain ends")
+    assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
+    assert [handover.outcome for handover in Handover.objects.all()] == ["done", "done"]
+    [told] = Event.objects.filter(kind="node.drained")
+    assert "2 groups were moved away" in told.message

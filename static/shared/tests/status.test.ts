@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { drainRefusal, nodeStatus, toneOf } from "../status";
+import { node } from "./fixtures";
+
+test("a node that is drained shows it, and that its drain waits, until it is empty", () => {
+  const draining = node("edge-a", { cordoned: true, draining: true });
+  expect(nodeStatus(draining)).toBe("draining");
+  expect(toneOf(nodeStatus(draining))).toBe("moving");
+  const waits = { ...draining, drain_blocked: "power: no node can take it." };
+  expect(nodeStatus(waits)).toBe("drain waits");
+  expect(toneOf(nodeStatus(waits))).toBe("lagging");
+  expect(nodeStatus({ ...waits, up: false })).toBe("silent");
+  expect(nodeStatus({ ...draining, draining: false })).toBe("cordoned");
+});
+
+test("a drain can be ordered again only when it waits", () => {
+  const elements = [{ pipeline: "p", element: "power", role: "owner" }];
+  const draining = node("edge-a", { cordoned: true, draining: true, elements });
+  expect(drainRefusal(draining)).toBe("It is being drained");
+  expect(drainRefusal({ ...draining, drain_blocked: "power: no node can take it." })).toBeNull();
+  expect(drainRefusal({ ...draining, draining: false })).toBeNull();
+  expect(drainRefusal({ ...draining, draining: false, elements: [] })).toBe("Nothing runs here");
+});

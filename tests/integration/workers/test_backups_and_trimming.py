@@ -50,7 +50,8 @@ def places(cluster: Cluster, deployment: Deployment, node: str) -> set[str]:
 
 def test_the_other_node_holds_each_checkpoint_beside_the_central_store(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: places(cluster, deployment, "edge-a") == {"edge-a", "central", "edge-b"})
+    everywhere = {"edge-a", "central", "edge-b"}
+    eventually(lambda: places(cluster, deployment, "edge-a") == everywhere, 90, "both others have it")
 
 
 def test_when_the_backup_node_is_gone_the_central_store_still_gets_them(cluster: Cluster) -> None:

@@ -41,6 +41,7 @@ class Control:
         self.group = group
         self.cut: set[str] = set()  # nodes whose line is cut
         self.started: set[str] = set()  # nodes whose process has a replica of the group
+        self.ordered: dict[str, str] = {}  # node -> its newest order to claim
         self.log: Callable[[str], None] = lambda message: None
 
     # --- what it sees
@@ -143,7 +144,7 @@ class Control:
             return False
 
         self.rig.wait(settled, "one owner", _PATIENCE_S)
-        self._forget_orders()
+        self._withdraw_orders()
 
     def lose_owner(self, how: Literal["kill", "freeze", "cut", "reset"]) -> None:
         """At no particular moment; another node is told to claim."""
@@ -256,14 +257,27 @@ class Control:
 
     def _order_claim(self, node: Node, over: int, plan: Plan | None = None) -> None:
         self.log(f"{node.name} shall claim over {over}")
-        self._tell(node, "own", plan, order=uuid4().hex, over=over)
+        self.ordered[node.name] = order = uuid4().hex
+        self._tell(node, "own", plan, order=order, over=over)
 
-    def _forget_orders(self) -> None:
+    def _withdraw_orders(self) -> None:
+        """As a node's agent does for a standby: who was to claim and has not starts anew, without it."""
         for node in self.nodes:
-            if node.serving and self.status(node) is not None:
-                self._tell(node, "succeed", handover=None)
-                self._tell(node, "release", handover=None)
-                node.ask("fault", point=None, fault="")
+            status = self.status(node)
+            if status is None:
+                continue
+            order = self.ordered.get(node.name)
+            pending = order is not None and order != status.order_id and status.role is not Role.OWNER
+            if pending and self.reachable(node):
+                self.log(f"{node.name}: its order is withdrawn")
+                node.stop(self.group.spec)
+                self._start(node)
+                continue
+            if self.reachable(node):
+                self.ordered.pop(node.name, None)
+            self._tell(node, "succeed", handover=None)
+            self._tell(node, "release", handover=None)
+            node.ask("fault", point=None, fault="")
 
     def _tell(self, node: Node, what: str, plan: Plan | None = None, **arguments: object) -> None:
         try:
@@ -311,6 +325,7 @@ class Control:
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)
         self.started.add(node.name)
+        self.ordered.pop(node.name, None)
 
 
 def _follows_closely(status: ReplicaStatus | None) -> bool:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 
 from pipeline_runtime.handover.crash_points import CrashPoint
@@ -92,7 +95,8 @@ def _pick(values: tuple[Any, ...], draw: float) -> Any:
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
     log(f"SEED={seed} HANDOVERS={HANDOVERS}")
-    with running_rig(("a", "b", "c")) as rig:
+    directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
+    with running_rig(("a", "b", "c"), directory) as rig:
         group = Group(rig.kafka, pace=Pace(interval_ms_min=100, interval_ms_max=400))
         control = Control(rig, group)
         control.log = log
@@ -108,6 +112,7 @@ def main() -> None:
             control.verify(final=True)
         except BaseException:
             log(f"FAILED with SEED={seed} after {soak.handovers} handovers; {rig.picture()}")
+            log(f"what the nodes say: {directory}/*/log.txt")
             raise
         finally:
             group.close()
@@ -115,6 +120,7 @@ def main() -> None:
         for what, count in sorted(soak.done.items()):
             log(f"{count:5} {what}")
         log(f"{soak.handovers} handovers, {oracle.inputs} events: {oracle.verdict(final=True)}")
+    shutil.rmtree(directory, ignore_errors=True)
     sys.exit(0)
 
 

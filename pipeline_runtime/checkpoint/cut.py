@@ -7,20 +7,15 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
 from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.ids import Seq
-
-Lengths = Mapping[str, int] | Callable[[Seq], Mapping[str, int]]
-"""Path relative to the replica directory -> bytes of it that belong to the cut's seq.
-
-A function is asked with the seq that was cut: the newest COMMIT may be one ahead of it.
-"""
 
 _ATTEMPTS = 20
 
@@ -29,6 +24,7 @@ _ATTEMPTS = 20
 class CutFile:
     path: str  # relative to the replica directory, with "/"
     size: int  # bytes of it that belong to the checkpoint: the file may have grown since
+    grows: bool = False  # these bytes never change while the query runs
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,7 @@ class Cut:
     ends: dict[str, Any]
     batch_time_ms: int | None
     files: tuple[CutFile, ...]
+    growing: GrowingFiles = field(default_factory=GrowingFiles)
 
     def close(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -58,7 +55,7 @@ class _Vanished(Exception):
     """Spark purged a file between our listing and our link, or the batch is not whole any more."""
 
 
-def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> Cut:
+def cut(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Cut:
     """Hard-link the newest committed batch's files into a new directory under `work`.
 
     Safe while the query runs; waits for nothing. `work` must lie on the same file system.
@@ -66,13 +63,14 @@ def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> 
     state first; 4. take the lengths that N's seq committed. When a file vanished, Spark has gone on:
     start again with the newer N.
 
+    `growing`: of the replica that runs there, or ran there last; None: every file is taken as it is.
     Raises NothingCommitted (no batch yet) or CutFailed.
     """
     reason = ""
     for _ in range(_ATTEMPTS):
         target = work / f"cut-{uuid.uuid4().hex}"
         try:
-            return _attempt(replica_directory, target, lengths)
+            return _attempt(replica_directory, target, growing or GrowingFiles())
         except (_Vanished, FileNotFoundError) as error:
             shutil.rmtree(target, ignore_errors=True)
             reason = str(error)
@@ -82,7 +80,7 @@ def cut(replica_directory: Path, work: Path, lengths: Lengths | None = None) -> 
     _failed(replica_directory, f"files kept vanishing ({reason})", "Take the next checkpoint later.")
 
 
-def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
+def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
     spark = replica / "spark"
     if not spark_state.batches(spark / "commits"):
         raise NothingCommitted(
@@ -113,7 +111,6 @@ def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
 
     # 4. the lengths that this seq committed
     seq = Seq(offset["seq"])
-    limits = lengths(seq) if callable(lengths) else (lengths or {})
     time_ms = offset.get("batch_time")
     return Cut(
         directory=target,
@@ -121,7 +118,8 @@ def _attempt(replica: Path, target: Path, lengths: Lengths | None) -> Cut:
         seq=seq,
         ends=offset.get("ends") or {},
         batch_time_ms=time_ms if isinstance(time_ms, int) else None,
-        files=_sized(replica, links.sizes, limits),
+        files=_sized(replica, links.sizes, growing.lengths(seq)),
+        growing=growing,
     )
 
 
@@ -130,7 +128,10 @@ def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> t
         if length and sizes.get(path, -1) < length:
             found = f"has {sizes[path]}" if path in sizes else "is not there"
             _failed(replica, f"{path} {found}, {length} bytes are committed", "Check the disk of this node.")
-    return tuple(CutFile(path, min(size, limits.get(path, size))) for path, size in sorted(sizes.items()))
+    return tuple(
+        CutFile(path, min(size, limits.get(path, size)), path in limits)
+        for path, size in sorted(sizes.items())
+    )
 
 
 class _Links:

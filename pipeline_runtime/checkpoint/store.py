@@ -34,7 +34,7 @@ def store(
     """Put a cut's files into the database, in the caller's thread; writes only what is new.
 
     1. chunks; 2. the manifest, in one synced write. A crash in between leaves no checkpoint. Does not
-    close the cut.
+    close the cut. Of a file that only grows, no more is read than what is new, and up to 1 MiB before.
     """
     with database.holding(group):
         before = _written_once(database, group)
@@ -46,8 +46,8 @@ def store(
             if entry is not None and not database.missing(group, entry.chunks):
                 files.append(entry)
                 continue
-            shas: list[str] = []
-            for raw in _pieces(cut, file):
+            shas = _settled(cut, file, database, group)
+            for raw in _pieces(cut, file, len(shas) * CHUNK_BYTES):
                 sha = address(raw)
                 if sha not in known and database.missing(group, [sha]):
                     database.put_chunk(group, raw)
@@ -68,6 +68,8 @@ def store(
             files=tuple(files),
         ).sealed()
         database.put_manifest(manifest)
+    growing = {file.path for file in cut.files if file.grows}
+    cut.growing.stored.update((entry.path, entry) for entry in files if entry.path in growing)
     return manifest
 
 
@@ -83,10 +85,29 @@ def _written_once(database: StateDatabase, group: str) -> dict[tuple[str, int], 
     }
 
 
-def _pieces(cut: Cut, file: CutFile) -> Iterator[bytes]:
-    """The first `file.size` bytes: what an append-only file grew by since is of a later seq."""
-    left = file.size
+def _settled(cut: Cut, file: CutFile, database: StateDatabase, group: str) -> list[str]:
+    """The whole chunks of a file that only grows which need not be read again, from its beginning.
+
+    The last chunk that was stored is read again, since that shows whether it still is the same file:
+    somebody may have put another in its place, or the former one may have been cut and written anew.
+    """
+    former = cut.growing.stored.get(file.path)
+    if not file.grows or former is None or not former.chunks or former.size > file.size:
+        return []
+    *settled, last = former.chunks
+    start = len(settled) * CHUNK_BYTES
     with open(cut.directory / file.path, "rb") as stream:
+        stream.seek(start)
+        same = address(stream.read(former.size - start)) == last
+    # The former checkpoint may be gone, and its chunks swept; or they were damaged, and forgotten.
+    return settled if same and not database.missing(group, settled) else []
+
+
+def _pieces(cut: Cut, file: CutFile, start: int) -> Iterator[bytes]:
+    """From `start` up to `file.size`: what an append-only file grew by since is of a later seq."""
+    left = file.size - start
+    with open(cut.directory / file.path, "rb") as stream:
+        stream.seek(start)
         while left:
             raw = stream.read(min(CHUNK_BYTES, left))
             if not raw:

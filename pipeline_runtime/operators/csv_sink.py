@@ -132,6 +132,9 @@ class CsvSinkWriter(SinkWriter):
         }
         return self.mark
 
+    def lengths(self, mark: Any) -> dict[str, int]:
+        return {self.path.name: mark["length"] if mark is not None else 0}
+
     def close(self) -> None:
         if self.file is not None:
             self.file.close()

@@ -233,6 +233,12 @@ class SinkWriter(ABC):
     def write(self, rows: pa.Table, seq: int) -> Any:
         """Write durably, return a mark (JSON) that goes into COMMIT. `rows`: data columns, `_time`."""
 
+    def lengths(self, mark: Any) -> Mapping[str, int]:
+        """The files of `ctx.directory` to whose end alone it writes: name -> bytes that belong to `mark`
+        (None: as for `restore`). A checkpoint takes no more than these, and reads only what is new. Files
+        that are not named are read whole each time."""
+        return {}
+
     def close(self) -> None:
         return None
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
@@ -74,6 +75,7 @@ class Replica:
         self._positions: Positions | None = None
         self._state_bytes = 0
         self._sized_at_s = 0.0
+        self.growing = GrowingFiles()  # of the run that is on, or was the last
         self._ownership = Ownership(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
         self._roles = Roles(spec.id, self._state, self._ownership, self._journal.catch_up, self._changed)
         self._release = OwnerRelease(self._state, self._ownership)
@@ -282,7 +284,8 @@ class Replica:
         )
         self._roles.begin_owning = grants.begin_owning
         sink = BatchSink(spec, frame, self._state, grants, self._release, host.node, host.changed)
-        sink.restore(marks)
+        sink.restore(local.seq, marks)
+        self.growing = sink.growing
         with self._state.changed:
             self._state.failure = None
             self._state.ended = grants.is_last_stage(local.ends)

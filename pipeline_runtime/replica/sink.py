@@ -16,9 +16,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.grants import Grants
@@ -53,6 +55,7 @@ class BatchSink:
         node: str,
         done: Callable[[], None],
     ) -> None:
+        self.growing = GrowingFiles()
         self._spec = spec
         self._frame = frame
         self._state = state
@@ -65,8 +68,8 @@ class BatchSink:
         self._closed = True
         self._gave_up = False
 
-    def restore(self, marks: dict[str, Any]) -> None:
-        """Bring the sinks' files back to where the local state stands."""
+    def restore(self, local: Seq, marks: dict[str, Any]) -> None:
+        """Bring the sinks' files back to where the local state stands, at `local`."""
         self.close()
         self._closed = False
         self._marks = {}
@@ -76,6 +79,7 @@ class BatchSink:
             self._writers[element] = writer
             if element in marks:
                 self._marks[element] = marks[element]
+        self.growing.note(local, self._lengths())
 
     def give_up(self) -> None:
         """A batch that waits for its COMMIT waits no longer: its query is to end."""
@@ -136,6 +140,8 @@ class BatchSink:
                 permit.epoch, boundary, rows_in, out.rows_out, out.dead_letters, marks, ended, self._node
             )
             self._commit(permit, commit, out)
+        # Before Spark finishes the batch: whoever cuts it asks for these.
+        self.growing.note(boundary.seq, self._lengths())
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
@@ -179,6 +185,14 @@ class BatchSink:
             rows = self._frame.rows_of(collected, source)
             self._marks[element] = self._writers[element].write(rows, boundary.seq)
         return dict(self._marks)
+
+    def _lengths(self) -> dict[str, int]:
+        """Of the sinks' files that only grow, by their path in the replica directory."""
+        return {
+            f"elements/{element}/{name}": length
+            for element, writer in self._writers.items()
+            for name, length in writer.lengths(self._marks.get(element)).items()
+        }
 
     def _check(self, committed: Commit, boundary: Boundary, marks: dict[str, Any]) -> None:
         if committed.boundary.ends != boundary.ends:

@@ -190,7 +190,8 @@ class NodeProcess:
         replica = self._replicas.get(group)
         epoch = replica.status().epoch if replica else Epoch(0)
         version = replica.spec.version if replica else "1"
-        with cut(self._where(group, generation), self._directory / "work") as taken:
+        growing = replica.growing if replica else None
+        with cut(self._where(group, generation), self._directory / "work", growing) as taken:
             cut_at = monotonic()
             manifest = store(
                 taken, self._database, group=group, epoch=epoch, version=version, node=self._name

@@ -16,6 +16,7 @@ from pipeline_runtime.checkpoint.care import Caretaker
 from pipeline_runtime.checkpoint.client import ChunkClient
 from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.errors import CheckpointError, NothingCommitted, StateDatabaseUnavailable
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.retention import ON_NODES, Retention
 from pipeline_runtime.checkpoint.store import store
@@ -120,9 +121,11 @@ class NodeCheckpoints:
             failed = [f"No checkpoint of {group}: {why}" for group, why in sorted(self._failed.items())]
         return (*self._care.alerts(), *failed, *self._replication.alerts())
 
-    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
+    def take(
+        self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
+    ) -> Taken | None:
         try:
-            manifest = self._take(spec, epoch, directory)
+            manifest = self._take(spec, epoch, directory, growing)
         except NothingCommitted:
             return None
         except (CheckpointError, OSError) as error:
@@ -136,11 +139,11 @@ class NodeCheckpoints:
         self._retain(spec.id)
         return Taken(manifest.seq, manifest.epoch, manifest.created_at_ms, manifest.bytes_total)
 
-    def _take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Manifest:
+    def _take(self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None) -> Manifest:
         """With one try more when the database was damaged, in the new one."""
         unusable: StateDatabaseUnavailable | None = None
         try:
-            return self._store(spec, epoch, directory)
+            return self._store(spec, epoch, directory, growing)
         except StateDatabaseUnavailable as error:
             if error.reason not in ("damaged", "closed", "other"):
                 raise
@@ -148,11 +151,13 @@ class NodeCheckpoints:
             unusable = error.with_traceback(None)
         if not self._care.mend():
             raise self.database.failure or unusable
-        return self._store(spec, epoch, directory)
+        return self._store(spec, epoch, directory, growing)
 
-    def _store(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Manifest:
+    def _store(
+        self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
+    ) -> Manifest:
         self._work.mkdir(parents=True, exist_ok=True)
-        with cut(directory, self._work) as found:
+        with cut(directory, self._work, growing) as found:
             return store(
                 found, self.database, group=spec.id, epoch=epoch, version=spec.version, node=self._node
             )

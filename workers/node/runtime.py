@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, ReplicaStatus
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -18,6 +19,11 @@ from pipeline_runtime.model.spec import GroupSpec
 
 class RunningReplica(Protocol):
     """See pipeline_runtime.replica.replica.Replica. What it is told before `start` holds from its start."""
+
+    @property
+    def growing(self) -> GrowingFiles:
+        """Of its run, or of the last one when it has ended."""
+        ...
 
     def start(self) -> None: ...
     def own(self, order: ClaimOrder) -> None: ...
@@ -42,8 +48,12 @@ class Taken:
 
 
 class Checkpoints(Protocol):
-    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
-        """Cut and store the newest committed batch of a replica directory; None: nothing committed."""
+    def take(
+        self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
+    ) -> Taken | None:
+        """Cut and store the newest committed batch of a replica directory; None: nothing committed.
+
+        `growing`: of the replica that runs there, or ran there last; None: not known."""
         ...
 
     def fetch(

@@ -11,6 +11,7 @@ import threading
 import traceback
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -54,6 +55,7 @@ class Slot:
         # Below: changed by the slot's thread alone, read by `status`.
         self._replica: RunningReplica | None = None
         self._spec: GroupSpec | None = None
+        self._growing: GrowingFiles | None = None  # of the replica that ended last
         self._told: Wish | None = None
         self._ended_for: str | None = None
         self._damaged = False
@@ -143,7 +145,8 @@ class Slot:
             generation = self._local.generation()
             if generation is None or self._replica is not replica:
                 return False
-            taken = self._runtime.checkpoints.take(spec, status.epoch, self._local.at(generation))
+            directory = self._local.at(generation)
+            taken = self._runtime.checkpoints.take(spec, status.epoch, directory, replica.growing)
         if taken is None:
             return False
         self._taken = taken
@@ -280,7 +283,7 @@ class Slot:
             case Discard():
                 with self._files:
                     shutil.rmtree(self._local.at(action.generation))
-                self._taken, self._damaged = None, False
+                self._taken, self._growing, self._damaged = None, None, False
             case Tell():
                 assert replica is not None
                 self._tell(replica, action.wish)
@@ -332,7 +335,8 @@ class Slot:
         spec = self._spec or (want.spec if want else None)
         if spec is not None:
             with self._files:
-                taken = self._runtime.checkpoints.take(spec, self._last.epoch, self._local.at(generation))
+                directory = self._local.at(generation)
+                taken = self._runtime.checkpoints.take(spec, self._last.epoch, directory, self._growing)
             # Where the local state stands is what a successor gets: after a kill that may be behind
             # the journal, which the successor then follows.
             self._taken = taken
@@ -363,6 +367,8 @@ class Slot:
         self._phase = (
             status.phase if status.phase in ("fenced", "failed", "retired", "refused") else "stopped"
         )
+        if self._replica is not None:
+            self._growing = self._replica.growing
         self._replica = self._told = None
         self._final = False
 

@@ -18,7 +18,8 @@ def copy_state(spec: GroupSpec, origin: Node, target: Node, tmp_path: Path) -> i
     """As a node does it: cut, chunks and manifest, and files again; the seq that was cut."""
     database = StateDatabase(tmp_path / "database")
     try:
-        with cut(origin.replica_directory(spec), tmp_path / "work") as taken:
+        growing = next((run.growing for run in origin.running if run.spec.id == spec.id), None)
+        with cut(origin.replica_directory(spec), tmp_path / "work", growing) as taken:
             manifest = store(
                 taken, database, group=spec.id, epoch=Epoch(1), version=spec.version, node="a", now_ms=0
             )

@@ -71,7 +71,7 @@ def test_a_join_with_branches_behind_it_over_several_partitions(kafka: str, node
     deployed = Deployed(kafka, elements, {"all": members})
     spec = deployed.specs["all"]
     assert spec.follow == "exact"
-    node.own(spec)
+    owner = node.own(spec)
     path = node.replica_directory(spec) / "elements" / "file" / "out.csv"
     left: list[dict[str, Any]] = []
     right: list[dict[str, Any]] = []
@@ -88,6 +88,10 @@ def test_a_join_with_branches_behind_it_over_several_partitions(kafka: str, node
     expected = pairs(left, right)
     rows = lines(path)
     assert Counter((row["k"], int(row["v"]), int(row["right_v"])) for row in rows) == expected
+    wait_until(
+        lambda: owner.growing.lengths(owner.status().seq) == {"elements/file/out.csv": path.stat().st_size},
+        "to be known how much of the file is committed",
+    )
     assert all(int(row["sum"]) == int(row["v"]) + int(row["right_v"]) for row in rows)
     times = {commit.boundary.batch_time_ms for commit in deployed.commits("all")}
     assert {round(datetime.fromisoformat(row["at"]).timestamp() * 1000) for row in rows} <= times

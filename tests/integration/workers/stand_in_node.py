@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -78,6 +79,7 @@ class CountingReplica:
             node,
             changed,
         )
+        self.growing = GrowingFiles()
         self._role, self._phase = Role.STANDBY, "following"
         self._epoch, self._granted = 0, 0
         self._seq = max((int(p.name) + 1 for p in (directory / "spark/commits").glob("*")), default=0)

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.store import store
 from pipeline_runtime.model.ids import Epoch
@@ -94,8 +95,10 @@ Checkpoint = Callable[..., Manifest]
 def checkpoint(replica: FakeReplica, work: Path) -> Checkpoint:
     """Cuts the replica and stores it."""
 
-    def take(into: StateDatabase, now_ms: int = 0, epoch: int = 1) -> Manifest:
-        with cut(replica.directory, work) as taken:
+    def take(
+        into: StateDatabase, now_ms: int = 0, epoch: int = 1, growing: GrowingFiles | None = None
+    ) -> Manifest:
+        with cut(replica.directory, work, growing) as taken:
             return store(
                 taken, into, group=GROUP, epoch=Epoch(epoch), version="1", node="edge-a", now_ms=now_ms
             )

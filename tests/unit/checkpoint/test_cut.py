@@ -7,8 +7,9 @@ import pytest
 
 from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.store import materialize, store
-from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import FakeReplica, StateDatabase, tree
 
 
@@ -151,7 +152,10 @@ def test_of_a_file_that_goes_on_growing_only_the_committed_length_is_kept(
 ) -> None:
     replica.commit()
     replica.put("elements/out/power.csv", b"a,b\n1,2\nuncommit")
-    with cut(replica.directory, work, lambda seq: {"elements/out/power.csv": 8 * seq}) as taken:
+    growing = GrowingFiles()
+    growing.note(Seq(1), {"elements/out/power.csv": 8})
+    growing.note(Seq(2), {"elements/out/power.csv": 16})  # committed, but Spark has not finished it
+    with cut(replica.directory, work, growing) as taken:
         with open(replica.directory / "elements/out/power.csv", "ab") as sink:
             sink.write(b"ted\n")
         manifest = store(taken, database, group="g", epoch=Epoch(1), version="1", node="n")
@@ -162,10 +166,13 @@ def test_of_a_file_that_goes_on_growing_only_the_committed_length_is_kept(
 def test_a_file_shorter_than_what_was_committed_is_no_checkpoint(replica: FakeReplica, work: Path) -> None:
     replica.commit()
     replica.put("elements/out/power.csv", b"short")
+    growing = GrowingFiles()
+    growing.note(Seq(1), {"elements/out/power.csv": 100})
     with pytest.raises(CutFailed, match="100 bytes are committed"):
-        cut(replica.directory, work, {"elements/out/power.csv": 100})
+        cut(replica.directory, work, growing)
+    growing.note(Seq(1), {"elements/out/other.csv": 1})
     with pytest.raises(CutFailed, match="is not there"):
-        cut(replica.directory, work, {"elements/out/other.csv": 1})
+        cut(replica.directory, work, growing)
 
 
 def test_a_cut_survives_the_purge_of_the_files_it_holds(replica: FakeReplica, work: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline_runtime.checkpoint.errors import StateDatabaseUnavailable
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import CheckpointSource, NodeDesired, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -38,7 +39,9 @@ class Runtime:
             changed=lambda: None,
         )
 
-    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
+    def take(
+        self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
+    ) -> Taken | None:
         self.asked.set()
         if self.full:
             raise StateDatabaseUnavailable("full", "-", "-")

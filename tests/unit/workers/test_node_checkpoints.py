@@ -12,6 +12,7 @@ import pytest
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointMissing, CutFailed, ServiceUnavailable
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import (
     BackupPlace,
@@ -96,7 +97,7 @@ def backup(places: dict[str, Place], name: str) -> BackupPlace:
 
 def take(node: NodeCheckpoints, replica: FakeReplica) -> int:
     replica.commit()
-    taken = node.take(SPEC, Epoch(1), replica.directory)
+    taken = node.take(SPEC, Epoch(1), replica.directory, None)
     assert taken is not None
     return taken.seq
 
@@ -219,6 +220,19 @@ def test_a_node_that_is_the_backup_itself_needs_nobody(
         node.fetch(SPEC.id, source(77), tmp_path / "no", lambda _: None)
 
 
+def test_of_a_sinks_file_the_checkpoint_holds_what_was_committed(
+    open_node: Callable[..., NodeCheckpoints], replica: FakeReplica, tmp_path: Path
+) -> None:
+    node = open_node()
+    replica.commit()
+    replica.put("elements/out/power.csv", b"a\r\n1\r\nnot yet")
+    growing = GrowingFiles()
+    growing.note(Seq(1), {"elements/out/power.csv": 6})
+    node.take(SPEC, Epoch(1), replica.directory, growing)
+    node.fetch(SPEC.id, source(), tmp_path / "got", lambda _: None)
+    assert (tmp_path / "got/elements/out/power.csv").read_bytes() == b"a\r\n1\r\n"
+
+
 # what is kept
 
 
@@ -326,7 +340,7 @@ def test_what_a_rewind_has_undone_goes_from_every_place_and_is_never_fetched(
     again = FakeReplica(tmp_path / "edge-a" / "replicas" / SPEC.id / "g2")
     again.commit()
     again.commit()
-    taken = old.take(SPEC, Epoch(2), again.directory)
+    taken = old.take(SPEC, Epoch(2), again.directory, None)
     assert taken is not None
     eventually(lambda: places["central"].seqs() == places["edge-b"].seqs() == [2, 1])
     old.direct(NodeDesired(node="edge-a", revision=3, replicas=(rewound,)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import (
     CheckpointSource,
     ClaimOrder,
@@ -35,6 +36,7 @@ def owner(order: str = "o1", **update: object) -> DesiredReplica:
 class ScriptedReplica:
     def __init__(self) -> None:
         self.now = ReplicaStatus(group=SPEC.id, role=Role.STANDBY, phase="following")
+        self.growing = GrowingFiles()
         self.orders: list[str] = []
         self.started_after: list[str] = []
 
@@ -99,6 +101,7 @@ class Node:
         self.fetch_blocks = threading.Event()
         self.fetch_blocks.set()
         self.fetched: list[int] = []
+        self.taken_with: list[GrowingFiles | None] = []
         self.forgotten = False
         self.reported: Callable[[], object] = lambda: None
         self.slot = Slot(SPEC.id, self.runtime())
@@ -126,7 +129,10 @@ class Node:
             raise RuntimeError("no such file")
         return self.replicas[-1]
 
-    def take(self, spec: GroupSpec, epoch: Epoch, directory: Path) -> Taken | None:
+    def take(
+        self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
+    ) -> Taken | None:
+        self.taken_with.append(growing)
         return Taken(Seq(7), epoch, self.clock_ms, 100)
 
     def fetch(
@@ -266,6 +272,15 @@ def test_a_stopped_replica_says_at_which_checkpoint(node: Node) -> None:
     assert (status.role, status.seq, status.checkpoint_seq) == (Role.STOPPED, 7, 7)
     node.want(owner("o2"))
     eventually(lambda: is_owner(node))
+
+
+def test_checkpoints_are_told_what_the_replica_knows_of_its_files_also_after_its_end(node: Node) -> None:
+    node.want(owner())
+    eventually(lambda: is_owner(node))
+    assert node.slot.checkpoint()
+    node.want(owner(role=Role.STOPPED))
+    eventually(lambda: node.slot.status().phase == "stopped" and len(node.taken_with) == 2)
+    assert node.taken_with == [node.replicas[0].growing] * 2
 
 
 def test_a_slow_fetch_is_shown_and_followed_by_the_start(node: Node) -> None:

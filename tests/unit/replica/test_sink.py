@@ -1,0 +1,91 @@
+"""The end of a batch, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
+from pipeline_runtime.replica.sink import BatchSink, NotDeterministic
+from pipeline_runtime.replica.state import ReplicaState
+
+SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="out", type="csv-sink"),))
+PATH = "elements/out/power.csv"
+
+
+class Frame:
+    """A group of one CSV sink; handed to foreachBatch, it is the batch as well."""
+
+    sinks = {"out": "a.out"}
+    has_late_elements = False
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / PATH
+        self.rows = 0
+
+    def open_sink(self, _: str) -> CsvSinkWriter:
+        return CsvSinkWriter(self._path, CsvSinkParams(header=False), ("n",))
+
+    def toArrow(self) -> pa.Table:
+        return pa.table({"n": pa.array(range(self.rows), pa.int64()), "_out": ["a.out"] * self.rows})
+
+    def in_order(self, table: pa.Table) -> pa.Table:
+        return table
+
+    def rows_of(self, collected: pa.Table, _: str) -> pa.Table:
+        return collected
+
+
+class Unpaced:
+    granted_at_s = 0.0
+
+    def is_last_stage(self, _: object) -> bool:
+        return False
+
+
+def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, ReplicaState]:
+    """One whose journal has a commit for each length of the sink's file."""
+    state = ReplicaState()
+    state.view.apply(Claim(Epoch(1), "o", "a"))
+    for seq, length in enumerate(lengths, 1):
+        marks = {"out": {"length": length, "rows": length // 3}}
+        state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
+    frame, grants, release = Frame(directory), Unpaced(), object()
+    untyped: Any = (SPEC, frame, state, grants, release, "a", lambda: None)
+    return BatchSink(*untyped), frame, state
+
+
+def process(sink: BatchSink, frame: Any, state: ReplicaState, seq: int, rows: int) -> None:
+    frame.rows = rows
+    state.plan = (Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0), Boundary(Seq(seq), {"in-0": seq}, seq))
+    sink(frame, seq)
+
+
+def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -> None:
+    sink, frame, state = follower(tmp_path, [6, 6, 9])
+    sink.restore(Seq(0), {})
+    assert sink.growing.lengths(Seq(0)) == {PATH: 0}
+    for seq, rows in ((1, 2), (2, 0), (3, 1)):
+        process(sink, frame, state, seq, rows)
+    assert [sink.growing.lengths(Seq(seq))[PATH] for seq in (1, 2, 3)] == [6, 6, 9]
+    sink.close()
+    again, *_ = follower(tmp_path, [6, 6, 9])
+    again.restore(Seq(2), {"out": {"length": 6, "rows": 2}})
+    assert again.growing.lengths(Seq(2)) == {PATH: 6}
+    assert (tmp_path / PATH).stat().st_size == 6
+    again.close()
+
+
+def test_of_a_batch_that_is_not_what_was_committed_nothing_is_known(tmp_path: Path) -> None:
+    sink, frame, state = follower(tmp_path, [6])
+    sink.restore(Seq(0), {})
+    with pytest.raises(NotDeterministic):
+        process(sink, frame, state, 1, 1)
+    assert sink.growing.lengths(Seq(1)) == {}
+    sink.close()

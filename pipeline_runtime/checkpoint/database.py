@@ -43,11 +43,21 @@ from pipeline_runtime.checkpoint.errors import (
     ChunksMissing,
     StateDatabaseUnavailable,
     database_closed,
+    database_low,
     database_unavailable,
 )
 from pipeline_runtime.checkpoint.manifest import GROUP, Manifest
 from pipeline_runtime.checkpoint.retention import Retention, retained
-from pipeline_runtime.checkpoint.rocks import SEQ, chunk_key, index_key, manifest_key, options, synced
+from pipeline_runtime.checkpoint.rocks import (
+    SEQ,
+    absent,
+    chunk_key,
+    entries,
+    index_key,
+    manifest_key,
+    options,
+    synced,
+)
 from pipeline_runtime.model.ids import Epoch, Seq
 
 _log = logging.getLogger(__name__)
@@ -179,10 +189,10 @@ class StateDatabase:
         """Those of `shas` that are not here. The others are spared by sweeps for `grace_s`."""
         wanted = list(dict.fromkeys(shas))
         with self._locked_or_new(group) as (state, _):
-            absent = _absent(state, wanted)
+            lacking = absent(state.family, wanted)
             now = time.monotonic()
-            state.touched.update((sha, now) for sha in wanted if sha not in absent)
-        return tuple(sha for sha in wanted if sha in absent)
+            state.touched.update((sha, now) for sha in wanted if sha not in lacking)
+        return tuple(sha for sha in wanted if sha in lacking)
 
     def _write_chunk(self, group: str, sha: str, encoded: bytes) -> None:
         self._leave_the_reserve()
@@ -208,9 +218,9 @@ class StateDatabase:
             before = known.get(manifest.seq)
             if before is not None and before.epoch > manifest.epoch:
                 return
-            absent = _absent(state, manifest.chunks)
-            if absent:
-                raise ChunksMissing(sorted(absent))
+            lacking = absent(state.family, manifest.chunks)
+            if lacking:
+                raise ChunksMissing(sorted(lacking))
             batch = WriteBatch(raw_mode=True)
             batch.put(
                 manifest_key(manifest.seq),
@@ -250,7 +260,7 @@ class StateDatabase:
     def _manifests(self, state: _Group) -> dict[Seq, Manifest]:
         if state.manifests is None:
             known: dict[Seq, Manifest] = {}
-            for key, raw in _entries(state.family, b"m"):
+            for key, raw in entries(state.family, b"m"):
                 try:
                     known[Seq(SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
                 except CheckpointDamaged as error:
@@ -312,7 +322,7 @@ class StateDatabase:
                 return Pruned((), 0, 0)
             state, db = found
             newest_first = _newest_first(self._manifests(state))
-            whole = [manifest for manifest in newest_first if not _absent(state, manifest.chunks)]
+            whole = [manifest for manifest in newest_first if not absent(state.family, manifest.chunks)]
             if not whole:
                 return Pruned((), 0, 0)
             return self._prune(state, group, db, retained(whole, now_ms, policy))
@@ -326,7 +336,7 @@ class StateDatabase:
         family = db.get_column_family_handle(_FAMILY + group)
         batch = WriteBatch(raw_mode=True)
         count = freed = live = 0
-        for key, value in _entries(state.family, b"i"):
+        for key, value in entries(state.family, b"i"):
             size = _SIZE.unpack(value)[0]
             if (sha := key[1:].hex()) in needed:
                 live += size
@@ -470,12 +480,7 @@ class StateDatabase:
             self._free_bytes = shutil.disk_usage(self.path).free
             self._free_at_s = time.monotonic()
         if self._free_bytes < self.reserve_bytes:
-            raise StateDatabaseUnavailable(
-                f"The disk of {self.path} has less than {self.reserve_bytes // 1_000_000} MB left.",
-                "Running elements go on, and the checkpoints that are there are whole.",
-                "No checkpoint is stored there until disk space is free.",
-                "low",
-            )
+            raise database_low(self.path, self.reserve_bytes)
 
 
 @contextmanager
@@ -489,30 +494,3 @@ def _flushed(path: Path) -> Iterator[None]:
 
 def _newest_first(known: dict[Seq, Manifest]) -> tuple[Manifest, ...]:
     return tuple(known[seq] for seq in sorted(known, reverse=True))
-
-
-def _absent(state: _Group, shas: Collection[str]) -> set[str]:
-    keys = list(shas)
-    if not keys:
-        return set()
-    found = state.family.get([index_key(sha) for sha in keys])
-    return {sha for sha, size in zip(keys, found or [], strict=True) if size is None}
-
-
-def _entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
-    """All of one kind. A list, because an iterator that is left open keeps the database locked."""
-    entries: list[tuple[bytes, bytes]] = []
-    cursor = family.iter()
-    try:
-        cursor.seek(prefix)
-        while cursor.valid():
-            key, value = cursor.key(), cursor.value()
-            if not key.startswith(prefix):
-                break
-            entries.append((key, value))
-            cursor.next()
-        # At a block that cannot be read it just ends: only its status tells that from the last entry.
-        cursor.status()
-    finally:
-        del cursor  # an error's traceback would keep it
-    return entries

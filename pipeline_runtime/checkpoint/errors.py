@@ -74,6 +74,15 @@ def database_closed(path: Path) -> StateDatabaseUnavailable:
     )
 
 
+def database_low(path: Path, reserve_bytes: int) -> StateDatabaseUnavailable:
+    return StateDatabaseUnavailable(
+        f"The disk of {path} has less than {reserve_bytes // 1_000_000} MB left.",
+        "Running elements go on, and the checkpoints that are there are whole.",
+        "No checkpoint is stored there until disk space is free.",
+        "low",
+    )
+
+
 def database_unavailable(path: Path, error: Exception) -> StateDatabaseUnavailable:
     """What RocksDB's own words mean."""
     text = str(error)

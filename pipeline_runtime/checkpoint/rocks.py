@@ -1,10 +1,11 @@
-"""Keys and options of the StateDatabase's RocksDB; see database."""
+"""Keys, options and look-ups of the StateDatabase's RocksDB; see database."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 
-from rocksdict import Options, WriteOptions
+from rocksdict import Options, Rdict, WriteOptions
 
 from pipeline_runtime.checkpoint.manifest import SHA256
 from pipeline_runtime.model.ids import Seq
@@ -45,3 +46,31 @@ def synced() -> WriteOptions:
     made = WriteOptions()
     made.sync = True
     return made
+
+
+def absent(family: Rdict, shas: Collection[str]) -> set[str]:
+    """The chunks that are not there, by the index."""
+    keys = list(shas)
+    if not keys:
+        return set()
+    found = family.get([index_key(sha) for sha in keys])
+    return {sha for sha, size in zip(keys, found or [], strict=True) if size is None}
+
+
+def entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
+    """All of one kind. A list, because an iterator that is left open keeps the database locked."""
+    found: list[tuple[bytes, bytes]] = []
+    cursor = family.iter()
+    try:
+        cursor.seek(prefix)
+        while cursor.valid():
+            key, value = cursor.key(), cursor.value()
+            if not key.startswith(prefix):
+                break
+            found.append((key, value))
+            cursor.next()
+        # At a block that cannot be read it just ends: only its status tells that from the last entry.
+        cursor.status()
+    finally:
+        del cursor  # an error's traceback would keep it
+    return found

@@ -164,7 +164,7 @@ def test_checkpoints_that_could_not_be_listed_once_are_listed_later(
 
     with StateDatabase(tmp_path / "db") as database:
         with monkeypatch.context() as patched:
-            patched.setattr("pipeline_runtime.checkpoint.database._entries", fails)
+            patched.setattr("pipeline_runtime.checkpoint.database.entries", fails)
             with pytest.raises(StateDatabaseUnavailable, match="Too many open files"):
                 database.manifests(GROUP)
         assert [found.seq for found in database.manifests(GROUP)] == [1]

@@ -73,7 +73,12 @@ def cut(replica_directory: Path, work: Path, growing: GrowingFiles | None = None
             return _attempt(replica_directory, target, growing or GrowingFiles())
         except (_Vanished, FileNotFoundError) as error:
             shutil.rmtree(target, ignore_errors=True)
-            reason = str(error)
+            reason = _told(error, target, replica_directory) if isinstance(error, OSError) else str(error)
+        except OSError as error:
+            shutil.rmtree(target, ignore_errors=True)
+            _failed(
+                replica_directory, _told(error, target, replica_directory), "Check the disk of this node."
+            )
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -126,8 +131,9 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
 def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[CutFile, ...]:
     for path, length in limits.items():
         if length and sizes.get(path, -1) < length:
-            found = f"has {sizes[path]}" if path in sizes else "is not there"
-            _failed(replica, f"{path} {found}, {length} bytes are committed", "Check the disk of this node.")
+            # Without the numbers: they change each time, and it would be told as something else.
+            found = "is shorter than what was committed" if path in sizes else "is not there any more"
+            _failed(replica, f"{path} {found}", "Check who else writes that file, and the disk.")
     return tuple(
         CutFile(path, min(size, limits.get(path, size)), path in limits)
         for path, size in sorted(sizes.items())
@@ -213,6 +219,19 @@ def _link_ssts(links: _Links, store: Path, snapshots: list[str]) -> None:
     for name in sorted(names):
         if not (links.target / store / "SSTs" / name).exists():
             links.add(store / "SSTs" / name)
+
+
+def _told(error: OSError, target: Path, replica: Path) -> str:
+    """The reason, and the file by its path in the replica directory: `target` has another name each time,
+    but what goes wrong again must be told in the same words."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return reason
+    place = Path(os.fsdecode(error.filename))
+    for root in (target, replica):
+        if root in place.parents:
+            place = place.relative_to(root)
+    return f"{target.parent if place == target else place}: {reason}"
 
 
 def _failed(replica: Path, what: str, next: str) -> NoReturn:

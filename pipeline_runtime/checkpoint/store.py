@@ -7,7 +7,9 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address
@@ -19,6 +21,8 @@ from pipeline_runtime.model.ids import Epoch
 
 Fetch = Callable[[str], bytes]
 """sha256 -> raw bytes; may raise CheckpointDamaged or ChunkMissing."""
+
+_NOT_AFFECTED = "Older checkpoints and the running query are not affected."
 
 
 def store(
@@ -96,7 +100,7 @@ def _settled(cut: Cut, file: CutFile, database: StateDatabase, group: str) -> li
         return []
     *settled, last = former.chunks
     start = len(settled) * CHUNK_BYTES
-    with open(cut.directory / file.path, "rb") as stream:
+    with _opened(cut, file) as stream:
         stream.seek(start)
         same = address(stream.read(former.size - start)) == last
     # The former checkpoint may be gone, and its chunks swept; or they were damaged, and forgotten.
@@ -106,18 +110,32 @@ def _settled(cut: Cut, file: CutFile, database: StateDatabase, group: str) -> li
 def _pieces(cut: Cut, file: CutFile, start: int) -> Iterator[bytes]:
     """From `start` up to `file.size`: what an append-only file grew by since is of a later seq."""
     left = file.size - start
-    with open(cut.directory / file.path, "rb") as stream:
+    with _opened(cut, file) as stream:
         stream.seek(start)
         while left:
             raw = stream.read(min(CHUNK_BYTES, left))
             if not raw:
                 raise CutFailed(
-                    f"{file.path} became shorter than the {file.size} bytes that were cut.",
-                    "Older checkpoints and the running query are not affected.",
+                    f"{file.path} became shorter while it was read.",
+                    _NOT_AFFECTED,
                     "Take the next checkpoint; when this repeats, check who else writes that file.",
                 )
             left -= len(raw)
             yield raw
+
+
+@contextmanager
+def _opened(cut: Cut, file: CutFile) -> Iterator[BinaryIO]:
+    """An error names the file as the replica does: the cut's directory has another name each time."""
+    try:
+        with open(cut.directory / file.path, "rb") as stream:
+            yield stream
+    except OSError as error:
+        raise CutFailed(
+            f"{file.path} cannot be read: {error.strerror or error}.",
+            _NOT_AFFECTED,
+            "Check the disk of this node.",
+        ) from error
 
 
 def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from pathlib import Path
 
@@ -168,11 +170,35 @@ def test_a_file_shorter_than_what_was_committed_is_no_checkpoint(replica: FakeRe
     replica.put("elements/out/power.csv", b"short")
     growing = GrowingFiles()
     growing.note(Seq(1), {"elements/out/power.csv": 100})
-    with pytest.raises(CutFailed, match="100 bytes are committed"):
+    with pytest.raises(CutFailed, match=r"power\.csv is shorter than what was committed"):
         cut(replica.directory, work, growing)
     growing.note(Seq(1), {"elements/out/other.csv": 1})
-    with pytest.raises(CutFailed, match="is not there"):
+    with pytest.raises(CutFailed, match=r"other\.csv is not there"):
         cut(replica.directory, work, growing)
+
+
+@pytest.mark.parametrize(
+    ("under", "named"), [("elements/out", "elements/out"), ("", "{work}")], ids=["a file's", "its own"]
+)
+def test_a_directory_that_cannot_be_made_is_told_in_the_same_words_each_time(
+    replica: FakeReplica, work: Path, monkeypatch: pytest.MonkeyPatch, under: str, named: str
+) -> None:
+    replica.commit()
+    replica.put("elements/out/power.csv", b"a")
+    make = Path.mkdir
+
+    def full(path: Path, *args: object, **more: object) -> None:
+        if path.relative_to(work).parts[1:] == Path(under).parts:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        make(path, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    told = set()
+    for _ in range(2):
+        with pytest.raises(CutFailed) as failed:
+            cut(replica.directory, work)
+        told.add(failed.value.message)
+    assert told == {f"No checkpoint of g1 was taken: {named.format(work=work)}: No space left on device."}
 
 
 def test_a_cut_survives_the_purge_of_the_files_it_holds(replica: FakeReplica, work: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.checkpoint import access
+from pipeline_runtime.checkpoint import access, store
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointMissing, CutFailed, ServiceUnavailable
 from pipeline_runtime.checkpoint.growing import GrowingFiles
@@ -288,6 +290,30 @@ def test_what_keeps_a_checkpoint_from_being_taken_is_told_until_one_is(
     (tmp_path / "edge-a" / "cuts").unlink()
     take(node, replica)
     assert node.alerts() == ()
+
+
+def test_a_file_that_cannot_be_read_is_named_in_the_same_words_each_time(
+    open_node: Callable[..., NodeCheckpoints], replica: FakeReplica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = open_node()
+    node.direct(desired())
+    replica.put("elements/out/power.csv", b"a\r\n")
+
+    def unreadable(path: Path, mode: str) -> object:
+        if path.name == "power.csv":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return open(path, mode)
+
+    monkeypatch.setattr(store, "open", unreadable, raising=False)
+    told = set()
+    for _ in range(2):
+        with pytest.raises((CutFailed, OSError)):
+            take(node, replica)
+        told.update(node.alerts())
+    (alert,) = told
+    assert alert.startswith(
+        f"No checkpoint of {SPEC.id}: elements/out/power.csv cannot be read: Input/output"
+    )
 
 
 def test_a_disk_that_fills_stops_checkpoints_alone(

@@ -50,6 +50,11 @@ def users_topic(kafka: str, configs: dict[str, str]) -> str:
 def delete_topic(kafka: str, name: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=kafka)
     admin.delete_topics([name])
+    # The answer comes when it is decided: a record that is sent at once may still be taken.
+    deadline = monotonic() + 30
+    while name in admin.list_topics():
+        assert monotonic() < deadline
+        sleep(0.05)
     admin.close()
 
 

@@ -18,7 +18,8 @@ class CheckpointError(Exception):
 
 
 class CutFailed(CheckpointError):
-    """The replica directory holds no batch that can be cut (nothing committed, or files missing)."""
+    """The replica directory holds no batch that can be cut (nothing committed, or files that are
+    missing, unreadable or shorter than what was committed)."""
 
 
 class NothingCommitted(CutFailed):
@@ -110,8 +111,7 @@ def database_unavailable(path: Path, error: Exception) -> StateDatabaseUnavailab
     return StateDatabaseUnavailable(
         f"The state database {path} cannot be used: {text}",
         "Running elements and the checkpoints in other state databases are not affected.",
-        "If it is damaged, stop this process, move the directory away and start again: "
-        "checkpoints are then taken anew.",
+        "If it is damaged, it is put aside and a new one begun: look at the disk.",
         "damaged" if "Corruption" in text else "other",
     )
 

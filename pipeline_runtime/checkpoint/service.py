@@ -12,7 +12,7 @@
 | PUT /groups/{g}/chunks | group write | frames |
 | GET, PUT /files/{sha} | files read, write | an uploaded file |
 
-Errors are problem documents with `safe` and `next`. Every body has a size limit.
+Errors are problem documents; those of checkpoints have `safe` and `next`. Every body has a size limit.
 """
 
 from __future__ import annotations

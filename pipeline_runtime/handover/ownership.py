@@ -66,8 +66,8 @@ class CommitPermit:
 class Ownership:
     """One replica's way to ownership and out of it.
 
-    `claim` and `arm` ask the broker and block their caller, a thread of the replica; the rest is
-    answered from what is known.
+    `claim`, `arm` and `stay_warm` ask the broker and block their caller, a thread of the replica; the
+    rest is answered from what is known.
     """
 
     def __init__(

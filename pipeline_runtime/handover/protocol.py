@@ -1,6 +1,6 @@
 """The rules of ownership as a pure function: `decide(state, event) -> (state, actions)`.
 
-A replica follows its group's journal until it owns. There are two ways to that (design, section 4).
+A replica follows its group's journal until it owns. There are two ways to that.
 
 By release, when the owner cooperates:
 
@@ -129,7 +129,7 @@ class Releasing:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The order was not carried out; nothing was changed."""
+    """The order was not carried out: it was granted nothing, though its fence may have stopped an owner."""
 
     order: ClaimOrder
     reason: str

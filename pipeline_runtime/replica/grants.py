@@ -1,8 +1,8 @@
 """The gate of one replica: decides each micro-batch's end.
 
-While it follows, it grants what the journal has committed and nothing else; while it owns, what has
-arrived, no more often than the pace allows. Spark asks in a loop; an answer equal to the start means
-that there is nothing to do, and it asks again.
+While it follows, it grants what the journal has committed, and to an armed successor the batch that was
+announced; while it owns, what has arrived, no more often than the pace allows. Spark asks in a loop; an
+answer equal to the start means that there is nothing to do, and it asks again.
 """
 
 from __future__ import annotations

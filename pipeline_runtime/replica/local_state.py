@@ -26,7 +26,8 @@ _OFFSET_LINE = 2  # a version line, the batch's metadata, then one line per sour
 
 
 class LocalStateDamaged(RuntimeError):
-    """The replica's directory holds something that Spark did not write; start from a checkpoint."""
+    """The replica's directory holds something that Spark did not write, or that does not fit the journal;
+    start from a checkpoint."""
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,8 @@ class Replica:
         self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
-        """From start to the query's end. True: start again (the owner's commit was in doubt)."""
+        """From start to the query's end. True: start again (the owner's commit was in doubt, or an
+        announced batch was not committed)."""
         local = self._open_local_state()
         self._roles.set(Role.STANDBY, "reading the journal")
         marks = self._journal.follow(local.seq)

@@ -1,4 +1,4 @@
-"""Queries start one after the other."""
+"""Queries start one after the other, as many at a time as the node has cores."""
 
 from __future__ import annotations
 

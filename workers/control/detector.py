@@ -1,9 +1,9 @@
 """Which nodes count as down: a pure decision.
 
 Silence says something about a node only when we could have heard it. So there is no verdict while
-Redis is away, nor when all nodes fall silent at once: then the fault is more likely to be on our side
-of the wire. A node that was not heard since we listen is given more time: it may be starting with us,
-or be slow to find Redis again.
+Redis is away, nor when all of several nodes fall silent at once: then the fault is more likely to be on
+our side of the wire. A node that was not heard since we listen is given more time: it may be starting
+with us, or be slow to find Redis again.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@
 
 A failure or a cancellation before CUT or CLAIM leaves the group with its origin (a restoration: just
 drops the new copy). After that was ordered nobody knows whether it was done, so nothing is given
-back: the target owns, now or when it can. Only when the target is gone and the origin says that it
-has released, nobody owns; then the origin, which still has all of the state, claims again.
+back: the target owns, now or when it can. Only when the target falls silent in CUT, the origin, which
+still has all of the state, claims again: at once if it says that it has released, else after a while.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ export function nodeStatus(node: ClusterNode): string {
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {
   if (node.draining && !node.drain_blocked) return "It is being drained";
-  if (!node.elements.some((element) => element.role === "owner")) return "Nothing runs here";
+  const owns = node.elements.some((element) => element.role === "owner");
+  if (!owns && !node.drain_blocked) return "Nothing runs here";
   return node.up ? null : "The node is silent: restore its elements instead";
 }
 

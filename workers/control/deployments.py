@@ -102,7 +102,8 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         with steps.step("topics"):
             _create_topics(specs, deployment, context)
         with steps.step("start"):
-            _order_owners(specs, placed, deployment, context)
+            while not _order_owners(specs, placed, deployment, context):
+                placed = _place(document, specs, deployment, context)
         with steps.step("run"):
             _wait_for_owners(deployment, context)
     except Overtaken:
@@ -189,10 +190,17 @@ def _topics(specs: tuple[GroupSpec, ...]) -> list[Topic]:
 
 def _order_owners(
     specs: tuple[GroupSpec, ...], placed: Mapping[str, str], deployment: Deployment, context: ControlContext
-) -> None:
-    nodes = {node.name: node for node in Node.objects.filter(name__in=placed.values())}
+) -> bool:
+    """False: a node was cordoned or removed since it was chosen, and nothing was ordered."""
     with transaction.atomic():
         _refuse_when_overtaken(deployment)
+        # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
+        locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
+        nodes = {node.name: node for node in locked.order_by("name")}
+        there = set(deployment.placements.values_list("group", flat=True))
+        chosen = {placed[spec.group] for spec in specs if spec.group not in there}
+        if any(name not in nodes or nodes[name].cordoned for name in chosen):
+            return False
         for spec in specs:
             # Those that are there were ordered before this process crashed, and may run already.
             GroupPlacement.objects.get_or_create(
@@ -207,6 +215,7 @@ def _order_owners(
             )
         announce("elements", deployment.pipeline.name)
     context.desired.notify()
+    return True
 
 
 def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:

@@ -70,7 +70,13 @@ def _step(node: Node, context: ControlContext) -> None:
     if not placements and not under_way.exists() and not copies.exists():
         _end(node)
         return
-    _show(node, _move_next(node, placements))
+    moving = set(under_way.values_list("deployment", "group"))
+    left = [
+        Stuck(copy.group, "its state is kept here until it runs elsewhere", passing=True)
+        for copy in copies
+        if (copy.deployment_id, copy.group) not in moving
+    ]
+    _show(node, [*_move_next(node, placements), *left])
 
 
 def _end(node: Node) -> None:
@@ -159,6 +165,8 @@ def _held_back(node: Node, group: str, tried: list[Handover]) -> Stuck | None:
         return None
     what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
     why = f"its move to {failed[0].target} failed: {what}"
+    if failed[0].strategy == "stop-and-copy":
+        return Stuck(group, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
     if len(failed) >= TRIES_MAX:
         return Stuck(group, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")
     pause = timedelta(seconds=TRY_AGAIN_S * 2 ** (len(failed) - 1))
@@ -170,7 +178,7 @@ def _held_back(node: Node, group: str, tried: list[Handover]) -> Stuck | None:
 def _is_starting(group: GroupFacts) -> bool:
     """It has no owner yet that could hand over, and will have one."""
     owner = group.owner
-    failed = owner is not None and bool(owner.status.get("error"))
+    failed = owner is not None and bool(owner.status.get("error") or owner.status.get("order_refused"))
     not_yet = owner is None or owner.role != "owner"
     return group.deployment_status == Deployment.Status.DEPLOYING or (
         group.node_is_up and not_yet and not failed

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 import redis
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 from pydantic import ValidationError
 
 from webapp.monitoring.records import record_event
@@ -33,6 +33,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._failing: dict[str, tuple[str, float]] = {}  # key -> (what was logged, when, monotonic s)
+        self._told: set[str] = set()  # those that fail, and that it was told of
         self._told_at_s: dict[str, float] = {}
 
     @contextmanager
@@ -48,11 +49,12 @@ class Guard:
             self.works(key)
 
     def works(self, key: str) -> None:
+        self._told.discard(key)
         if self._failing.pop(key, None) is not None:
             log.info("%s works again", key)
 
     def failed(self, key: str, alert: str, node: str, error: Exception) -> None:
-        new, now_s = key not in self._failing, monotonic()
+        now_s = monotonic()
         frames = traceback.extract_tb(error.__traceback__)
         what = f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"
         logged, logged_at_s = self._failing.get(key, ("", 0.0))
@@ -60,9 +62,14 @@ class Guard:
             self._failing[key] = (what, now_s)
             # The frames alone: an error's own text, as Python prints it, may show what stood in the row.
             log.error("%s failed, the others go on: %s\n%s", key, reason(error), "".join(frames.format()))
-        if new and now_s - self._told_at_s.get(key, -TELL_AGAIN_S) >= TELL_AGAIN_S:
-            self._told_at_s[key] = now_s
+        if key not in self._told and now_s - self._told_at_s.get(key, -TELL_AGAIN_S) >= TELL_AGAIN_S:
             self._tell(f"{alert} ({type(error).__name__}; see the log of the control process)", node)
+            # Once that is committed: else an alert that was rolled back would count as told.
+            transaction.on_commit(lambda: self._was_told(key, now_s))
+
+    def _was_told(self, key: str, at_s: float) -> None:
+        self._told.add(key)
+        self._told_at_s[key] = at_s
 
     def _tell(self, text: str, node: str) -> None:
         try:

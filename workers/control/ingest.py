@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
 from webapp.monitoring.records import announce, record_event
+from webapp.nodes.actions import NAME
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
@@ -97,9 +98,10 @@ class Ingest:
         newest: dict[str, tuple[int, NodeReport]] = {}
         entries = answer[0][1] if answer else []
         for entry_id, fields in entries:
-            report = self._parse(fields)
+            heard_ms = int(entry_id.split(b"-")[0])
+            report = self._parse(fields, heard_ms)
             if report is not None:
-                newest[report.node] = (int(entry_id.split(b"-")[0]), report)
+                newest[report.node] = (heard_ms, report)
         for heard_ms, report in newest.values():
             self._deaf_when_heard_ms[report.node] = self._deaf_ms
             alert = f"What {report.node} reports cannot be taken in: it is shown as it was. It works on."
@@ -122,11 +124,13 @@ class Ingest:
         seconds, microseconds = self._redis.time()
         return int(seconds) * 1000 + int(microseconds) // 1000
 
-    def _parse(self, fields: dict[bytes, bytes]) -> NodeReport | None:
+    def _parse(self, fields: dict[bytes, bytes], heard_ms: int) -> NodeReport | None:
         try:
             report = NodeReport.model_validate_json(fields[messages.REPORT_FIELD])
         except (KeyError, ValidationError) as error:
             node = _sender(fields)
+            if node:
+                self._heard_ms[node], self._deaf_when_heard_ms[node] = heard_ms, self._deaf_ms
             who = node or "a machine that is not registered"
             alert = f"A report of {who} cannot be read and is ignored. See whether it runs the same Fogline."
             self._guard.failed(_reading(who), alert, node, error)
@@ -340,9 +344,11 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     """The registered node that a report which cannot be read names; "": none."""
     try:
         name = json.loads(fields[messages.REPORT_FIELD])["node"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return ""
-    return name if isinstance(name, str) and Node.objects.filter(name=name).exists() else ""
+    # A database does not take every text that JSON can hold.
+    wellformed = isinstance(name, str) and NAME.fullmatch(name)
+    return name if wellformed and Node.objects.filter(name=name).exists() else ""
 
 
 def _known(row: Replica) -> ReplicaStatus | None:

@@ -27,6 +27,7 @@ from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.pipelines.selectors import group_facts
 from webapp.problems import Problem
 from workers.control.context import ControlContext
+from workers.control.guard import Guard
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ TRIES_MAX = 5
 TRY_AGAIN_S = 5.0
 
 
-def order_restorations(context: ControlContext) -> None:
+def order_restorations(context: ControlContext, guard: Guard) -> None:
     """A handover for each group whose node fell silent and that has none."""
     if context.settings.restore != "auto":
         return
@@ -45,7 +46,9 @@ def order_restorations(context: ControlContext) -> None:
         deployment__status=Deployment.Status.RUNNING,
     )
     for placement in silent.select_related("node", "deployment__pipeline", "deployment__version"):
-        with transaction.atomic():
+        alert = f"{placement.group} could not be restored from {placement.node.name}; it is tried again."
+        key = f"restoring {placement.deployment_id}.{placement.group}"
+        with guard.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
             if facts is not None and facts.handover is None and facts.node == placement.node.name:
                 _restore(placement, facts)

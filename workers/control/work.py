@@ -102,7 +102,7 @@ class Work:
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
-                order_restorations(self._context)
+                order_restorations(self._context, self._guard)
                 tend_drains(self._context, self._guard)
                 tidy_copies(self._context)
                 self._start_what_is_left()

@@ -20,4 +20,6 @@ test("a drain can be ordered again only when it waits", () => {
   expect(drainRefusal({ ...draining, drain_blocked: "power: no node can take it." })).toBeNull();
   expect(drainRefusal({ ...draining, draining: false })).toBeNull();
   expect(drainRefusal({ ...draining, draining: false, elements: [] })).toBe("Nothing runs here");
+  const stuck = { ...draining, elements: [], drain_blocked: "power: it failed; drain edge-a again." };
+  expect(drainRefusal(stuck)).toBeNull();
 });

@@ -9,19 +9,22 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement, Replica
 from workers import messages
-from workers.control import ingest as ingest_module
+from workers.control import guard as guard_module, ingest as ingest_module
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
+from workers.control.guard import TELL_AGAIN_S, Guard
 from workers.control.ingest import Ingest
+from workers.control.restorations import order_restorations
 
 Deployed = Callable[..., GroupPlacement]
 TOO_LARGE = 2**70  # no column of a database holds it
@@ -88,13 +91,14 @@ def test_a_report_that_cannot_be_taken_in_stops_no_other(
     assert "OverflowError" in record.getMessage()
 
 
+@pytest.mark.parametrize("wrong", [{"cores": TOO_LARGE}, {"cores": "many"}], ids=["row", "form"])
 def test_a_node_that_was_heard_is_not_silent_for_what_is_wrong_with_its_report(
-    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis, wrong: dict[str, Any]
 ) -> None:
     Node.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
     ingest = Ingest(context)
     ingest._hearing_since_ms = 0
-    sent(real_redis, "edge-a", TOO_LARGE)
+    sent(real_redis, "edge-a", 1, **wrong)
     sent(real_redis, "edge-b", 1)
     ingest._round()
     assert dict(Node.objects.values_list("name", "up")) == {"edge-a": True, "edge-b": True, "edge-c": False}
@@ -166,6 +170,74 @@ def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
     assert "cores: Input should be a valid integer" in caplog.text
     assert SECRET not in caplog.text
     assert len(caplog.records) == 2, "one of edge-a, one of nobody"
+
+
+@pytest.mark.parametrize("name", [r"\ud800", r"\u0000"])
+def test_a_sender_that_no_database_can_name_stops_nobody(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis, name: str
+) -> None:
+    real_redis.xadd(messages.REPORTS_STREAM, {messages.REPORT_FIELD: f'{{"node": "{name}"}}'})
+    sent(real_redis, "edge-b", 1)
+    Ingest(context)._round()
+    assert numbers()["edge-b"] == 1
+
+
+# -- what is told ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """[now], seconds."""
+    now = [1000.0]
+    monkeypatch.setattr(guard_module, "monotonic", lambda: now[0])
+    return now
+
+
+def fail(guard: Guard) -> None:
+    with guard.only("a thing", "It broke.", "edge-a"):
+        raise ValueError("of that row")
+
+
+def test_what_fails_is_told_once_while_it_lasts(clock: list[float], nodes: dict[str, Node]) -> None:
+    guard = Guard()
+    for _ in range(3):
+        fail(guard)
+        clock[0] += 2 * TELL_AGAIN_S
+    assert len(alerts("edge-a")) == 1
+
+
+def test_what_fails_again_soon_and_lasts_is_told_in_the_end(
+    clock: list[float], nodes: dict[str, Node]
+) -> None:
+    guard = Guard()
+    fail(guard)
+    guard.works("a thing")
+    fail(guard)
+    assert len(alerts("edge-a")) == 1
+    clock[0] += TELL_AGAIN_S
+    fail(guard)
+    assert len(alerts("edge-a")) == 2
+
+
+def test_an_alert_that_was_rolled_back_is_told_again(nodes: dict[str, Node]) -> None:
+    guard = Guard()
+    with transaction.atomic():
+        fail(guard)
+        transaction.set_rollback(True)
+    assert alerts("edge-a") == []
+    fail(guard)
+    assert len(alerts("edge-a")) == 1
+
+
+def test_a_group_that_cannot_be_restored_keeps_nothing_from_the_others(
+    context: ControlContext, deployed: Deployed
+) -> None:
+    for group in ("bad", "good"):
+        deployed(group, "edge-a")
+    Node.objects.filter(name="edge-a").update(up=False, silent_at=timezone.now())
+    Replica.objects.filter(group="bad").update(status="unreadable", role="owner")
+    order_restorations(context, Guard())
+    assert "good" in Handover.objects.values_list("group", flat=True)
 
 
 def test_a_report_is_read_again_when_the_database_was_away(

@@ -12,6 +12,7 @@ import pytest
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import ReplicaError, Role
+from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from webapp.accounts.models import User
 from webapp.handovers.models import Handover
@@ -23,6 +24,7 @@ from webapp.pipelines.copies import next_generation
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import drains
 from workers.control.context import ControlContext
+from workers.control.deployments import _order_owners
 from workers.control.drains import TRIES_MAX, tend_drains
 from workers.control.guard import Guard
 
@@ -221,6 +223,60 @@ def test_a_move_that_failed_is_tried_elsewhere_a_few_times(
     assert len(events("node.drain_waits")) == 1
     actions.drain(operator, "edge-a")
     assert look() == [("power", "edge-b")], "ordered again, it is tried anew"
+
+
+def test_a_move_that_stops_the_element_is_tried_once(deployed: Deployed, operator: User, look: Look) -> None:
+    deployed("power", "edge-a", follow="none")
+    actions.drain(operator, "edge-a")
+    assert look() == [("power", "edge-b")]
+    end("power", "failed", "The target fell silent.")
+    without_pause()
+    assert look() == []
+    assert "The target fell silent. Each try stops it" in one_node("edge-a")["drain_blocked"]
+    assert len(events("node.drain_waits")) == 1
+
+
+def test_who_was_refused_to_own_does_not_start_by_itself(
+    deployed: Deployed, operator: User, look: Look
+) -> None:
+    report(deployed("power", "edge-a"), Role.STANDBY, order_refused="the journal grants another")
+    actions.drain(operator, "edge-a")
+    assert look() == []
+    assert len(events("node.drain_waits")) == 1
+
+
+def test_a_stopped_copy_that_must_stay_is_shown(deployed: Deployed, operator: User, look: Look) -> None:
+    deployment = deployed("power", "edge-b").deployment
+    ExtraReplica.objects.create(
+        deployment=deployment,
+        group="power",
+        node=Node.objects.get(name="edge-a"),
+        role="stopped",
+        generation=next_generation(deployment.pk, "power"),
+    )
+    actions.drain(operator, "edge-a")
+    assert look() == []
+    assert "kept here until it runs elsewhere" in one_node("edge-a")["drain_blocked"]
+    ExtraReplica.objects.all().delete()
+    look()
+    assert is_drained("edge-a")
+
+
+def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
+    deployed: Deployed, operator: User, look: Look, context: ControlContext
+) -> None:
+    placement = deployed("power", "edge-b")
+    spec = GroupSpec.model_validate(placement.spec)
+    placement.delete()
+    chosen = {"power": "edge-a"}
+    actions.drain(operator, "edge-a")
+    look()
+    assert is_drained("edge-a")
+    Deployment.objects.update(status=Deployment.Status.DEPLOYING)
+    assert not _order_owners((spec,), chosen, placement.deployment, context)
+    assert not GroupPlacement.objects.exists()
+    assert _order_owners((spec,), {"power": "edge-b"}, placement.deployment, context)
+    assert GroupPlacement.objects.get().node.name == "edge-b"
 
 
 def test_a_move_that_a_user_cancels_is_not_ordered_again_by_itself(

@@ -59,8 +59,10 @@ def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
     started: list[KafkaNetClient] = []
 
     def start(**config: Any) -> KafkaNetClient:
-        started.append(KafkaNetClient(**config))
-        return started[-1]
+        client = KafkaNetClient(**config)
+        started.append(client)
+        _pause_between_connections(client)
+        return client
 
     try:
         return kind(**options, kafka_client=start)
@@ -71,6 +73,22 @@ def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
         if isinstance(error, OSError):  # no more files may be opened
             raise KafkaConnectionError(str(error)) from error
         raise
+
+
+def _pause_between_connections(client: KafkaNetClient) -> None:
+    """kafka-python forgets its back-off when a connection opens, also when the other side closes it at once,
+    such as a tunnel or a balancer whose broker is away: it would connect a thousand times a second."""
+    manager = client._manager
+    reset = manager.reset_backoff
+
+    def reset_once_connected(node_id: Any) -> None:
+        connection = manager._conns.get(node_id)
+        if node_id == "metadata" or (connection is not None and connection.connected):
+            reset(node_id)
+        else:
+            manager.update_backoff(node_id)
+
+    manager.reset_backoff = reset_once_connected
 
 
 def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:

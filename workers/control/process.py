@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import signal
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +30,7 @@ from workers.control.desired import DesiredSender
 from workers.control.ingest import Ingest
 from workers.control.trimming import Trimmer
 from workers.control.work import Work
+from workers.stopping import set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +74,10 @@ class ControlProcess:
     def run(self) -> int:
         """Until SIGTERM or SIGINT."""
         stopping = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        set_by_signals(stopping)
         self.start()
         log.info("control is up")
-        stopping.wait()
+        wait_for(stopping)
         self.close()
         return 0
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -42,6 +41,7 @@ from workers.node.identity import Identity
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.runtime import NodeRuntime, RunningReplica
+from workers.stopping import set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
 
@@ -104,10 +104,9 @@ class NodeProcess:
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT; the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stopping.set())
+        set_by_signals(self._stopping)
         self.start()
-        self._stopping.wait()
+        wait_for(self._stopping)
         self.close()
         return 1 if self._spark_failed is not None else 0
 

@@ -95,7 +95,7 @@ def test_a_damaged_database_says_what_is_safe_and_what_to_do(tmp_path: Path) -> 
         StateDatabase(tmp_path / "db")
     assert str(tmp_path / "db") in error.value.message
     assert error.value.safe
-    assert "move the directory away" in error.value.next
+    assert "put aside" in error.value.next
 
 
 def test_a_full_disk_is_reported_as_such(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ function SilenceNote({ node }: { node: ClusterNode }) {
 }
 
 function DrainNote({ node }: { node: ClusterNode }) {
-  const how = `${node.name} is drained: what it runs moves to other nodes, one group after another. Uncordon it to end that.`;
+  const how = `${node.name} is being drained: what it runs moves to other nodes, one group after another. Uncordon it to end that.`;
   if (!node.drain_blocked) return <p className="muted small">{how}</p>;
   return (
     <Warning>

@@ -66,11 +66,11 @@ def _step(node: Node, context: ControlContext) -> None:
     )
     # Both ways: what was on its way here when the drain was ordered has to leave again.
     under_way = Handover.objects.filter(Q(origin=node.name) | Q(target=node.name), outcome__isnull=True)
-    copies = ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
-    if not placements and not under_way.exists() and not copies.exists():
+    moving = set(under_way.values_list("deployment", "group"))
+    copies = list(ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE))
+    if not placements and not moving and not copies:
         _end(node)
         return
-    moving = set(under_way.values_list("deployment", "group"))
     left = [
         Stuck(copy.group, "its state is kept here until it runs elsewhere", passing=True)
         for copy in copies

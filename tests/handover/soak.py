@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -95,6 +96,8 @@ def _pick(values: tuple[Any, ...], draw: float) -> Any:
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
     log(f"SEED={seed} HANDOVERS={HANDOVERS}")
+    # A SIGTERM ends it as an error does: with its nodes, its proxy and its load stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
     with running_rig(("a", "b", "c"), directory) as rig:
         group = Group(rig.kafka, pace=Pace(interval_ms_min=100, interval_ms_max=400))

@@ -221,7 +221,7 @@ class Ownership:
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
         rewind = order.rewind if isinstance(order, ClaimOrder) else None
-        return journal.Claim(epoch, order.id, self._node, self._start_ends(), rewind)
+        return journal.Claim(epoch, order.id, self._node, self._start_ends(), rewind, self._spec.version)
 
     def _commit(self, record: Record) -> None:
         assert self._transactions is not None

@@ -23,7 +23,7 @@ _ANSWER_MS = 10_000
 
 
 class JournalTrimmed(RuntimeError):
-    """The journal begins behind the point from which it is to be read: what lies between is gone."""
+    """The journal does not reach to the point from which it is to be read: what lies between is gone."""
 
 
 class JournalTail:
@@ -90,14 +90,22 @@ class JournalTail:
                 return
 
     def _follow(self) -> None:
-        consumer = open_consumer(self._kafka, fetch_max_wait_ms=2000, max_poll_records=5000)
+        consumer = open_consumer(
+            self._kafka,
+            fetch_max_wait_ms=2000,
+            max_poll_records=5000,
+            # It was away for so long that what it needs is gone: it must not go on behind that.
+            auto_offset_reset="none",
+        )
         try:
             tp = TopicPartition(self._topic, 0)
             consumer.assign([tp])
-            first = consumer.beginning_offsets([tp])[tp]
+            first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
             resume = self._position if self._position >= 0 else self._start_offset
-            if resume is not None and resume < first:
-                raise JournalTrimmed(f"{self._topic} begins at offset {first}, but {resume} is needed")
+            if resume is not None and not first <= resume <= end:
+                raise JournalTrimmed(
+                    f"{self._topic} has the offsets from {first} up to {end}, but {resume} is needed"
+                )
             consumer.seek(tp, first if resume is None else resume)
             while not self._closing.is_set():
                 records = consumer.poll(500).get(tp, [])

@@ -48,10 +48,16 @@ class Commit:
     marks: dict[str, Any] = field(default_factory=dict)  # sink element -> its SinkWriter's mark
     ended: tuple[str, ...] = ()  # inputs whose end this batch has read
     node: str = ""
+    definition: str = ""
+    """The GroupSpec.version that processed it: after an upgrade another one does. Empty: not said."""
 
     @property
     def seq(self) -> Seq:
         return self.boundary.seq
+
+    def is_of(self, version: str) -> bool:
+        """Whether this definition may follow it."""
+        return self.definition in ("", version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ class Claim:
     """Where a group's first batch begins; the first claim of a journal decides it for all."""
     rewind: Seq | None = None
     """The seq from which it goes on: what was committed behind it is void, and is emitted again."""
+    definition: str = ""
+    """The GroupSpec.version that it goes on with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,13 @@ class JournalView:
     start: Ends | None = None
     orders: dict[str, Epoch] = field(default_factory=dict)  # order to own -> the epoch it was granted
     holder: str = ""  # the node to which `granted` was granted
+    definition: str = ""  # the owner's, as it said last
     armed: Armed | None = None  # the newest
     released: Release | None = None  # the newest
     retired: bool = False
     ended: set[str] = field(default_factory=set)
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
-    rewound: tuple[Seq, Seq] | None = None  # (to, from): commits behind `to` up to `from` are void
+    rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
     commits: dict[Seq, Commit] = field(default_factory=dict)
@@ -46,11 +47,14 @@ class JournalView:
         match record:
             case Claim():
                 self._grant(record.epoch, "claim", record.order, record.node, at_ms)
+                self.definition = record.definition or self.definition
                 if self.start is None:
                     self.start = record.start
                 if record.rewind is not None:
                     self._rewind(record.rewind)
             case Release():
+                if self.following(record.seq) <= self.last_seq:
+                    raise JournalBroken(f"a release at seq {record.seq}, but the journal has {self.last_seq}")
                 self.released = record
                 self._grant(Epoch(record.epoch + 1), "release", record.order, record.node, at_ms)
             case Armed():
@@ -82,6 +86,7 @@ class JournalView:
         self.granted = max(self.granted, commit.epoch)
         self.last_seq = commit.seq
         self.last_ends = commit.boundary.ends
+        self.definition = commit.definition or self.definition
         self.marks = commit.marks
         self.ended.update(commit.ended)
         self.announced = None
@@ -91,20 +96,19 @@ class JournalView:
             self.commits[commit.seq] = commit
 
     def _rewind(self, to: Seq) -> None:
-        if self.rewound is not None and self.rewound[0] < to <= self.rewound[1]:
+        """What was committed behind `to` is void; the numbers go on behind it."""
+        if self.is_void(to):
             raise JournalBroken(f"a rewind to seq {to}, which an earlier rewind had made void")
-        self.rewound = (to, self.last_seq)
+        self.rewinds.append((to, self.last_seq))
         self.commits = {seq: commit for seq, commit in self.commits.items() if seq <= to}
 
     def following(self, seq: Seq) -> Seq:
         """The seq of the batch behind `seq`."""
-        if self.rewound is not None and seq == self.rewound[0]:
-            return Seq(self.rewound[1] + 1)
-        return Seq(seq + 1)
+        return Seq(max((up_to for to, up_to in self.rewinds if to == seq), default=seq) + 1)
 
     def is_void(self, seq: Seq) -> bool:
         """A local state at `seq` holds what was rewound."""
-        return self.rewound is not None and self.rewound[0] < seq <= self.rewound[1]
+        return any(to < seq <= up_to for to, up_to in self.rewinds)
 
     def _note_output(self, at_ms: int) -> None:
         self.last_output_at_ms = at_ms
@@ -117,6 +121,10 @@ class JournalView:
             self._forgotten = Seq(self._forgotten + 1)
             self.commits.pop(self._forgotten, None)
 
+    def begin_at(self, local: Seq) -> None:
+        """Before anything is read: what lies before `local` is not asked for, so it is not kept."""
+        self._forgotten = Seq(max(self._forgotten, local - 1))
+
     def to_json(self) -> dict[str, Any]:
         """All but the commits, for `from_json` to go on from."""
         newest_orders = dict(list(self.orders.items())[-_ORDERS_KEPT:])
@@ -127,12 +135,13 @@ class JournalView:
             "start": self.start,
             "orders": newest_orders,
             "holder": self.holder,
+            "definition": self.definition,
             "armed": asdict(self.armed) if self.armed else None,
             "released": asdict(self.released) if self.released else None,
             "retired": self.retired,
             "ended": sorted(self.ended),
             "marks": self.marks,
-            "rewound": self.rewound,
+            "rewinds": self.rewinds,
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_output_at_ms": self.last_output_at_ms,
         }
@@ -145,7 +154,7 @@ class JournalView:
                 "armed": Armed(**data["armed"]) if data["armed"] else None,
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
-                "rewound": tuple(data["rewound"]) if data.get("rewound") else None,
+                "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
                 "ended": set(data["ended"]),
             }
         )

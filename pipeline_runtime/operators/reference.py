@@ -70,7 +70,8 @@ def _section(operator: type[Operator]) -> Iterator[str]:
 def _state(operator: type[Operator]) -> str:
     if not operator.stateful:
         return "Keeps no state."
-    return f"Keeps state; {_FOLLOW[operator.follow]}."
+    depends = operator.follows is not Operator.follows
+    return f"Keeps state; {_FOLLOW[operator.follow]}{', with some parameters otherwise' if depends else ''}."
 
 
 def _rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -54,6 +54,7 @@ class JournalFollower:
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
             view = self._state.view = mark.view if mark else JournalView()
+            view.begin_at(local)
             self._state.journal_offset = mark.offset if mark else 0
             self._state.local = local
             self._state.granted = self._state.plan = None

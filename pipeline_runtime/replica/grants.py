@@ -33,24 +33,34 @@ RELEASE_LOOK_S = 0.05
 
 
 def next_followed(
-    view: JournalView, start: Seq, *, coalesced: bool, rows_max: int, ahead: bool = False
+    view: JournalView,
+    start: Seq,
+    *,
+    definition: str,
+    coalesced: bool,
+    rows_max: int,
+    ahead: bool = False,
 ) -> Boundary | None:
     """The next boundary that the journal has for a follower at `start`. Pure.
 
     `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
     `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
-    the owner has announced; the sink then waits for its COMMIT.
+    the owner has announced; the sink then waits for its COMMIT. Nothing that another `definition` has
+    processed.
     """
     announced = view.announced if ahead else None
     commit = view.commits.get(view.following(start))
     if commit is None:
         return announced if announced is not None and announced.seq == view.following(start) else None
+    if not commit.is_of(definition):
+        return None
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
     while (following := view.commits.get(view.following(commit.seq))) is not None:
         rows += following.rows_in
-        if rows > rows_max or following.boundary.ends.get(END_STAGE) != stage:
+        ends_alike = following.boundary.ends.get(END_STAGE) == stage
+        if rows > rows_max or not ends_alike or following.definition != commit.definition:
             return commit.boundary
         commit = following
     if (
@@ -150,7 +160,11 @@ class Grants:
                 if state.draining or (remaining <= 0 and start.seq > 0):
                     return start
                 remaining = max(remaining, LONG_POLL_S / 10)
-                owner = state.permit is not None and state.view.following(start.seq) > state.view.last_seq
+                owner = (
+                    state.permit is not None
+                    and state.view.following(start.seq) > state.view.last_seq
+                    and state.view.definition in ("", self._spec.version)
+                )
                 releases = owner and self._release.due() is not None
                 alone = releases and self._idle()
                 may_own = owner and not state.paused
@@ -183,6 +197,7 @@ class Grants:
         return next_followed(
             self._state.view,
             start,
+            definition=self._spec.version,
             coalesced=self._spec.follow == "coalesced",
             rows_max=self._spec.pace.batch_rows_max,
             ahead=self._state.armed,

@@ -30,6 +30,7 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
@@ -64,6 +65,7 @@ class Replica:
 
     def __init__(self, spec: GroupSpec, directory: Path, host: ReplicaHost) -> None:
         self.spec = spec
+        self._definition = spec  # what its query runs: another while it follows what an upgrade lies behind
         self.directory = directory
         self._host = host
         self._state = ReplicaState()
@@ -220,11 +222,13 @@ class Replica:
         self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
-        """From start to the query's end. True: start again (the owner's commit was in doubt, or an
-        announced batch was not committed)."""
+        """From start to the query's end. True: start again (the owner's commit was in doubt, an
+        announced batch was not committed, or the next one is another definition's)."""
         local = self._open_local_state()
         self._roles.set(Role.STANDBY, "reading the journal")
+        definitions.keep(self.directory, self.spec)
         marks = self._journal.follow(local.seq)
+        self._definition = self._next_definition()
         frame, grants, sink = self._build(local, marks)
         gate_address = self._host.gate.open(self.spec.id, grants)
         try:
@@ -254,8 +258,14 @@ class Replica:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest or Boundary(Seq(0), {}, 0)
 
+    def _next_definition(self) -> GroupSpec:
+        with self._state.changed:
+            if self._state.rewinds_to is not None:
+                return self.spec
+            return definitions.next_definition(self._state.view, self._state.local, self.spec, self.directory)
+
     def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
-        spec, host = self.spec, self._host
+        spec, host = self._definition, self._host
         files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
         sources = {
@@ -320,6 +330,7 @@ class Replica:
                 retire = state.wishes.retire and state.permit is not None
                 failed = state.failure is not None
                 void = state.view.is_void(state.local)
+                other_definition = self._is_another_definitions_turn()
             if self._journal.failure is not None:
                 raise self._journal.failure
             if void:
@@ -328,6 +339,8 @@ class Replica:
                 return self._after_failure(query)
             if self._killed or (self._stopping.is_set() and drained):
                 return False
+            if other_definition:
+                return self._change_definition()
             if retire:
                 return self._retire(query)
             try:
@@ -338,6 +351,25 @@ class Replica:
                 return self._after_loss(error)
             if self._roles.ended:
                 return False
+
+    def _is_another_definitions_turn(self) -> bool:
+        """With `changed` held."""
+        view, running, own = self._state.view, self._definition, self.spec
+        if self._state.permit is not None:
+            return running.version != own.version
+        commit = view.commits.get(view.following(self._state.local))
+        if commit is not None and self._state.rewinds_to is None:
+            return not commit.is_of(running.version)
+        return running.version != own.version and view.definition == own.version
+
+    def _change_definition(self) -> bool:
+        """True: start again."""
+        log.info("%s: it starts again, with the definition of what comes next", self.spec.id)
+        with self._state.changed:
+            owns = self._state.permit is not None
+        if owns:
+            self._roles.claim_again(Doubtful("it owns, with the definition from before an upgrade"))
+        return True
 
     def _after_failure(self, query: StreamingQuery) -> bool:
         failure = self._state.failure

@@ -137,7 +137,15 @@ class BatchSink:
             if permit is None:
                 raise NotOwner(f"{self._spec.id}: seq {boundary.seq} is neither committed nor ours to commit")
             commit = Commit(
-                permit.epoch, boundary, rows_in, out.rows_out, out.dead_letters, marks, ended, self._node
+                permit.epoch,
+                boundary,
+                rows_in,
+                out.rows_out,
+                out.dead_letters,
+                marks,
+                ended,
+                self._node,
+                self._spec.version,
             )
             self._commit(permit, commit, out)
         # Before Spark finishes the batch: whoever cuts it asks for these.
@@ -158,7 +166,7 @@ class BatchSink:
             epoch = state.view.granted
             while True:
                 committed = state.view.commits.get(seq)
-                if committed is not None and state.ahead and committed.boundary != boundary:
+                if committed is not None and state.ahead and not self._as_announced(committed, boundary):
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was committed otherwise than announced")
                 if committed is not None or state.permit is not None:
                     return committed, state.permit
@@ -167,6 +175,9 @@ class BatchSink:
                 if state.draining or self._gave_up or not (awaited or claimed):
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
                 state.changed.wait(1.0)
+
+    def _as_announced(self, committed: Commit, boundary: Boundary) -> bool:
+        return committed.boundary == boundary and committed.is_of(self._spec.version)
 
     def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> None:
         release = self._release.with_batch(commit.seq)

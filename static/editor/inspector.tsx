@@ -397,6 +397,8 @@ function Docs({ operator }: { operator: Operator }) {
       <p className="field__help">
         {operator.stateful ? "Keeps state, which moves along with it. " : "Keeps no state. "}
         <b>{FOLLOW[operator.follow].title}.</b> {FOLLOW[operator.follow].text}
+        {operator.follow_depends &&
+          " With some parameters it is otherwise: its state says so once it is deployed."}
       </p>
       {Object.keys(operator.example ?? {}).length > 0 && (
         <section className="stack stack--tight">

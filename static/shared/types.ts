@@ -87,6 +87,8 @@ export interface Operator {
   example: Record<string, unknown>;
   stateful: boolean;
   follow: Follow;
+  /** with other parameters or input types it may be another one */
+  follow_depends: boolean;
 }
 
 export interface PipelineItem {

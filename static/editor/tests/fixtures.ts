@@ -1,6 +1,14 @@
 import type { Operator, PipelineDocument } from "../../shared/types";
 
-const base = { summary: "", icon: "", docs: "", example: {}, stateful: false, follow: "coalesced" as const };
+const base = {
+  summary: "",
+  icon: "",
+  docs: "",
+  example: {},
+  stateful: false,
+  follow: "coalesced" as const,
+  follow_depends: false,
+};
 
 export const OPERATORS = new Map<string, Operator>(
   [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_c
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq
+from tests.running import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -90,5 +92,27 @@ def test_a_journal_that_begins_too_late_is_not_read_as_if_nothing_were_missing(k
     trim_topics(KafkaSettings(kafka), {(topic, 0): whole[2]})
     tail = JournalTail(KafkaSettings(kafka), topic, whole[1], lambda records: None)
     tail.start()
-    with pytest.raises(JournalTrimmed, match="begins at offset"):
+    with pytest.raises(JournalTrimmed, match="has the offsets from"):
         tail.wait_until(whole[-1], 30)
+
+
+def test_a_reader_that_was_away_for_too_long_does_not_go_on_behind_what_it_has_missed(kafka: str) -> None:
+    """As of a machine that was suspended, while its journal was trimmed."""
+    topic, settings = new_topic(kafka), KafkaSettings(kafka)
+    commits = [encode(Commit(Epoch(1), Boundary(Seq(seq), {}, 0))) for seq in range(1, 41)]
+    write(kafka, topic, commits[:1])
+    reading, resumed = threading.Event(), threading.Event()
+
+    def apply(records: object) -> None:
+        reading.set()
+        resumed.wait()
+
+    tail = JournalTail(settings, topic, None, apply)
+    tail.start()
+    assert reading.wait(30)
+    write(kafka, topic, commits[1:])
+    trim_topics(settings, {(topic, 0): offsets(kafka, topic)[-1]})
+    resumed.set()
+    wait_until(lambda: tail.failure is not None, "the reader to notice", 30)
+    tail.close()
+    assert isinstance(tail.failure, JournalTrimmed)

@@ -1,4 +1,5 @@
-"""A standby's state equals its owner's at each seq that it reports: every stateful operator, both modes."""
+"""A standby's state equals its owner's at each seq that it reports: every stateful operator, both modes, and
+across an upgrade."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.local_state import last_committed, spark_directory
@@ -17,10 +20,12 @@ from pipeline_runtime.replica.replica import Replica
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import COLUMNS
 from tests.integration.runtime.engine import (
+    STOP_S,
     Deployed,
     Element,
     Node,
     create_topic,
+    owning,
     produce,
     wait_for_status,
 )
@@ -161,6 +166,53 @@ def test_a_standby_has_the_owners_state(
     else:
         assert batches[0] > batches[1], "the standby has taken no two batches at once"
     deployed.assert_journal_lawful("all")
+
+
+@pytest.mark.parametrize("follow", ["exact", "coalesced"])
+def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path, follow: Follow
+) -> None:
+    """From a checkpoint of before: some batches of the former definition, then those of the new one."""
+    # Statistics that begin anew with each report, and then no more: the state shows which batches were whose.
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, follow, _KEYED)
+    topics = [create_topic(kafka)]
+    deployed, former = deploy(kafka, case, topics)
+    waves = Waves(kafka, topics)
+    owner = node.own(former)
+    for _ in range(2):
+        waves.send(owner)
+    copied = copy_state(former, node, other_node, tmp_path)
+    while owner.status().seq < copied + BEHIND:
+        waves.send(owner)
+    owner.stop(STOP_S)
+    spec = upgraded(former, {"column": "v", "every_s": 1, "reset": False})
+    owner = node.own(spec, over=1)
+    for _ in range(2):
+        waves.send(owner)
+    owner.set_paused(True)
+
+    standby = other_node.start(spec)
+
+    assert_same_state(node, owner, other_node, standby, case)
+    # And it goes on from there with the new definition alone.
+    owner.set_paused(False)
+    owner.stop(STOP_S)
+    standby.own(ClaimOrder(id="take over", over=Epoch(2)))
+    owning(standby)
+    waves.send(standby)
+    versions = [commit.definition for commit in deployed.commits("all")]
+    assert versions == sorted(versions, key=[former.version, spec.version].index)
+    assert standby.status().error is None
+    deployed.assert_journal_lawful("all")
+
+
+def upgraded(spec: GroupSpec, params: dict[str, Any]) -> GroupSpec:
+    """With other parameters of `state`."""
+    elements = tuple(
+        element.model_copy(update={"params": params}) if element.id == "state" else element
+        for element in spec.elements
+    )
+    return spec.model_copy(update={"elements": elements, "version": f"{spec.version}-upgraded"})
 
 
 def assert_same_state(node: Node, owner: Replica, other: Node, standby: Replica, case: Case) -> None:

@@ -146,6 +146,43 @@ def test_a_rewind_makes_what_followed_void() -> None:
     assert (view.following(Seq(1)), view.following(Seq(4))) == (4, 5)
     assert set(view.commits) == {1}
     view.apply(commit(4, epoch=2))
-    assert JournalView.from_json(json.loads(json.dumps(view.to_json()))).rewound == (1, 3)
+    assert JournalView.from_json(json.loads(json.dumps(view.to_json()))).rewinds == [(1, 3)]
     with pytest.raises(JournalBroken):
         view.apply(Claim(Epoch(3), "again", "b", {}, rewind=Seq(2)))
+
+
+def test_every_rewind_is_remembered() -> None:
+    """A replica that starts from before the first of them comes past all of them."""
+    view = folded([claim(1), *(commit(seq) for seq in (1, 2, 3))])
+    view.apply(Claim(Epoch(2), "first", "b", {}, rewind=Seq(2)))
+    view.apply(commit(4, epoch=2))
+    view.apply(commit(5, epoch=2))
+    view.apply(Claim(Epoch(3), "second", "b", {}, rewind=Seq(4)))
+    view.apply(commit(6, epoch=3))
+    path = [Seq(0)]
+    while path[-1] < view.last_seq:
+        path.append(view.following(path[-1]))
+    assert path == [0, 1, 2, 4, 6]
+    assert set(view.commits) == set(path[1:])
+    assert not any(view.is_void(seq) for seq in path)
+    view.apply(Claim(Epoch(4), "to the same again", "b", {}, rewind=Seq(2)))
+    assert view.following(Seq(2)) == 7
+
+
+@pytest.mark.parametrize(("seq", "lawful"), [(1, False), (2, False), (3, True)])
+def test_a_release_ends_with_the_journals_last_batch(seq: int, lawful: bool) -> None:
+    view = folded([claim(1), *(commit(seq) for seq in (1, 2, 3))])
+    release = Release(Epoch(1), Seq(seq), "h/n", "h", "b")
+    if lawful:
+        view.apply(release)
+    else:
+        with pytest.raises(JournalBroken, match=f"a release at seq {seq}"):
+            view.apply(release)
+
+
+def test_what_lies_before_the_local_state_is_not_kept() -> None:
+    view = JournalView()
+    view.begin_at(Seq(3))
+    for record in [claim(1), *(commit(seq) for seq in range(1, 6))]:
+        view.apply(record)
+    assert sorted(view.commits) == [3, 4, 5], "of `local` itself the sinks' marks are needed"

@@ -30,6 +30,7 @@ def test_each_operator_describes_itself(registry, operator):
     assert description["params_schema"]["type"] == "object"
     assert description["params_schema"]["additionalProperties"] is False
     assert description["follow"] in ("exact", "coalesced", "none")
+    assert description["follow_depends"] == (operator.type == "keyed-aggregate")
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.type)

@@ -32,7 +32,7 @@ def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState
 
 
 def followed(made: ReplicaState, start: int, *, coalesced: bool, rows_max: int = 100) -> int | None:
-    boundary = next_followed(made.view, Seq(start), coalesced=coalesced, rows_max=rows_max)
+    boundary = next_followed(made.view, Seq(start), definition="1", coalesced=coalesced, rows_max=rows_max)
     return boundary.seq if boundary else None
 
 
@@ -62,6 +62,21 @@ def test_a_batch_that_is_larger_than_the_limit_is_taken_alone() -> None:
     assert followed(state([500, 1]), 0, coalesced=True) == 1
 
 
+@pytest.mark.parametrize("coalesced", [True, False])
+def test_what_another_definition_has_processed_is_not_followed(coalesced: bool) -> None:
+    made = ReplicaState()
+    for seq, definition in enumerate(("old", "old", "new"), 1):
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), 1, definition=definition))
+
+    def end(start: int, definition: str) -> int | None:
+        found = next_followed(made.view, Seq(start), definition=definition, coalesced=coalesced, rows_max=100)
+        return found.seq if found else None
+
+    assert end(0, "old") == (2 if coalesced else 1)
+    assert end(0, "new") is None
+    assert (end(2, "old"), end(2, "new")) == (None, 3)
+
+
 def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
     made = state(rows)
     made.view.apply(Announce(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq}, seq)))
@@ -71,7 +86,7 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
 @pytest.mark.parametrize("coalesced", [True, False])
 def test_only_a_successor_runs_what_is_announced(coalesced: bool) -> None:
     made = announced([1, 1], 3)
-    at_the_end = {"start": Seq(2), "coalesced": coalesced, "rows_max": 100}
+    at_the_end = {"start": Seq(2), "definition": "1", "coalesced": coalesced, "rows_max": 100}
     assert next_followed(made.view, **at_the_end) is None
     boundary = next_followed(made.view, **at_the_end, ahead=True)
     assert boundary is not None
@@ -80,8 +95,8 @@ def test_only_a_successor_runs_what_is_announced(coalesced: bool) -> None:
 
 def test_an_announced_batch_is_taken_together_with_those_before_it_where_that_is_the_same() -> None:
     view = announced([1, 1], 3).view
-    coalesced = next_followed(view, Seq(0), coalesced=True, rows_max=100, ahead=True)
-    exact = next_followed(view, Seq(0), coalesced=False, rows_max=100, ahead=True)
+    coalesced = next_followed(view, Seq(0), definition="1", coalesced=True, rows_max=100, ahead=True)
+    exact = next_followed(view, Seq(0), definition="1", coalesced=False, rows_max=100, ahead=True)
     assert coalesced is not None
     assert exact is not None
     assert (coalesced.seq, exact.seq) == (3, 1)

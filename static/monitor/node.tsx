@@ -6,6 +6,7 @@ import { bytes, instant, percent } from "../shared/format";
 import { useLive, useNode } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
+import { withGaps } from "../shared/points";
 import { drainRefusal } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
@@ -178,7 +179,10 @@ function useNodePoints(name: string, node: ClusterNode) {
   return useMemo(() => {
     const history = listOf<NodePoint>(data);
     const until = instant(history.at(-1)?.t ?? 0) ?? 0;
-    return [...history, ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500)];
+    return withGaps<NodePoint>([
+      ...history,
+      ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500),
+    ]);
   }, [data, fresh]);
 }
 

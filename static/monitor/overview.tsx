@@ -3,6 +3,7 @@ import { get } from "../shared/api";
 import { count, plural, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
+import { total } from "../shared/points";
 import type { ClusterNode, LogEvent, PipelineItem } from "../shared/types";
 import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Feed } from "./feed";
@@ -99,8 +100,6 @@ function OverviewPage() {
 function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: ClusterNode[] }) {
   const elements = useLive((state) => state.elements);
   const all = Object.values(elements).flat();
-  const out = all.reduce((sum, element) => sum + (element.rows_out_per_s ?? 0), 0);
-  const lag = all.reduce((sum, element) => sum + (element.lag_rows ?? 0), 0);
   const up = nodes.filter((node) => node.up).length;
   const running = pipelines.filter((pipeline) => pipeline.status === "running").length;
   return (
@@ -112,16 +111,14 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
         unit={`of ${nodes.length}`}
         tone={up < nodes.length ? "failed" : undefined}
       />
-      <Figure label="Rows written" value={rate(out)} unit="rows/s" />
-      <Figure label="Waiting" value={count(lag)} unit="rows" />
+      <Figure label="Rows written" value={rate(total(all, "rows_out_per_s"))} unit="rows/s" />
+      <Figure label="Waiting" value={count(total(all, "lag_rows"))} unit="rows" />
     </div>
   );
 }
 
 function PipelineTile({ pipeline }: { pipeline: PipelineItem }) {
   const elements = useLive((state) => state.elements[pipeline.name]) ?? [];
-  const out = elements.reduce((sum, element) => sum + (element.rows_out_per_s ?? 0), 0);
-  const lag = elements.reduce((sum, element) => sum + (element.lag_rows ?? 0), 0);
   const nodes = new Set(elements.flatMap((element) => element.node ?? []));
   const deployed = pipeline.deployed_version !== null;
   return (
@@ -134,8 +131,8 @@ function PipelineTile({ pipeline }: { pipeline: PipelineItem }) {
         <StatusMark status={pipeline.status} />
       </span>
       <div className="tile__loads">
-        <Figure label="Out" value={deployed ? rate(out) : "–"} unit="rows/s" />
-        <Figure label="Lag" value={deployed ? count(lag) : "–"} unit="rows" />
+        <Figure label="Out" value={deployed ? rate(total(elements, "rows_out_per_s")) : "–"} unit="rows/s" />
+        <Figure label="Lag" value={deployed ? count(total(elements, "lag_rows")) : "–"} unit="rows" />
         <Figure label="Nodes" value={nodes.size || "–"} />
       </div>
       <span className="muted small">

@@ -4,6 +4,7 @@ import { get, listOf } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
+import { total } from "../shared/points";
 import type { PipelineItem } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Frame } from "./frame";
@@ -93,8 +94,6 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
 function Row({ pipeline }: { pipeline: PipelineItem }) {
   const elements = useLive((state) => state.elements[pipeline.name]);
   const deployed = pipeline.deployed_version !== null;
-  const sum = (figure: "rows_out_per_s" | "lag_rows") =>
-    (elements ?? []).reduce((total, element) => total + (element[figure] ?? 0), 0);
   return (
     <tr>
       <td>
@@ -109,8 +108,8 @@ function Row({ pipeline }: { pipeline: PipelineItem }) {
         <StatusMark status={pipeline.status} />
       </td>
       <td className="num">{pipeline.elements ?? elements?.length ?? "–"}</td>
-      <td className="num">{deployed && elements ? rate(sum("rows_out_per_s")) : "–"}</td>
-      <td className="num">{deployed && elements ? count(sum("lag_rows")) : "–"}</td>
+      <td className="num">{deployed && elements ? rate(total(elements, "rows_out_per_s")) : "–"}</td>
+      <td className="num">{deployed && elements ? count(total(elements, "lag_rows")) : "–"}</td>
       <td>
         {deployed ? `version ${pipeline.deployed_version}` : <span className="muted">no</span>}{" "}
         {deployed && pipeline.differs && <span className="badge badge--warning">draft differs</span>}

@@ -161,6 +161,7 @@ export interface LiveElement {
   node: string | null;
   epoch: number | null;
   seq: number | null;
+  // rates, lag and times are null while its node is not heard
   rows_in_per_s: number | null;
   rows_out_per_s: number | null;
   rows_in_total: number | null;

@@ -45,7 +45,6 @@ _COUNTERS = (
     (ROWS_IN, "rows_in_total", 1.0),
     (ROWS_OUT, "rows_out_total", 1.0),
     (DEAD, "dead_letters_total", 1.0),
-    (LAG, "lag_rows", 1.0),
     (STATE, "state_bytes", 1.0),
 )
 
@@ -91,11 +90,17 @@ def _element_samples() -> Iterator[Sample]:
             labels = {"pipeline": pipeline, "element": element, "node": replica.node.name}
             for metric, field, factor in _COUNTERS:
                 yield metric, labels, (status.get(field) or 0) * factor
-            for quantile, field in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):
-                if status.get(field) is not None:
-                    yield BATCH, {**labels, "quantile": quantile}, status[field] / 1000
+            if replica.node.up:  # else they would be those of long ago
+                yield from _present_samples(labels, status)
             if status.get("checkpoint_at_ms"):
                 yield CHECKPOINT_AGE, labels, max(0.0, (now_ms - status["checkpoint_at_ms"]) / 1000)
+
+
+def _present_samples(labels: dict[str, str], status: dict[str, Any]) -> Iterator[Sample]:
+    yield LAG, labels, status.get("lag_rows") or 0
+    for quantile, field in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):
+        if status.get(field) is not None:
+            yield BATCH, {**labels, "quantile": quantile}, status[field] / 1000
 
 
 def exposition(found: Iterable[Sample]) -> str:

@@ -68,6 +68,12 @@ class GroupFacts:
         return max(self.replicas, key=lambda replica: (replica.role == "owner", replica.epoch, replica.seq))
 
     @property
+    def owner_is_heard(self) -> bool:
+        """Whether what is known of the owner is of now: of a silent node it is what was told last."""
+        node = self.nodes.get(self.owner.node) if self.owner is not None else None
+        return node is not None and node.up
+
+    @property
     def hot_standby(self) -> ReplicaFacts | None:
         """The standby that runs and has come furthest."""
         wanted = {standby.node for standby in self.standbys}

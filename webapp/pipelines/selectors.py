@@ -242,6 +242,7 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
     # In a group of several each element has counts of its own; the rest is the group's.
     status |= status.get("elements", {}).get(element["id"], {})
     rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
+    heard = owner is not None and group.owner_is_heard
     actions = actions_of(group)
     if view:
         reason = "the dashboard itself shows it, no node runs it"
@@ -255,15 +256,16 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
         "node": None if view else group.node,
         "epoch": owner.epoch if owner else 0,
         "seq": owner.seq if owner else 0,
-        "rows_in_per_s": rates.get("rows_in_per_s"),
-        "rows_out_per_s": rates.get("rows_out_per_s"),
+        # Of now, so unknown while its node is not heard: the last ones would look as if it still ran.
+        **{name: rates.get(name) if heard else None for name in ("rows_in_per_s", "rows_out_per_s")},
+        "lag_rows": status.get("lag_rows") or 0 if heard else None,
         **{
-            name: status.get(name) or 0
-            for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "lag_rows", "state_bytes")
+            name: status.get(name) if heard else None
+            for name in ("batch_ms_p50", "batch_ms_p99", "latency_ms_p50", "latency_ms_p99")
         },
         **{
-            name: status.get(name)
-            for name in ("batch_ms_p50", "batch_ms_p99", "latency_ms_p50", "latency_ms_p99")
+            name: status.get(name) or 0
+            for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "state_bytes")
         },
         "checkpoint": _checkpoint(status),
         "paused": group.paused,

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import { elementPath, get, listOf } from "../../shared/api";
 import { instant } from "../../shared/format";
 import { useLive } from "../../shared/live";
+import { pointOf, withGaps } from "../../shared/points";
 import type { ElementPoint, LiveElement } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
@@ -48,7 +49,7 @@ function usePoints(pipeline: string, element: LiveElement) {
   const [fresh, setFresh] = useState<ElementPoint[]>([]);
   useEffect(() => {
     if (element.status === "deploying") return;
-    const point: ElementPoint = { ...element, t: Date.now() };
+    const point = pointOf(element, Date.now());
     setFresh((old) => {
       const last = old.at(-1);
       return last && Date.now() - (instant(last.t) ?? 0) < 1000 ? old : [...old.slice(-1800), point];
@@ -58,7 +59,10 @@ function usePoints(pipeline: string, element: LiveElement) {
   const points = useMemo(() => {
     const history = listOf<ElementPoint>(data);
     const until = instant(history.at(-1)?.t ?? 0) ?? 0;
-    return [...history, ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500)];
+    return withGaps<ElementPoint>([
+      ...history,
+      ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500),
+    ]);
   }, [data, fresh]);
   return { points, error, reload, loading: data === undefined && !error };
 }

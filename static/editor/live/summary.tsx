@@ -1,6 +1,7 @@
 import { useShallow } from "zustand/react/shallow";
 import { count, millis, plural, rate } from "../../shared/format";
 import { useElements, useLive } from "../../shared/live";
+import { total } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { Figure, StatusMark } from "../../shared/ui/parts";
@@ -35,9 +36,10 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
       </div>
     );
   }
-  const flowIn = elements
-    .filter((element) => sources.includes(element.id))
-    .reduce((sum, element) => sum + (element.rows_out_per_s ?? 0), 0);
+  const flowIn = total(
+    elements.filter((element) => sources.includes(element.id)),
+    "rows_out_per_s",
+  );
   return (
     <div className="inspector">
       <header className="inspector__head">

@@ -85,6 +85,10 @@ def test_metrics_have_the_names_and_labels_of_the_design(
     assert ({"node": "cloud"}, 0.25) in found["fogline_node_cpu_ratio"]
     assert ({"node": "cloud"}, 2e9) in found["fogline_node_memory_bytes"]
     assert (power, 0.25) in found["fogline_handover_gap_seconds"]
+    Node.objects.filter(name="cloud").update(up=False)
+    found = samples(Client().get("/metrics").content.decode())
+    assert power not in [labels for labels, _ in found["fogline_element_lag_rows"]]
+    assert "fogline_element_batch_seconds" not in found
 
 
 def test_metrics_are_for_this_machine_or_for_who_has_the_token(transactional_db: None, settings: Any) -> None:

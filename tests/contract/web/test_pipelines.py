@@ -319,6 +319,20 @@ def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
     assert not power["actions"]["migrate"]["allowed"]
     assert power["actions"]["restore"]["allowed"]
     assert caller("viewer").get(P).json()["status"] == "attention"
+    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", "latency_ms_p50", "batch_ms_p50"}
+    assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
+    assert power["rows_in_total"] == 700
+
+
+def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False)
+    GroupPlacement.objects.filter(group="power").update(node=nodes["edge-a"])
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert (power["node"], power["rows_in_per_s"], power["lag_rows"]) == ("edge-a", None, None)
+    report(deployment, "power", nodes["edge-a"])
+    assert caller("viewer").get(f"{P}/elements/power").json()["rows_in_per_s"] == 100.0
 
 
 def test_an_error_is_shown_where_it_happened(

@@ -86,7 +86,7 @@ class NodeCheckpoints:
         self._wanted: frozenset[str] | None = None  # groups; None: not told yet
         self._keeps: frozenset[str] = frozenset()
         self._unwanted_since_s: dict[str, float] = {}
-        self._failed: dict[str, str] = {}  # group -> why it has no new checkpoint
+        self._failed: dict[str, str] = {}  # group -> that it has no new checkpoint, and why
         self._care = Caretaker(
             directory / "state", self._tend, changed, every_s=TEND_S, reserve_bytes=reserve_bytes
         )
@@ -118,7 +118,7 @@ class NodeCheckpoints:
     def alerts(self) -> tuple[str, ...]:
         """What a person should know of this node's checkpoints, one text each."""
         with self._lock:
-            failed = [f"No checkpoint of {group}: {why}" for group, why in sorted(self._failed.items())]
+            failed = [text for _, text in sorted(self._failed.items())]
         return (*self._care.alerts(), *failed, *self._replication.alerts())
 
     def take(
@@ -130,7 +130,7 @@ class NodeCheckpoints:
             return None
         except (CheckpointError, OSError) as error:
             with self._lock:
-                self._failed[spec.id] = str(error)
+                self._failed[spec.id] = f"No checkpoint of {spec.pipeline}/{spec.group}: {error}"
             self._changed()
             raise
         with self._lock:

@@ -46,6 +46,7 @@ again and again is to be seen, not to be hidden."""
 class Slot:
     def __init__(self, group: str, runtime: NodeRuntime) -> None:
         self.group = group
+        self._name = group.partition(".")[2]  # as people know it
         self._runtime = runtime
         self._local = LocalState(runtime.directory, group)
         self._wake = threading.Condition()
@@ -240,7 +241,7 @@ class Slot:
         else:
             self._count_failure(
                 ReplicaError(
-                    message=f"{self.group} ended without being told to.",
+                    message=f"{self._name} ended without being told to.",
                     safe="All committed batches are in the journal; the local state is kept.",
                     next="It is started again from its local state.",
                     at_ms=self._runtime.now_ms(),
@@ -381,7 +382,7 @@ class Slot:
         self._phase = "failed"
         self._count_failure(
             ReplicaError(
-                message=f"{type(action).__name__} of {self.group} failed: {error}",
+                message=f"{type(action).__name__} of {self._name} failed: {error}",
                 safe="Committed batches are in the journal; no state was lost.",
                 next="It is tried again by itself; see the node's log when that does not help.",
                 traceback="".join(traceback.format_exception(error)),
@@ -397,8 +398,9 @@ class Slot:
         if failures.gave_up:
             error = error.model_copy(
                 update={
-                    "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then "
-                    "restore or redeploy the element."
+                    "next": "It failed 5 times in 10 minutes and stays down. Mend the cause, then restart "
+                    "this node or restore the element on another one; when its parameters are the cause, "
+                    "change them and deploy again. Each way it goes on from its state."
                 }
             )
         self._error, self._phase = error, "failed"

@@ -76,7 +76,7 @@ def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
     messages.send(web, *order)
     told = Event.objects.filter(kind="node.alert", node="edge-a")
     eventually(told.exists, what="the failure is an event")
-    assert f"No checkpoint of {deployment.pk}.power" in told.get().message
+    assert f"No checkpoint of {deployment.pipeline.name}/power: " in told.get().message
     committed = len(cluster.commits(deployment, "power"))
     eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
     in_the_way.unlink()

@@ -286,7 +286,7 @@ def test_what_keeps_a_checkpoint_from_being_taken_is_told_until_one_is(
     with pytest.raises((CutFailed, OSError)):
         take(node, replica)
     (alert,) = node.alerts()
-    assert SPEC.id in alert
+    assert alert.startswith("No checkpoint of p/power: ")
     (tmp_path / "edge-a" / "cuts").unlink()
     take(node, replica)
     assert node.alerts() == ()
@@ -311,9 +311,7 @@ def test_a_file_that_cannot_be_read_is_named_in_the_same_words_each_time(
             take(node, replica)
         told.update(node.alerts())
     (alert,) = told
-    assert alert.startswith(
-        f"No checkpoint of {SPEC.id}: elements/out/power.csv cannot be read: Input/output"
-    )
+    assert alert.startswith("No checkpoint of p/power: elements/out/power.csv cannot be read: Input/output")
 
 
 def test_a_disk_that_fills_stops_checkpoints_alone(

@@ -200,7 +200,7 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     error = node.slot.status().error
     assert error is not None
     assert "stays down" in error.next
-    assert "no such file" in error.message
+    assert error.message == "Start of power failed: no such file"
     node.pass_ms(60_000)
     assert len(node.replicas) == 5
     node.open_fails = False

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import { get, listOf } from "../shared/api";
+import { instant } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import type { AuditEntry, LogEvent } from "../shared/types";
@@ -51,7 +52,7 @@ function Events() {
   const [words, setWords] = useParam("q");
   const events = useMemo(() => {
     const all = new Map([...pushed, ...listOf<LogEvent>(data)].map((event) => [keyOf(event), event]));
-    return [...all.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+    return [...all.values()].sort((a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0));
   }, [pushed, data]);
   const shown = events.filter(
     (event) =>

@@ -55,9 +55,11 @@ export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
                   {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
                 </div>
               </div>
-              <span className="muted small">
-                <Ago at={event.at} />
-              </span>
+              {event.at && (
+                <span className="muted small">
+                  <Ago at={event.at} />
+                </span>
+              )}
             </li>
           );
         })}

@@ -67,6 +67,20 @@ function CareLines({ care }: { care: Care[] }) {
   );
 }
 
+/** The first sentence of each: the node's page has the whole. */
+function AlertLines({ node }: { node: ClusterNode }) {
+  return (
+    <ul className="care">
+      {node.alerts.slice(0, LINES_MAX).map(({ message }) => (
+        <li key={message} title={message}>
+          <StatusMark status="warning" word={message.split(". ")[0]} />
+        </li>
+      ))}
+      {node.alerts.length > LINES_MAX && <li className="muted">and {node.alerts.length - LINES_MAX} more</li>}
+    </ul>
+  );
+}
+
 export function NodeTile({ node }: { node: ClusterNode }) {
   const owned = node.elements.filter((element) => element.role === "owner").length;
   const care = useCare(node);
@@ -77,6 +91,7 @@ export function NodeTile({ node }: { node: ClusterNode }) {
         <NodeMark node={node} />
       </span>
       {node.up ? <Loads node={node} /> : <Silence node={node} care={care} />}
+      {node.up && node.alerts.length > 0 && <AlertLines node={node} />}
       <span className="muted small">
         {plural(owned, "element")} · {plural(node.cores, "core")}
         {node.load?.battery_ratio != null && ` · battery ${percent(node.load.battery_ratio)}`}

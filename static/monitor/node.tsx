@@ -10,6 +10,7 @@ import { withGaps } from "../shared/points";
 import { drainRefusal } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
+import { NodeAlerts } from "../shared/ui/node-alerts";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
@@ -45,6 +46,7 @@ function NodePage() {
       actions={<Actions node={node} />}
     >
       {!node.up && <SilenceNote node={node} />}
+      <NodeAlerts node={node} />
       {node.draining && <DrainNote node={node} />}
       <Figures node={node} />
       <Charts name={name} node={node} />

@@ -1,12 +1,12 @@
 import { useMemo } from "react";
 import { Server } from "lucide-react";
 import { get, listOf } from "../shared/api";
-import { bytes, instant, percent } from "../shared/format";
+import { bytes, instant, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
-import { Ago, Problem, Skeleton, Spark, useLoaded } from "../shared/ui/parts";
+import { Ago, Problem, Skeleton, Spark, StatusMark, useLoaded } from "../shared/ui/parts";
 import { AddMachine } from "./add-machine";
 import { Frame } from "./frame";
 import { NodeMark } from "./node-tile";
@@ -138,6 +138,11 @@ function Row({ node }: { node: ClusterNode }) {
       </td>
       <td>
         <NodeMark node={node} />
+        {node.up && node.alerts.length > 0 && (
+          <div title={node.alerts.map((alert) => alert.message).join("\n")}>
+            <StatusMark status="warning" word={plural(node.alerts.length, "alert")} />
+          </div>
+        )}
       </td>
       <td className="spark-cell">
         <Spark values={values} max={1} label={`CPU of ${node.name}`} />

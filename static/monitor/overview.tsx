@@ -14,6 +14,7 @@ import { NewPipeline } from "./new-pipeline";
 interface Overview {
   pipelines: PipelineItem[];
   nodes: ClusterNode[];
+  /** what is the matter now */
   attention: LogEvent[];
 }
 
@@ -40,7 +41,7 @@ function OverviewPage() {
       {attention.length > 0 && (
         <Section title="Needs attention" aside={<a href="/events/">All events</a>}>
           <div className="card">
-            <Feed events={attention} max={5} />
+            <Feed events={attention} />
           </div>
         </Section>
       )}

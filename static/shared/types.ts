@@ -211,6 +211,10 @@ export interface ClusterNode {
   cores: number;
   labels: Record<string, string> | null;
   last_seen_at: string | null;
+  /** when it was found silent; null: it is heard, or was stopped */
+  silent_at: string | null;
+  /** what it says is wrong with itself now */
+  alerts: { message: string; since: string }[];
   load: Partial<NodeLoad> | null;
   elements: { pipeline: string; element: string; role: string }[];
 }
@@ -280,7 +284,8 @@ export interface DeployChange {
 
 export interface LogEvent {
   id?: number;
-  at: string;
+  /** null: of what is so now, without a time since when */
+  at: string | null;
   severity: "info" | "warning" | "error";
   kind: string;
   pipeline: string | null;

@@ -9,15 +9,20 @@ from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.authentication import actor
 from webapp.monitoring import selectors
+from webapp.monitoring.attention import attention
 from webapp.nodes.selectors import all_nodes
-from webapp.pipelines.selectors import all_pipelines
+from webapp.pipelines.selectors import whole_board
 
 router = Router(tags=["overview"])
 
 
 @router.get("/overview")
 def overview(request: HttpRequest) -> Any:
-    return {"pipelines": all_pipelines(), "nodes": all_nodes(), "attention": selectors.attention()}
+    """`attention`: what is the matter now. What was, is in the events."""
+    board, nodes = whole_board(), all_nodes()
+    pipelines = [board.item(pipeline) for pipeline in board.pipelines]
+    elements = {pipeline.name: board.elements(pipeline) for pipeline in board.pipelines}
+    return {"pipelines": pipelines, "nodes": nodes, "attention": attention(nodes, pipelines, elements)}
 
 
 @router.get("/events")

@@ -40,12 +40,6 @@ def events(
     return [event_json(row) for row in rows[:limit]]
 
 
-def attention() -> list[dict[str, Any]]:
-    """The newest warnings and errors."""
-    rows = Event.objects.exclude(severity=Event.Severity.INFO)
-    return [event_json(row) for row in rows[:20]]
-
-
 def audit_records(limit: int = RECENT) -> list[dict[str, Any]]:
     return [
         {

@@ -27,6 +27,8 @@ class Node(models.Model):
     silent_at = models.DateTimeField(null=True, blank=True)
     ready = models.BooleanField(default=False)  # its Spark session is up
     load = models.JSONField(default=dict, blank=True)  # NodeLoad
+    # What its newest report says is wrong with it: [{"message", "since"}]. Gone when it says so no more.
+    alerts = models.JSONField(default=list, blank=True)
     revision_wanted = models.BigIntegerField(default=0)  # of NodeDesired; rises with each change
     revision_seen = models.BigIntegerField(default=0)  # the one that the node works on
 

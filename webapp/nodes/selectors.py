@@ -60,6 +60,8 @@ def node_json(node: Node, elements: list[dict[str, Any]]) -> dict[str, Any]:
         "labels": node.labels,
         "enrolled_at": node.enrolled_at.isoformat(),
         "last_seen_at": node.last_seen_at.isoformat() if node.last_seen_at else None,
+        "silent_at": node.silent_at.isoformat() if node.silent_at else None,
+        "alerts": node.alerts,
         "load": node.load or None,
         "elements": elements,
     }

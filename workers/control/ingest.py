@@ -54,7 +54,6 @@ class Ingest:
         self._runs = Runs()
         self._rates = Rates()
         self._unknown: set[str] = set()
-        self._alerts: dict[str, tuple[str, ...]] = {}  # node -> those of its newest report
         self._heard_ms: dict[str, int] = {}  # node -> Redis's clock at its newest report, taken in or not
         self._guard = Guard()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
@@ -182,11 +181,7 @@ class Ingest:
         node.revision_seen = report.revision
         node.last_seen_at = _at(heard_ms)
         node.load = report.load.model_dump(mode="json")
-        for alert in report.alerts:
-            if alert not in self._alerts.get(node.name, ()):
-                record_event("node.alert", f"{node.name}: {alert}", severity="warning", node=node.name)
-        # Once that is committed: else an alert that was rolled back would count as told.
-        transaction.on_commit(lambda: self._alerts.update({node.name: report.alerts}))
+        node.alerts = _alerts_now(node, report, heard_ms)
         # Named fields: the web changes others (cordoned) at the same time.
         node.save(
             update_fields=[
@@ -201,13 +196,14 @@ class Ingest:
                 "revision_seen",
                 "last_seen_at",
                 "load",
+                "alerts",
             ]
         )
         load = {name: node.load.get(name) for name in _LOAD_POINT}
         self._history(messages.node_history(node.name), {"t": heard_ms, **load})
 
     def _say_goodbye(self, node: Node) -> None:
-        Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None)
+        Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
         record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
 
     def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> set[str]:
@@ -247,7 +243,7 @@ class Ingest:
         heard_ms: int,
     ) -> None:
         before = _known(row) if row is not None else None
-        for notice in notices(before, status, node.name):
+        for notice in notices(before, status, group, node.name):
             record_event(
                 notice.kind,
                 notice.message,
@@ -334,6 +330,16 @@ class Ingest:
         if self._context.settings.restore == "auto":
             return "What it ran is restored on other nodes by itself."
         return "If it does not come back, restore its elements on another node."
+
+
+def _alerts_now(node: Node, report: NodeReport, heard_ms: int) -> list[dict[str, str]]:
+    """What goes on keeps its time; what is new is an event as well, once."""
+    since = {alert["message"]: alert["since"] for alert in node.alerts}
+    for message in report.alerts:
+        if message not in since:
+            record_event("node.alert", f"{node.name}: {message}", severity="warning", node=node.name)
+            since[message] = _at(heard_ms).isoformat()
+    return [{"message": message, "since": since[message]} for message in report.alerts]
 
 
 def _reading(node: str) -> str:

@@ -102,8 +102,8 @@ class Notice:
     message: str
 
 
-def notices(before: ReplicaStatus | None, now: ReplicaStatus, node: str) -> list[Notice]:
-    """What is new in `now`; told once, not at each heartbeat."""
+def notices(before: ReplicaStatus | None, now: ReplicaStatus, group: str, node: str) -> list[Notice]:
+    """What is new in `now`; told once, not at each heartbeat. `group`: its name, without the deployment."""
     found = []
     old_error = before.error if before is not None else None
     if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
@@ -118,7 +118,7 @@ def notices(before: ReplicaStatus | None, now: ReplicaStatus, node: str) -> list
             Notice(
                 "order.refused",
                 "warning",
-                f"{node} was not allowed to own {now.group}: {now.order_refused} Nothing was written twice.",
+                f"{node} was not allowed to own {group}: {now.order_refused} Nothing was written twice.",
             )
         )
     if now.dead_letters_total > 0 and (before is None or before.dead_letters_total == 0):
@@ -126,7 +126,7 @@ def notices(before: ReplicaStatus | None, now: ReplicaStatus, node: str) -> list
             Notice(
                 "element.dead_letters",
                 "warning",
-                f"{now.group} sends records to its dead letters. The rest is processed; look at the "
+                f"{group} sends records to its dead letters. The rest is processed; look at the "
                 "reasons there.",
             )
         )

@@ -1,7 +1,9 @@
 import * as actions from "../../shared/actions";
 import { elementPath, get, listOf } from "../../shared/api";
 import { bytes } from "../../shared/format";
+import { useNode } from "../../shared/live";
 import type { LiveElement } from "../../shared/types";
+import { NodeAlerts } from "../../shared/ui/node-alerts";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 import { Nothing } from "./records";
 
@@ -27,15 +29,24 @@ export function useCheckpoints(pipeline: string, element: string) {
   return { rows: listOf<CheckpointRow>(data), loading: data === undefined && !error, error, reload };
 }
 
-export function Checkpoints({
-  pipeline,
-  element,
-  onRestore,
-}: {
+interface Props {
   pipeline: string;
   element: LiveElement;
   onRestore: (seq: number) => void;
-}) {
+}
+
+/** The list, below what keeps new ones from being taken or sent. */
+export function Checkpoints(props: Props) {
+  const node = useNode(props.element.node ?? "");
+  return (
+    <div className="stack">
+      {node && <NodeAlerts node={node} />}
+      <List {...props} />
+    </div>
+  );
+}
+
+function List({ pipeline, element, onRestore }: Props) {
   const { rows, loading, error, reload } = useCheckpoints(pipeline, element.id);
   const refused = actions.refusal(element.actions.restore);
   if (error && rows.length === 0) return <Problem error={error} onRetry={reload} />;

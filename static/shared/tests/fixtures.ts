@@ -51,6 +51,8 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     cores: 2,
     labels: null,
     last_seen_at: new Date(T0).toISOString(),
+    silent_at: null,
+    alerts: [],
     load: null,
     elements: [],
     ...change,

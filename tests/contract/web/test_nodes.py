@@ -16,6 +16,7 @@ from tests.contract.web.conftest import Caller
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.tokens import hash_secret
 from webapp.monitoring.models import AuditRecord
+from webapp.monitoring.records import record_event
 from webapp.nodes.models import EnrolmentToken, Node
 from webapp.pipelines.models import Deployment
 
@@ -158,6 +159,19 @@ def test_a_node_shows_its_load_and_what_it_runs(caller: Call, deployment: Deploy
         ("variation", "owner"),
         ("alerts", "owner"),
     ]
+
+
+def test_what_a_node_says_is_wrong_is_shown_while_it_says_so(caller: Call, deployment: Deployment) -> None:
+    alert = {"message": "Checkpoints do not reach cloud.", "since": timezone.now().isoformat()}
+    viewer = caller("viewer")
+    for number in range(30):
+        record_event("element.dead_letters", f"{number}", severity="warning")
+    assert viewer.get("/overview").json()["attention"] == [], "what happened once is in the events"
+    Node.objects.filter(name="edge-b").update(alerts=[alert])
+    assert viewer.get("/nodes/edge-b").json()["alerts"] == [alert]
+    [line] = viewer.get("/overview").json()["attention"]
+    assert (line["message"], line["at"]) == (f"edge-b: {alert['message']}", alert["since"])
+    assert (line["node"], line["severity"]) == ("edge-b", "warning")
 
 
 def test_histories_are_read_from_redis_oldest_first(

@@ -148,7 +148,7 @@ def test_a_failure_of_the_api_is_a_problem_document(caller: Call, monkeypatch: p
     def fail(*args: Any) -> Any:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(overview, "all_pipelines", fail)
+    monkeypatch.setattr(overview, "whole_board", fail)
     client = caller("viewer").http
     client.raise_request_exception = False
     response = client.get("/api/v1/overview")

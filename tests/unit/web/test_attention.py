@@ -1,0 +1,68 @@
+"""What is the matter now: a line for each trouble that lasts, none for what is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.monitoring.attention import attention
+
+SINCE = "2026-11-20T12:00:00+00:00"
+
+
+def node(name: str, **changes: Any) -> dict[str, Any]:
+    fine = {"up": True, "silent_at": None, "last_seen_at": SINCE, "alerts": [], "drain_blocked": None}
+    return {"name": name, "draining_since": None} | fine | changes
+
+
+def pipeline(**changes: Any) -> dict[str, Any]:
+    return {"name": "p", "status": "running", "message": ""} | changes
+
+
+def element(id: str, **changes: Any) -> dict[str, Any]:
+    return {"id": id, "group": id, "status": "running", "node": "a", "error": None} | changes
+
+
+def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> list[str]:
+    return [line["message"] for line in attention(nodes, [pipeline(**of_pipeline)], {"p": list(elements)})]
+
+
+def test_where_all_is_well_there_is_nothing() -> None:
+    assert lines(node("a"), elements=[element("power")]) == []
+
+
+def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
+    full = {"message": "The disk is full.", "since": SINCE}
+    failed = element("power", status="failed", error={"message": "boom.", "next": "Mend it.", "at": SINCE})
+    first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]})
+    assert (first["message"], first["at"], first["node"]) == ("a: The disk is full.", SINCE, "a")
+    assert second["message"] == "power has failed on a: boom. Mend it."
+    assert (second["severity"], second["pipeline"], second["element"]) == ("error", "p", "power")
+
+
+def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
+    waiting = [element(id, group="g", status="silent") for id in ("x", "y")]
+    [line] = lines(node("a", up=False, silent_at=SINCE), elements=waiting)
+    assert line.startswith("a is silent. It is to run p/g: ")
+    [line] = lines(node("a", up=False), elements=waiting)
+    assert line.startswith("a was stopped. It is to run p/g: ")
+
+
+def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:
+    assert lines(node("a", up=False)) == []
+    [line] = lines(node("a", up=False, silent_at=SINCE))
+    assert "remove it" in line
+
+
+def test_a_group_of_several_elements_fails_once() -> None:
+    error = {"message": "boom.", "next": "Mend it.", "at": SINCE}
+    both = [element(id, group="watch", status="failed", error=error) for id in ("x", "y")]
+    assert len(lines(node("a"), elements=both)) == 1
+
+
+def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> None:
+    [line] = lines(node("a"), elements=[element("x", status="lagging"), element("y", status="lagging")])
+    assert line.startswith("x, y of p cannot keep up")
+    [line] = lines(node("a", drain_blocked="x: no room.", draining_since=SINCE))
+    assert line.endswith("cannot leave it now: x: no room.")
+    [line] = lines(node("a"), status="failed", message="x does not start.")
+    assert line == "p was not deployed: x does not start."

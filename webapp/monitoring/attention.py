@@ -1,0 +1,95 @@
+"""What is the matter now. Pure: nodes and pipelines as the dashboard shows them in, lines for people out.
+
+Not what was the matter: that is in the events. So a line stays exactly as long as its trouble does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Item = dict[str, Any]
+
+
+def attention(
+    nodes: Iterable[Item], pipelines: Iterable[Item], elements: Mapping[str, list[Item]]
+) -> list[Item]:
+    """Nodes first: what is wrong with an element often follows from its node. Shaped like events."""
+    waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
+    for pipeline, items in elements.items():
+        for item in items:
+            if item["status"] == "silent":
+                waiting.setdefault(item["node"], set()).add(f"{pipeline}/{item['group']}")
+    found = [line for node in nodes for line in _of_node(node, sorted(waiting.get(node["name"], ())))]
+    found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []))]
+    return found
+
+
+def _of_node(node: Item, waiting: list[str]) -> Iterator[Item]:
+    name = node["name"]
+    if not node["up"]:
+        # One that was stopped on purpose and has nothing to run is no trouble.
+        if waiting or node["silent_at"]:
+            what = "is silent" if node["silent_at"] else "was stopped"
+            follows = (
+                f"It is to run {', '.join(waiting)}: start it again, or restore that on another node."
+                if waiting
+                else "It has nothing to run. Start it again, or remove it when it is gone for good."
+            )
+            at = node["silent_at"] or node["last_seen_at"]
+            yield _line(
+                "node.silent", f"{name} {what}. {follows}", at, "error" if waiting else "warning", node=name
+            )
+        return
+    for alert in node["alerts"]:
+        yield _line("node.alert", f"{name}: {alert['message']}", alert["since"], node=name)
+    if node["drain_blocked"]:
+        text = f"{name} is being drained, and these cannot leave it now: {node['drain_blocked']}"
+        yield _line("node.drain_waits", text, node["draining_since"], node=name)
+
+
+def _of_pipeline(pipeline: Item, elements: list[Item]) -> Iterator[Item]:
+    name = pipeline["name"]
+    if pipeline["status"] == "failed":
+        text = f"{name} was not deployed: {pipeline['message']}"
+        yield _line("pipeline.deploy_failed", text, None, "error", pipeline=name)
+        return
+    groups = {item["group"]: item for item in elements}
+    for group, item in groups.items():
+        error = item["error"]
+        if item["status"] == "failed" and error is not None:
+            text = f"{group} has failed on {item['node']}: {error['message']} {error['next']}"
+            yield _line(
+                "element.failed",
+                text,
+                error["at"],
+                "error",
+                pipeline=name,
+                element=item["id"],
+                node=item["node"],
+            )
+    late = [group for group, item in groups.items() if item["status"] == "lagging"]
+    if late:
+        text = f"{', '.join(late)} of {name} cannot keep up: rows wait for longer than they should."
+        yield _line("element.lagging", text, None, pipeline=name, element=groups[late[0]]["id"])
+
+
+def _line(
+    kind: str,
+    message: str,
+    at: str | None,
+    severity: str = "warning",
+    *,
+    pipeline: str | None = None,
+    element: str | None = None,
+    node: str | None = None,
+) -> Item:
+    return {
+        "at": at,
+        "severity": severity,
+        "kind": kind,
+        "pipeline": pipeline,
+        "element": element,
+        "node": node,
+        "message": message,
+    }

@@ -1,9 +1,10 @@
 import { useEffect, useMemo, useState } from "react";
-import { Ban, CircleCheck, LogOut } from "lucide-react";
-import { drain, setCordoned } from "../shared/actions";
+import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
+import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
 import { get, listOf } from "../shared/api";
 import { bytes, instant, percent } from "../shared/format";
-import { useLive, useNode } from "../shared/live";
+import { useLive } from "../shared/live";
+import { nodeNow } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
 import { withGaps } from "../shared/points";
@@ -28,9 +29,15 @@ function NodePage() {
   const { data, error, reload } = useLoaded(`node ${name}`, (signal) =>
     get<ClusterNode>(`/nodes/${encodeURIComponent(name)}`, signal),
   );
-  const pushed = useNode(name);
-  const node = pushed ?? data;
+  const node = useLive((live) => nodeNow(live, name, data));
   const crumbs: [string, string][] = [["Nodes", "/nodes/"]];
+  if (node === null) {
+    return (
+      <Frame crumbs={crumbs} title={name}>
+        <Removed name={name} />
+      </Frame>
+    );
+  }
   if (!node) {
     return (
       <Frame crumbs={crumbs} title={name}>
@@ -53,6 +60,19 @@ function NodePage() {
       <Elements node={node} />
       <NodeEvents name={name} />
     </Frame>
+  );
+}
+
+function Removed({ name }: { name: string }) {
+  return (
+    <div className="card empty">
+      <Server aria-hidden="true" />
+      <h2>{name} is no node of this cluster any more</h2>
+      <p>It was removed. No pipeline ran there, and what lies on its disk is still there.</p>
+      <a className="button" href="/nodes/">
+        All nodes
+      </a>
+    </div>
   );
 }
 
@@ -104,6 +124,7 @@ function DrainNote({ node }: { node: ClusterNode }) {
 function Actions({ node }: { node: ClusterNode }) {
   const locked = roleReason("operator");
   const refused = locked ?? drainRefusal(node);
+  const kept = removalRefusal(node);
   return (
     <>
       <button
@@ -123,6 +144,15 @@ function Actions({ node }: { node: ClusterNode }) {
       >
         <LogOut aria-hidden="true" />
         {node.draining ? "Drain again" : "Drain"}
+      </button>
+      <button
+        className="button"
+        disabled={kept !== null}
+        title={kept ?? "Take it out of the cluster"}
+        onClick={() => void removeNode(node).then((removed) => removed && window.location.assign("/nodes/"))}
+      >
+        <Trash2 aria-hidden="true" />
+        Remove node
       </button>
     </>
   );

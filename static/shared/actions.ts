@@ -197,6 +197,45 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
   }
 }
 
+/** Why the node cannot be removed now; null when it can. */
+export function removalRefusal(node: ClusterNode): string | null {
+  const { allowed, reason } = node.remove;
+  return roleReason("admin") ?? (allowed ? null : sentence(reason ?? "not possible now"));
+}
+
+/** What removing the node does, and what it does not. */
+export function removalText(node: ClusterNode): string {
+  const { name } = node;
+  const standbys = node.elements.filter((element) => element.role === "standby");
+  return [
+    `${name} leaves the list of nodes, and open invitations for its name are revoked. No pipeline runs there; what lies on its disk stays there.`,
+    ...(standbys.length
+      ? [`These lose their standby: ${standbys.map((element) => element.element).join(", ")}.`]
+      : []),
+    ...(node.up ? ["It still runs: stop it there as well. What it reports from then on is ignored."] : []),
+    `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY).`,
+    `You can add it again under Nodes, Add a machine. One that "make up" starts (FOGLINE_NODES) is added again by its next start.`,
+  ].join(" ");
+}
+
+/** Resolves to whether it was removed. */
+export async function removeNode(node: ClusterNode): Promise<boolean> {
+  const agreed = await confirm({
+    title: `Remove ${node.name}?`,
+    text: removalText(node),
+    action: `Remove ${node.name}`,
+    danger: true,
+  });
+  if (!agreed) return false;
+  try {
+    await del(`/nodes/${encodeURIComponent(node.name)}`);
+    return true;
+  } catch (error) {
+    toastError(`${node.name} was not removed`, error);
+    return false;
+  }
+}
+
 export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
   const agreed = await confirm({

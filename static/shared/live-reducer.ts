@@ -92,6 +92,15 @@ function byId(operations: Operation[]): Record<string, Operation> {
   return Object.fromEntries(operations.map((operation) => [operation.id, operation]));
 }
 
+/** A node as it is now. null: there is none of that name; undefined: not known yet. */
+export function nodeNow(
+  { loaded, nodes }: Pick<LiveData, "loaded" | "nodes">,
+  name: string,
+  first: ClusterNode | undefined,
+): ClusterNode | null | undefined {
+  return loaded ? (nodes.find((node) => node.name === name) ?? null) : first;
+}
+
 /** A list replaces; one object is put in its place. */
 function merged<T>(old: T[], data: unknown, key: (item: T) => string): T[] {
   if (Array.isArray(data)) return data as T[];

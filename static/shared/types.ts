@@ -217,6 +217,7 @@ export interface ClusterNode {
   alerts: { message: string; since: string }[];
   load: Partial<NodeLoad> | null;
   elements: { pipeline: string; element: string; role: string }[];
+  remove: Allowed;
 }
 
 export interface Phase {

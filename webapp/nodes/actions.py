@@ -18,7 +18,7 @@ from webapp.accounts.tokens import hash_secret, new_secret
 from webapp.config import celery
 from webapp.monitoring.records import announce, audit, record_event
 from webapp.nodes.models import EnrolmentToken, Node
-from webapp.nodes.selectors import node_named
+from webapp.nodes.selectors import node_named, removal_refusals
 from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.problems import Conflict, Invalid, Missing, Unauthenticated
 
@@ -183,7 +183,9 @@ def remove(actor: User, name: str) -> None:
     if node is None and not revoked:
         raise Missing(f'There is no node "{name}", nor an open invitation for one.')
     if node is not None:
-        _refuse_when_needed(node)
+        needed = removal_refusals().get(name)
+        if needed is not None:
+            raise Conflict(f'"{name}" cannot be removed: {needed}.', safe="Nothing was removed.")
         # What ended long ago may still point here: those rows go with their deployment's history.
         GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
         node.delete()
@@ -208,22 +210,6 @@ def credential_fits(node: Node, credential: str) -> bool:
     return bool(node.credential_hash) and secrets.compare_digest(
         node.credential_hash, hash_secret(credential)
     )
-
-
-def _refuse_when_needed(node: Node) -> None:
-    needed = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
-    names = sorted(
-        {
-            f"{row.deployment.pipeline.name}/{row.group}"
-            for row in needed.select_related("deployment__pipeline")
-        }
-    )
-    if names:
-        raise Conflict(
-            f'"{node.name}" is to run {", ".join(names)}.',
-            safe="Nothing was removed.",
-            next="Drain it, or restore those elements elsewhere, first.",
-        )
 
 
 def _unusable(token: EnrolmentToken) -> str | None:

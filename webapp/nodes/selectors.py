@@ -6,8 +6,9 @@ from typing import Any
 
 from django.conf import settings
 
+from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, Replica
+from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from webapp.pipelines.shape import groups_of
 from webapp.problems import Missing
 
@@ -36,7 +37,8 @@ def all_nodes() -> list[dict[str, Any]]:
             hosted.setdefault(replica.node_id, []).append(
                 {"pipeline": pipeline, "element": element, "group": replica.group, "role": replica.role}
             )
-    return [node_json(node, hosted.get(node.pk, [])) for node in Node.objects.all()]
+    needed = removal_refusals()
+    return [node_json(node, hosted.get(node.pk, []), needed.get(node.name)) for node in Node.objects.all()]
 
 
 def one_node(name: str) -> dict[str, Any]:
@@ -44,7 +46,24 @@ def one_node(name: str) -> dict[str, Any]:
     return next(node for node in all_nodes() if node["name"] == name)
 
 
-def node_json(node: Node, elements: list[dict[str, Any]]) -> dict[str, Any]:
+def removal_refusals() -> dict[str, str]:
+    """By node: why it cannot be removed now. One that is not in it can."""
+    to_run: dict[str, list[str]] = {}
+    placed = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
+    for node, pipeline, group in placed.values_list("node__name", "deployment__pipeline__name", "group"):
+        to_run.setdefault(node, []).append(f"{pipeline}/{group}")
+    found = {
+        node: f"it is to run {', '.join(sorted(groups))}: drain it, or restore that elsewhere, first"
+        for node, groups in to_run.items()
+    }
+    for handover in Handover.objects.filter(outcome__isnull=True).select_related("deployment__pipeline"):
+        moving = f"{handover.deployment.pipeline.name}/{handover.group}"
+        for node in (handover.origin, handover.target):
+            found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
+    return found
+
+
+def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None) -> dict[str, Any]:
     return {
         "name": node.name,
         "up": node.up,
@@ -64,4 +83,5 @@ def node_json(node: Node, elements: list[dict[str, Any]]) -> dict[str, Any]:
         "alerts": node.alerts,
         "load": node.load or None,
         "elements": elements,
+        "remove": {"allowed": needed is None, "reason": needed, "note": None},
     }

@@ -54,6 +54,7 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     silent_at: null,
     alerts: [],
     load: null,
+    remove: { allowed: true, reason: null },
     elements: [],
     ...change,
   };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { EVENTS_MAX, nothing, reduce, type LiveData, type LiveMessage } from "../live-reducer";
+import { EVENTS_MAX, nodeNow, nothing, reduce, type LiveData, type LiveMessage } from "../live-reducer";
+import { node } from "./fixtures";
 
 const SNAPSHOT: LiveMessage = {
   type: "snapshot",
@@ -46,6 +47,14 @@ describe("what the messages change", () => {
     const one = after(SNAPSHOT, { type: "nodes", n: 1, data: { name: "edge-a", up: false } });
     expect(one.nodes).toEqual([{ name: "edge-a", up: false }]);
     expect(after(SNAPSHOT, { type: "nodes", n: 1, data: [] }).nodes).toEqual([]);
+  });
+
+  test("a node that was removed is gone, whatever the page loaded first", () => {
+    const loaded = node("edge-a");
+    expect(nodeNow(nothing, "edge-a", undefined)).toBeUndefined();
+    expect(nodeNow(nothing, "edge-a", loaded)).toBe(loaded);
+    expect(nodeNow(after(SNAPSHOT), "edge-a", loaded)).toMatchObject({ name: "edge-a", up: true });
+    expect(nodeNow(after(SNAPSHOT, { type: "nodes", n: 1, data: [] }), "edge-a", loaded)).toBeNull();
   });
 
   test("a handover is shown once, the newest first, and keeps its place when it changes", () => {

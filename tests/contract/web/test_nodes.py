@@ -15,6 +15,7 @@ from django.utils import timezone
 from tests.contract.web.conftest import Caller
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.tokens import hash_secret
+from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import EnrolmentToken, Node
@@ -145,10 +146,32 @@ def test_a_node_that_is_to_run_something_is_not_removed(caller: Call, deployment
     admin = caller("admin")
     problem = assert_problem(admin.delete("/nodes/cloud"), 409)
     assert "machine-power/power" in problem["detail"]
+    offered = admin.get("/nodes/cloud").json()["remove"]
+    assert not offered["allowed"]
+    assert offered["reason"] in problem["detail"], "the button gives the reason that the server would"
     deployment.status = "undeployed"
     deployment.save()
+    assert admin.get("/nodes/cloud").json()["remove"]["allowed"]
     assert admin.delete("/nodes/cloud").status_code == 204
     assert not Node.objects.filter(name="cloud").exists()
+
+
+def test_a_node_that_something_moves_to_is_not_removed(caller: Call, deployment: Deployment) -> None:
+    Node.objects.create(name="spare", up=True)
+    moving = Handover.objects.create(
+        deployment=deployment,
+        group="power",
+        element="power",
+        kind="migration",
+        strategy="standby",
+        origin="cloud",
+        target="spare",
+    )
+    admin = caller("admin")
+    assert "is being moved" in assert_problem(admin.delete("/nodes/spare"), 409)["detail"]
+    moving.outcome = "cancelled"
+    moving.save()
+    assert admin.delete("/nodes/spare").status_code == 204
 
 
 def test_a_node_shows_its_load_and_what_it_runs(caller: Call, deployment: Deployment) -> None:

@@ -1,0 +1,28 @@
+import { afterEach, expect, test } from "vitest";
+import { removalRefusal, removalText } from "../actions";
+import { page } from "../page";
+import { node } from "./fixtures";
+
+const role = page.user.role;
+afterEach(() => void (page.user.role = role));
+
+test("only an admin removes a node, and only one that the server would let go", () => {
+  page.user.role = "operator";
+  expect(removalRefusal(node("edge-c"))).toContain("needs admin");
+  page.user.role = "admin";
+  expect(removalRefusal(node("edge-c"))).toBeNull();
+  const needed = node("edge-c", { remove: { allowed: false, reason: "it is to run p/power" } });
+  expect(removalRefusal(needed)).toBe("It is to run p/power.");
+});
+
+test("the confirmation says what follows, and that the machine still knows the cluster's key", () => {
+  const silent = removalText(node("edge-c", { up: false }));
+  expect(silent).toContain("does not lock the machine out");
+  expect(silent).toContain("FOGLINE_CLUSTER_KEY");
+  expect(silent).not.toContain("It still runs");
+  const running = removalText(
+    node("edge-c", { elements: [{ pipeline: "p", element: "power", role: "standby" }] }),
+  );
+  expect(running).toContain("stop it there as well");
+  expect(running).toContain("lose their standby: power");
+});

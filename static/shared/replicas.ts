@@ -24,18 +24,20 @@ export function standbyOn(element: LiveElement, node: string): ReplicaNote | und
   return element.replicas.find((replica) => replica.node === node && replica.role === "standby");
 }
 
-/** The standby from which an element is restored at once; null: there is none that follows. */
-export function hotStandby(element: LiveElement, nodes: ClusterNode[]): ReplicaNote | null {
-  const up = new Set(nodes.flatMap((node) => (node.up ? node.name : [])));
-  return (
-    sortedReplicas(element).find(
-      (replica) =>
-        replica.role === "standby" &&
-        replica.node !== element.node &&
-        up.has(replica.node) &&
-        FOLLOWS.has(replica.phase),
-    ) ?? null
-  );
+/** The standby from which an element is restored at once, on a node that takes it if there is such; null:
+ * there is none that follows. */
+export function hotStandby(
+  element: LiveElement,
+  nodes: ClusterNode[],
+  refused: (node: ClusterNode) => string | null,
+): ReplicaNote | null {
+  const following = sortedReplicas(element).flatMap((replica) => {
+    const node = nodes.find((each) => each.name === replica.node);
+    const fit = replica.role === "standby" && replica.node !== element.node && FOLLOWS.has(replica.phase);
+    return fit && node?.up ? { replica, node } : [];
+  });
+  const best = following.find(({ node }) => refused(node) === null) ?? following[0];
+  return best?.replica ?? null;
 }
 
 /** The node that a dialog offers first: where a standby is, else the one with the most CPU to spare. */

@@ -19,8 +19,15 @@ export interface CheckpointRow {
 
 export const placesOf = (row: CheckpointRow): string => row.where.join(", ") || row.node || "–";
 
+export interface CheckpointState {
+  rows: CheckpointRow[];
+  loading: boolean;
+  error: unknown;
+  reload: () => void;
+}
+
 /** The checkpoints that a restoration can start from, newest first. */
-export function useCheckpoints(pipeline: string, element: string) {
+export function useCheckpoints(pipeline: string, element: string): CheckpointState {
   const { data, error, reload } = useLoaded(
     `checkpoints ${pipeline} ${element}`,
     (signal) => get<unknown>(`${elementPath(pipeline, element)}/checkpoints`, signal),

@@ -6,10 +6,59 @@ import { nameOf } from "../../shared/status";
 import type { ClusterNode, LiveElement } from "../../shared/types";
 import { Choices } from "../../shared/ui/choices";
 import { OrderDialog } from "../../shared/ui/order";
-import { Warning } from "../../shared/ui/parts";
-import { placesOf, useCheckpoints, type CheckpointRow } from "./checkpoints";
+import { Problem, Skeleton, Warning } from "../../shared/ui/parts";
+import { placesOf, useCheckpoints, type CheckpointRow, type CheckpointState } from "./checkpoints";
 import { NodeChoice } from "./node-choice";
-import { checkpointWords, REWIND, sourcesFor, type Source } from "./ways";
+import {
+  checkpointWords,
+  goneWords,
+  pickFor,
+  REWIND,
+  rowsFor,
+  sourcesFor,
+  unknownWords,
+  type Source,
+} from "./ways";
+
+/** What is chosen in the dialog, and why it cannot be ordered so. */
+function useChoice(element: LiveElement, checkpoint: number | null, checkpoints: CheckpointState) {
+  const nodes = useLive((state) => state.nodes);
+  const refused = (node: ClusterNode) => actions.nodeRefusal(node, node.up ? element.node : null);
+  const refusedAt = (at: string | null) => {
+    const node = nodes.find((each) => each.name === at);
+    return node ? refused(node) : "Choose a node.";
+  };
+  const hot = hotStandby(element, nodes, refused);
+  const hotRefused = hot && refusedAt(hot.node);
+  const named = checkpoint !== null;
+  const { rows } = checkpoints;
+  const unknown = unknownWords(checkpoints);
+  const [source, setSource] = useState<Source>(
+    named ? "older" : hot && !hotRefused ? "hot-standby" : "newest",
+  );
+  const [picked, setPicked] = useState(checkpoint);
+  const [pickedNode, setTarget] = useState(() => bestTarget(element, nodes, refused));
+  const choose = (next: Source) => {
+    setSource(next);
+    setPicked(pickFor(rowsFor(next, rows, named), picked));
+  };
+  const rewind = source === "rewind";
+  const listed = rowsFor(source, rows, named);
+  const target = source === "hot-standby" ? (hot?.node ?? null) : pickedNode;
+  // on a standby's node, only a named checkpoint says that the standby is not meant
+  const pastStandby = source === "newest" && target !== null && !!standbyOn(element, target);
+  const seq = (pastStandby ? rows[0] : listed.find((row) => row.seq === picked))?.seq ?? null;
+  const needsSeq = pastStandby || rewind || source === "older";
+  const why =
+    actions.refusal(rewind ? element.actions.rewind : element.actions.restore) ??
+    (source === "hot-standby" && !hot
+      ? "The standby does not follow any more: choose a checkpoint."
+      : null) ??
+    (needsSeq && seq === null ? (unknown ?? goneWords(rows, picked)) : null) ??
+    refusedAt(target);
+  const known = { hotRefused, unknown, named };
+  return { hot, known, source, choose, listed, setPicked, seq, target, setTarget, refused, why };
+}
 
 export function RestoreDialog({
   pipeline,
@@ -24,35 +73,14 @@ export function RestoreDialog({
   onClose: () => void;
 }) {
   const name = nameOf(element);
-  const nodes = useLive((state) => state.nodes);
-  const hot = hotStandby(element, nodes);
-  const { rows } = useCheckpoints(pipeline, element.id);
-  const refused = (node: ClusterNode) => actions.nodeRefusal(node, node.up ? element.node : null);
-  const [source, setSource] = useState<Source>(
-    checkpoint !== null ? "older" : hot ? "hot-standby" : "newest",
-  );
-  const [picked, setSeq] = useState(checkpoint);
-  const [picked_node, setTarget] = useState(() => bestTarget(element, nodes, refused));
-  const older = source === "rewind" ? rows : rows.slice(1);
-  const seq = source === "older" || source === "rewind" ? (picked ?? older[0]?.seq ?? null) : null;
-  const target = source === "hot-standby" ? (hot?.node ?? null) : picked_node;
+  const checkpoints = useCheckpoints(pipeline, element.id);
+  const { rows } = checkpoints;
+  const choice = useChoice(element, checkpoint, checkpoints);
+  const { source, seq, target, listed } = choice;
+  const { unknown } = choice.known;
   const rewind = source === "rewind";
-  const node = nodes.find((each) => each.name === target);
-  const why =
-    actions.refusal(rewind ? element.actions.rewind : element.actions.restore) ??
-    (source === "hot-standby" && !hot
-      ? "The standby does not follow any more: choose a checkpoint."
-      : null) ??
-    ((source === "older" || rewind) && seq === null ? "Choose a checkpoint." : null) ??
-    (node ? refused(node) : "Choose a node.");
-  const order = {
-    target,
-    // on a standby's node, only a named checkpoint says that the standby is not meant
-    checkpoint: source === "newest" && target && standbyOn(element, target) ? (rows[0]?.seq ?? null) : seq,
-    rewind,
-  };
   const rewindRefused =
-    actions.refusal(element.actions.rewind) ?? (rows.length ? null : "No checkpoint yet.");
+    actions.refusal(element.actions.rewind) ?? unknown ?? (rows.length ? null : "No checkpoint yet.");
   return (
     <OrderDialog
       title={rewind ? `Rewind ${name}` : `Restore ${name}`}
@@ -67,25 +95,27 @@ export function RestoreDialog({
           : `Restore${target ? ` on ${target}` : ""}`
       }
       danger={rewind}
-      refused={why}
-      run={() => actions.restore(pipeline, element, order)}
+      refused={choice.why}
+      run={() => actions.restore(pipeline, element, { target, checkpoint: seq, rewind })}
       onClose={onClose}
     >
       <Choices
         legend="From"
         value={rewind ? null : source}
-        choices={sourcesFor(hot, rows)}
-        onChange={setSource}
+        choices={sourcesFor(choice.hot, rows, choice.known)}
+        onChange={choice.choose}
       />
       <Choices
         legend="Or, on purpose"
         value={rewind ? "rewind" : null}
         choices={[{ ...REWIND, disabled: rewindRefused }]}
-        onChange={setSource}
+        onChange={choice.choose}
       />
-      {(source === "older" || rewind) && (
-        <CheckpointChoice rows={older} value={seq} onChange={setSeq} legend="Checkpoint" />
-      )}
+      {checkpoints.loading && <Skeleton lines={1} />}
+      {unknown && checkpoints.error ? (
+        <Problem error={checkpoints.error} onRetry={checkpoints.reload} />
+      ) : null}
+      {listed.length > 0 && <CheckpointChoice rows={listed} value={seq} onChange={choice.setPicked} />}
       {rewind && seq !== null && (
         <Warning>
           <b>Outputs committed since seq {seq} will be emitted again, under a new epoch.</b>{" "}
@@ -93,31 +123,36 @@ export function RestoreDialog({
         </Warning>
       )}
       {source !== "hot-standby" && (
-        <NodeChoice legend="On" element={element} value={target} refused={refused} onChange={setTarget} />
+        <NodeChoice
+          legend="On"
+          element={element}
+          value={target}
+          refused={choice.refused}
+          onChange={choice.setTarget}
+        />
       )}
     </OrderDialog>
   );
 }
 
 function CheckpointChoice({
-  legend,
   rows,
   value,
   onChange,
 }: {
-  legend: string;
   rows: readonly CheckpointRow[];
   value: number | null;
   onChange: (seq: number) => void;
 }) {
   return (
     <label className="field">
-      <span className="field__label">{legend}</span>
+      <span className="field__label">Checkpoint</span>
       <select
         className="select"
         value={value ?? ""}
         onChange={(event) => onChange(Number(event.target.value))}
       >
+        {value === null && <option value="">Choose one</option>}
         {rows.map((row) => (
           <option key={row.seq} value={row.seq}>
             {checkpointWords(row)}, at {placesOf(row)}

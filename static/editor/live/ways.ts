@@ -4,7 +4,7 @@ import { behindWords } from "../../shared/handovers";
 import { standbyOn } from "../../shared/replicas";
 import type { LiveElement, ReplicaNote } from "../../shared/types";
 import type { Choice } from "../../shared/ui/choices";
-import type { CheckpointRow } from "./checkpoints";
+import type { CheckpointRow, CheckpointState } from "./checkpoints";
 
 export type Way = "standby" | "stop-and-copy";
 
@@ -44,37 +44,87 @@ export function waysFor(
 
 export type Source = "hot-standby" | "newest" | "older" | "rewind";
 
+/** Why it is not known which checkpoints there are; null: it is. */
+export function unknownWords(state: Omit<CheckpointState, "reload">): string | null {
+  if (state.loading) return "The checkpoints are being loaded.";
+  return state.error && state.rows.length === 0
+    ? "The checkpoints could not be loaded, so it is not known which there are."
+    : null;
+}
+
+/** Why there is no checkpoint to order. */
+export function goneWords(rows: readonly CheckpointRow[], picked: number | null): string {
+  if (rows.length === 0) return "There is no checkpoint yet.";
+  return picked === null
+    ? "Choose a checkpoint."
+    : `Seq ${picked} is not kept any more: choose another checkpoint.`;
+}
+
+/** What is known of the places, and how the dialog was opened. */
+export interface Known {
+  /** why the hot standby's node cannot take it now */
+  hotRefused: string | null;
+  /** why the list cannot be shown; null: `rows` are all that there are */
+  unknown: string | null;
+  /** one checkpoint was asked for, be it the newest: all of them can be chosen */
+  named: boolean;
+}
+
 /** Where an element can be restored from, the best first; the way back in time apart from these. */
 export function sourcesFor(
   hot: ReplicaNote | null,
   rows: readonly CheckpointRow[],
+  { hotRefused, unknown, named }: Known,
 ): Choice<Exclude<Source, "rewind">>[] {
   const newest = rows[0];
   return [
     {
       value: "hot-standby",
       title: hot ? `The hot standby on ${hot.node}` : "The hot standby",
-      tag: hot ? "default" : undefined,
+      tag: hot && !hotRefused ? "default" : undefined,
       note:
         hot &&
         `It ${hot.behind === 0 ? "has caught up" : `is ${behindWords(hot.behind)}`} and takes over at once: nothing is copied.`,
-      disabled: hot ? null : "No standby follows it. Keep one, and the next restoration takes no copy.",
+      disabled: hot ? hotRefused : "No standby follows it. Keep one, and the next restoration takes no copy.",
     },
     {
       value: "newest",
       title: "The newest checkpoint",
-      tag: hot ? undefined : "default",
+      tag: hot && !hotRefused ? undefined : "default",
       note: newest
         ? `${checkpointWords(newest)}. It is copied, and what was committed since is read again without being emitted.`
-        : "There is none yet: it reads its input from the start, and what was committed is not emitted again.",
+        : (unknown ??
+          "There is none yet: it reads its input from the start, and what was committed is not emitted again."),
     },
-    {
-      value: "older",
-      title: "An older checkpoint",
-      note: "For when the newest is damaged. It ends at the same place, and takes longer.",
-      disabled: rows.length > 1 ? null : "There is no older one.",
-    },
+    named
+      ? {
+          value: "older",
+          title: "A checkpoint of the list",
+          note: "It ends at the same place from each of them; from an older one it takes longer.",
+        }
+      : {
+          value: "older",
+          title: "An older checkpoint",
+          note: "For when the newest is damaged. It ends at the same place, and takes longer.",
+          disabled: unknown ?? (rows.length > 1 ? null : "There is no older one."),
+        },
   ];
+}
+
+/** The checkpoints that a source lets one choose from. */
+export function rowsFor(
+  source: Source,
+  rows: readonly CheckpointRow[],
+  named: boolean,
+): readonly CheckpointRow[] {
+  if (source === "rewind") return rows;
+  if (source === "older") return named ? rows : rows.slice(1);
+  return [];
+}
+
+/** What is picked when a source is chosen: it stays so while newer checkpoints arrive. */
+export function pickFor(listed: readonly CheckpointRow[], picked: number | null): number | null {
+  return listed.some((row) => row.seq === picked) ? picked : (listed[0]?.seq ?? null);
 }
 
 export const checkpointWords = (row: CheckpointRow): string =>

@@ -23,17 +23,28 @@ test("owner first, then the standby that is nearest to taking over", () => {
 });
 
 describe("the hot standby", () => {
+  const none = () => null;
+
   test("is one that follows, on a node that answers", () => {
     const given = element({ replicas: [OWNER, replica({ behind: 4 }), replica({ node: "edge-c" })] });
-    expect(hotStandby(given, NODES)?.node).toBe("edge-c");
-    expect(hotStandby(given, [node("edge-a"), node("edge-b"), node("edge-c", { up: false })])?.node).toBe(
-      "edge-b",
-    );
+    expect(hotStandby(given, NODES, none)?.node).toBe("edge-c");
+    const silent = [node("edge-a"), node("edge-b"), node("edge-c", { up: false })];
+    expect(hotStandby(given, silent, none)?.node).toBe("edge-b");
+  });
+
+  test("is on a node that takes it, if one follows there", () => {
+    const cordoned = (each: { name: string }) => (each.name === "edge-c" ? "It is cordoned." : null);
+    const both = element({ replicas: [OWNER, replica({ behind: 4 }), replica({ node: "edge-c" })] });
+    expect(hotStandby(both, NODES, cordoned)?.node).toBe("edge-b");
+    const one = element({ replicas: [OWNER, replica({ node: "edge-c" })] });
+    expect(hotStandby(one, NODES, cordoned)?.node).toBe("edge-c");
   });
 
   test("is none while the copy still starts, and never the owner's own node", () => {
-    expect(hotStandby(element({ replicas: [OWNER, replica({ phase: "starting" })] }), NODES)).toBeNull();
-    expect(hotStandby(element({ replicas: [replica({ node: "edge-a" })] }), NODES)).toBeNull();
+    expect(
+      hotStandby(element({ replicas: [OWNER, replica({ phase: "starting" })] }), NODES, none),
+    ).toBeNull();
+    expect(hotStandby(element({ replicas: [replica({ node: "edge-a" })] }), NODES, none)).toBeNull();
   });
 });
 

@@ -1,10 +1,10 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
 import { del, elementPath, post } from "./api";
-import type { WayBack } from "./handovers";
+import { automatic, kindWords, type WayBack } from "./handovers";
 import { useLive } from "./live";
 import { roleReason } from "./page";
 import { nameOf } from "./status";
-import type { Allowed, ClusterNode, LiveElement, Strategy } from "./types";
+import type { Allowed, ClusterNode, Handover, LiveElement, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
 
@@ -111,10 +111,22 @@ export async function moveBack(pipeline: string, element: LiveElement, back: Way
   }
 }
 
-export async function cancelHandover(id: string): Promise<void> {
+/** `after`: what becomes of the element then. */
+export async function cancelHandover(handover: Handover, after: string): Promise<void> {
+  const what = kindWords(handover).toLowerCase();
+  // what was ordered by itself is not ordered again: that is more than the end of this one
+  const agreed =
+    !automatic(handover) ||
+    (await confirm({
+      title: `End the ${what} of ${handover.element}?`,
+      text: after,
+      action: `End the ${what}`,
+      danger: true,
+    }));
+  if (!agreed) return;
   try {
-    await post(`/handovers/${encodeURIComponent(id)}/cancel`);
-    toast({ tone: "info", title: "Cancelling", text: "The element goes on where it was." });
+    await post(`/handovers/${encodeURIComponent(handover.id)}/cancel`);
+    toast({ tone: "info", title: "Cancelling", text: after });
   } catch (error) {
     toastError("Not cancelled", error);
   }

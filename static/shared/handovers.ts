@@ -149,6 +149,38 @@ const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map(
 export const axisSpan = (elapsed_ms: number): number =>
   STEPS_MS.find((step) => step >= elapsed_ms) ?? Math.ceil(elapsed_ms / 3_600_000) * 3_600_000;
 
+const BEFORE_CUT: readonly string[] = ["PENDING", "PREPARE", "WARM", "STOP", "COPY"];
+
+/** Its end was asked for, and is still possible. */
+export const cancelling = (handover: Handover): boolean =>
+  handover.cancel_requested && handover.outcome === null && BEFORE_CUT.includes(handover.phase);
+
+/** Nobody asked for it: the control side ordered it, and says why. */
+export const automatic = (handover: Handover): boolean =>
+  handover.created_by === null && handover.reason !== "";
+
+/** What becomes of the element when the handover is cancelled before the cut. */
+export function afterCancel(handover: Handover, originUp: boolean): string {
+  const { element } = handover;
+  const origin = handover.origin || "its node";
+  const again = automatic(handover);
+  if (handover.kind === "migration")
+    return `${element} goes on on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
+  const now = originUp
+    ? `${element} stays on ${origin} as it is there now.`
+    : `${element} stays down until ${origin} answers again or somebody restores it.`;
+  return `${now}${again ? ` It is not restored by itself again until ${origin} falls silent anew.` : ""}`;
+}
+
+/** Why a handover cannot be cancelled now; null when it can. */
+export function cancelRefusal(handover: Handover): string | null {
+  if (cancelling(handover)) return "It ends at its next step.";
+  if (handover.cancellable) return null;
+  return handover.kind === "migration"
+    ? "Too late to cancel: ownership is passing. It can be moved back afterwards."
+    : `Too late to cancel: ${handover.target} is taking it over.`;
+}
+
 /** Of two states of one handover the later one: an answer that was asked for may be older than a push. */
 export function later(a: Handover | undefined, b: Handover | undefined): Handover | undefined {
   if (!a || !b) return a ?? b;

@@ -256,6 +256,8 @@ export interface Handover {
   reason: string;
   ended_at: string | null;
   cancellable: boolean;
+  /** somebody asked for its end: it ends when it has not passed the cut by then */
+  cancel_requested: boolean;
 }
 
 /** upgrade: another version takes over from what runs, group by group */

@@ -116,10 +116,11 @@ def _refuse_checkpoint(element: str, what: str, message: str, code: str) -> NoRe
 
 @transaction.atomic
 def cancel(actor: User, id: str) -> Handover:
-    """Ask for the end of a handover that has not passed the cut; its origin goes on as owner."""
+    """Ask for the end of a handover that has not passed the cut: a migration's origin goes on as owner, a
+    restoration's stays as it is. Asked for again meanwhile, nothing more is done."""
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
-    if not cancellable(handover):
+    if not _before_the_cut(handover):
         why = "it has ended" if handover.outcome else f"it is past the cut (phase {handover.phase})"
         raise Conflict(
             f'The handover of "{handover.element}" cannot be cancelled: {why}.',
@@ -136,11 +137,11 @@ def cancel(actor: User, id: str) -> Handover:
 
 
 def cancellable(handover: Handover) -> bool:
-    return (
-        handover.outcome is None
-        and not handover.cancel_requested
-        and handover.phase.upper() in CANCELLABLE_PHASES
-    )
+    return _before_the_cut(handover) and not handover.cancel_requested
+
+
+def _before_the_cut(handover: Handover) -> bool:
+    return handover.outcome is None and handover.phase.upper() in CANCELLABLE_PHASES
 
 
 def handover_with(id: str) -> Handover:

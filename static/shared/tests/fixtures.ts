@@ -24,6 +24,7 @@ export function handover(change: Partial<Handover> = {}): Handover {
     reason: "",
     ended_at: null,
     cancellable: true,
+    cancel_requested: false,
     ...change,
   };
 }

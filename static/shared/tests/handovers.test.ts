@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
+  afterCancel,
   axisSpan,
+  cancelling,
+  cancelRefusal,
   durationOf,
   later,
   phaseRows,
@@ -127,6 +130,37 @@ describe("in words", () => {
   test("on a card", () => {
     expect(shortPhase(warm(2))).toBe("2 batches behind");
     expect(shortPhase(handover())).toBe("pending");
+  });
+});
+
+describe("a cancellation", () => {
+  const restoration = handover({ kind: "restoration", strategy: "checkpoint", phase: "COPY" });
+  const byItself = { ...restoration, created_by: null, reason: "automatically, 3 s after it fell silent" };
+
+  test("leaves a migration with its origin; a drain does not order it again", () => {
+    expect(afterCancel(handover(), true)).toBe("power goes on on edge-a.");
+    const drain = handover({ created_by: null, reason: "drain of edge-a" });
+    expect(afterCancel(drain, true)).toContain("unless edge-a is drained anew");
+  });
+
+  test("leaves an element down whose node is down, and says when nobody tries again", () => {
+    expect(afterCancel(restoration, false)).toContain("stays down until edge-a answers again");
+    expect(afterCancel(restoration, true)).toBe("power stays on edge-a as it is there now.");
+    expect(afterCancel(byItself, false)).toContain("not restored by itself again until edge-a falls silent");
+    expect(afterCancel(restoration, false)).not.toContain("by itself");
+  });
+
+  test("that was asked for is under way before the cut, and too late after it", () => {
+    expect(cancelRefusal(handover())).toBeNull();
+    const asked = handover({ phase: "WARM", cancellable: false, cancel_requested: true });
+    expect(cancelling(asked)).toBe(true);
+    expect(cancelRefusal(asked)).not.toContain("Too late");
+    const late = { ...asked, phase: "CUT" };
+    expect(cancelling(late)).toBe(false);
+    expect(cancelRefusal(late)).toContain("Too late to cancel");
+    expect(cancelRefusal({ ...restoration, phase: "CLAIM", cancellable: false })).toContain(
+      "edge-b is taking",
+    );
   });
 });
 

@@ -4,7 +4,10 @@ import { useNow } from "../clock";
 import { bytes, millis, seconds } from "../format";
 import {
   activePhase,
+  afterCancel,
   axisSpan,
+  cancelling,
+  cancelRefusal,
   durationOf,
   kindWords,
   phaseRows,
@@ -77,25 +80,23 @@ function Now({ handover }: { handover: Handover }) {
   );
 }
 
-const OUTCOMES = { done: "Done.", failed: "It failed.", cancelled: "Cancelled. The origin goes on." };
+const OUTCOMES = { done: "Done.", failed: "It failed.", cancelled: "Cancelled." };
 
 function CancelButton({ handover }: { handover: Handover }) {
-  const locked = roleReason("operator");
+  const up = useLive((state) => state.nodes.some((node) => node.name === handover.origin && node.up));
+  const after = afterCancel(handover, up);
+  const refused = roleReason("operator") ?? cancelRefusal(handover);
   return (
-    <button
-      type="button"
-      className="button button--small"
-      disabled={!handover.cancellable || !!locked}
-      title={
-        locked ??
-        (handover.cancellable
-          ? "Still safe: the origin stays the owner"
-          : "Too late to cancel: ownership is passing. It can be moved back afterwards.")
-      }
-      onClick={() => void cancelHandover(handover.id)}
-    >
-      Cancel
-    </button>
+    <Tip text={refused ?? after}>
+      <button
+        type="button"
+        className="button button--small"
+        aria-disabled={!!refused}
+        onClick={() => !refused && void cancelHandover(handover, after)}
+      >
+        {cancelling(handover) ? "Cancelling…" : "Cancel"}
+      </button>
+    </Tip>
   );
 }
 

@@ -172,12 +172,17 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
     assert response.status_code == 202
     assert response.json()["cancel_requested"]
     assert commands() == [("fogline.control.handover", [id])]
+    again = operator.post(f"/handovers/{id}/cancel")
+    assert (again.status_code, again.json()["cancel_requested"]) == (202, True)
+    assert not again.json()["cancellable"]
+    assert (commands(), AuditRecord.objects.filter(action="handover.cancel").count()) == ([], 1)
     for phase in ("PREPARE", "WARM", "STOP", "COPY"):
         Handover.objects.update(cancel_requested=False, phase=phase)
         assert operator.get(f"/handovers/{id}").json()["cancellable"]
-    Handover.objects.update(cancel_requested=False, phase="CUT")
-    problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
-    assert "past the cut" in problem["detail"]
+    for asked_before in (False, True):
+        Handover.objects.update(cancel_requested=asked_before, phase="CUT")
+        problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
+        assert "past the cut" in problem["detail"]
     Handover.objects.update(phase="FINISH", outcome="done")
     assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
     assert operator.get(E).json()["handover"] is None

@@ -4,6 +4,7 @@ import { create } from "zustand";
 import { ApiError, get, listOf, post, problemText } from "../shared/api";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
+import { isDeployed } from "../shared/status";
 import type { DeployChange, Operation, OperationKind } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
@@ -65,7 +66,7 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
-    if (isDeployed() && !(await changesAgreed())) return;
+    if (runs() && !(await changesAgreed())) return;
     useDeploy.setState({ kind: "deploy", preparing: "Starting" });
     follow("deploy", await post<unknown>(`${path()}/deploy`));
   } catch (error) {
@@ -78,10 +79,9 @@ export async function deploy(): Promise<void> {
   }
 }
 
-function isDeployed(): boolean {
+function runs(): boolean {
   const { name, pipeline } = useEditor.getState();
-  const pushed = useLive.getState().pipelines.find((each) => each.name === name);
-  return ((pushed ?? pipeline)?.deployment ?? null) !== null && (pushed ?? pipeline)?.status !== "failed";
+  return isDeployed(useLive.getState().pipelines.find((each) => each.name === name) ?? pipeline);
 }
 
 /** Shows what the draft will do to what runs; whether the user wants that. */

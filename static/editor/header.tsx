@@ -18,6 +18,7 @@ import type { Command } from "../shared/commands";
 import { ago, exact } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mayAct, roleReason } from "../shared/page";
+import { isDeployed } from "../shared/status";
 import type { Pipeline } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { Menu } from "../shared/ui/menu";
@@ -39,28 +40,26 @@ function usePipelineState() {
   return {
     status: pushed?.status ?? loaded?.status ?? "draft",
     differs: newer?.differs ?? false,
-    deployed: (pushed ?? loaded)?.deployed_version ?? null,
+    version: (pushed ?? loaded)?.deployed_version ?? null,
+    deployed: isDeployed(pushed ?? loaded),
   };
 }
 
 export function Header() {
-  const { status, differs, deployed } = usePipelineState();
+  const { status, differs, version, deployed } = usePipelineState();
   const mode = useEditor((state) => state.mode);
   const name = useEditor((state) => state.name);
   const following = useDeploy();
-  const isDeployed = deployed !== null && status !== "draft";
   return (
     <header className="page__head">
       <nav className="crumbs" aria-label="Breadcrumb">
         <a href="/pipelines/">Pipelines</a>
         <span aria-hidden="true">/</span>
-        <PipelineMenu isDeployed={isDeployed} />
+        <PipelineMenu deployed={deployed} />
       </nav>
       <StatusMark status={status} pill />
-      {isDeployed && differs && (
-        <Tip
-          text={`The draft differs from what runs (version ${deployed}). Deploy to bring it to the nodes.`}
-        >
+      {deployed && differs && (
+        <Tip text={`The draft differs from what runs (version ${version}). Deploy to bring it to the nodes.`}>
           <span className="badge badge--warning" tabIndex={0}>
             differs from deployed
           </span>
@@ -76,7 +75,7 @@ export function Header() {
             Live
           </button>
         </div>
-        {isDeployed && (
+        {deployed && (
           <button
             className="button"
             disabled={deployBusy(following) || !mayAct("editor")}
@@ -95,7 +94,7 @@ export function Header() {
           onClick={() => void deploy()}
         >
           <Rocket aria-hidden="true" />
-          {isDeployed && differs ? "Deploy changes" : "Deploy"}
+          {deployed && differs ? "Deploy changes" : "Deploy"}
         </button>
       </div>
     </header>
@@ -159,7 +158,7 @@ async function importFile(): Promise<void> {
   }
 }
 
-async function rename(isDeployed: boolean): Promise<void> {
+async function rename(deployed: boolean): Promise<void> {
   const name = useEditor.getState().name;
   const next = await askName({
     title: "Rename the pipeline",
@@ -171,7 +170,7 @@ async function rename(isDeployed: boolean): Promise<void> {
         : "Lower-case letters, digits and hyphens, at most 40.",
   });
   if (!next || next === name) return;
-  if (isDeployed) {
+  if (deployed) {
     toast({
       tone: "error",
       title: "Not renamed",
@@ -235,7 +234,7 @@ async function remove(): Promise<void> {
   }
 }
 
-function PipelineMenu({ isDeployed }: { isDeployed: boolean }) {
+function PipelineMenu({ deployed }: { deployed: boolean }) {
   const name = useEditor((state) => state.name);
   const locked = roleReason("editor");
   return (
@@ -248,7 +247,7 @@ function PipelineMenu({ isDeployed }: { isDeployed: boolean }) {
         </button>
       }
       entries={[
-        { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename(isDeployed) },
+        { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename(deployed) },
         { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
         "line",
         { title: "Export as YAML", icon: <Download />, run: () => void exportDocument(current(), "yaml") },
@@ -259,7 +258,7 @@ function PipelineMenu({ isDeployed }: { isDeployed: boolean }) {
           title: "Delete",
           icon: <Trash2 />,
           danger: true,
-          disabled: locked ?? (isDeployed ? "Undeploy it first." : null),
+          disabled: locked ?? (deployed ? "Undeploy it first." : null),
           run: () => void remove(),
         },
       ]}

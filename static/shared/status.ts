@@ -1,4 +1,4 @@
-import type { ClusterNode, LiveElement, Status } from "./types";
+import type { ClusterNode, LiveElement, PipelineItem, Status } from "./types";
 
 export type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
 
@@ -54,6 +54,11 @@ export function drainRefusal(node: ClusterNode): string | null {
   if (!owns && !node.drain_blocked) return "Nothing runs here";
   return node.up ? null : "The node is silent: restore its elements instead";
 }
+
+/** Whether there is a deployment to upgrade or to undeploy: one that failed is over, though it is shown. */
+export const isDeployed = (
+  pipeline: Pick<PipelineItem, "deployment" | "status"> | null | undefined,
+): boolean => (pipeline?.deployment ?? null) !== null && pipeline?.status !== "failed";
 
 /** What an element is called in sentences. */
 export const nameOf = (element: Pick<LiveElement, "id" | "title">): string => element.title || element.id;

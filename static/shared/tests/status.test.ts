@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { drainRefusal, nodeStatus, toneOf } from "../status";
+import { drainRefusal, isDeployed, nodeStatus, toneOf } from "../status";
 import { node } from "./fixtures";
 
 test("a node that is drained shows it, and that its drain waits, until it is empty", () => {
@@ -11,6 +11,14 @@ test("a node that is drained shows it, and that its drain waits, until it is emp
   expect(toneOf(nodeStatus(waits))).toBe("lagging");
   expect(nodeStatus({ ...waits, up: false })).toBe("silent");
   expect(nodeStatus({ ...draining, draining: false })).toBe("cordoned");
+});
+
+test("a deployment that failed is shown, but there is nothing to undeploy", () => {
+  expect(isDeployed({ deployment: "d1", status: "attention" })).toBe(true);
+  expect(isDeployed({ deployment: "d1", status: "undeploying" })).toBe(true);
+  expect(isDeployed({ deployment: "d1", status: "failed" })).toBe(false);
+  expect(isDeployed({ deployment: null, status: "draft" })).toBe(false);
+  expect(isDeployed(null)).toBe(false);
 });
 
 test("a drain can be ordered again only when it waits", () => {

@@ -1,6 +1,6 @@
 /** What a deployment will do to a pipeline that runs, as told before it is done. Pure. */
 import { plural } from "../shared/format";
-import type { DeployChange } from "../shared/types";
+import type { DeployChange, DeployPlan } from "../shared/types";
 
 export type Change = DeployChange["change"];
 
@@ -20,6 +20,12 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   removed: { title: "Goes", text: "" },
   unchanged: { title: "Goes on untouched", text: "" },
 };
+
+/** What there is to agree to: the changes, or that an upgrade that failed is tried again; else nothing. */
+export function toAgree({ changes, repeats }: DeployPlan): "changes" | "again" | "nothing" {
+  if (changes.some((each) => each.change !== "unchanged")) return "changes";
+  return repeats ? "again" : "nothing";
+}
 
 /** By kind, the most serious first; what does not change is only counted. */
 export function grouped(changes: readonly DeployChange[]): { change: Change; elements: DeployChange[] }[] {

@@ -1,14 +1,15 @@
 import { useEffect } from "react";
 import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
 import { create } from "zustand";
-import { ApiError, get, listOf, post, problemText } from "../shared/api";
+import { ApiError, get, post, problemText } from "../shared/api";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { isDeployed } from "../shared/status";
-import type { DeployChange, Operation, OperationKind } from "../shared/types";
+import type { DeployPlan, Operation, OperationKind } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
+import { toAgree } from "./deploy-changes";
 import { confirmChanges } from "./deploy-preview";
 import { elementsOf } from "./document";
 import { current, setMode, useEditor } from "./store";
@@ -87,9 +88,16 @@ function runs(): boolean {
 /** Shows what the draft will do to what runs; whether the user wants that. */
 async function changesAgreed(): Promise<boolean> {
   useDeploy.setState({ preparing: "Comparing with what runs" });
-  const changes = listOf<DeployChange>(await post<unknown>(`${path()}/deploy`, { dry_run: true }));
+  const plan = await post<DeployPlan>(`${path()}/deploy`, { dry_run: true });
   useDeploy.setState(IDLE);
-  if (changes.some((each) => each.change !== "unchanged")) return confirmChanges(changes);
+  const what = toAgree(plan);
+  if (what === "changes") return confirmChanges(plan.changes);
+  if (what === "again")
+    return confirm({
+      title: `Try to change ${useEditor.getState().name} again?`,
+      text: "The draft is what was deployed last, but that failed. What did not come up by then starts again with its state; what runs goes on untouched.",
+      action: "Try again",
+    });
   toast({ tone: "info", title: "Nothing to deploy", text: "The draft is what runs already." });
   return false;
 }

@@ -285,6 +285,13 @@ export interface DeployChange {
   path: string | null;
 }
 
+/** What a deployment would do to a running pipeline. */
+export interface DeployPlan {
+  changes: DeployChange[];
+  /** an upgrade that failed is tried again, whatever changes */
+  repeats: boolean;
+}
+
 export interface LogEvent {
   id?: number;
   /** null: of what is so now, without a time since when */

@@ -177,11 +177,11 @@ def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None)
 @router.post("/pipelines/{name}/deploy", response={200: dict[str, Any], 202: dict[str, Any]})
 def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None) -> Any:
     """Deploys a version (default: the draft, as a new one); the operation to follow. What runs already is
-    upgraded in place. `dry_run`: only says what would happen to each element."""
+    upgraded in place. `dry_run`: only says what would happen to each element, and whether that `repeats` an
+    upgrade that failed."""
     wanted = body or Deploy()
     if wanted.dry_run:
-        changes = actions.what_would_change(actor(request), name, wanted.version, wanted.placement)
-        return Status(200, {"changes": changes})
+        return Status(200, actions.what_would_change(actor(request), name, wanted.version, wanted.placement))
     operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, {"operation": operation_json(operation), **operation_json(operation)})

@@ -151,15 +151,17 @@ def deploy(
 
 def what_would_change(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """What `deploy` would do with each element: [{element, change, reason, path}]. Nothing is done."""
+) -> dict[str, Any]:
+    """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path},
+    "repeats": whether it tries an upgrade again that failed}"""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name)
     document = _valid_document(pipeline, version, placement or {})
     running = active_deployment(pipeline)
     if running is None:
-        return all_added(document)
-    return [change.model_dump() for change in upgrade_changes(running, document)]
+        return {"changes": all_added(document), "repeats": False}
+    changes = [change.model_dump() for change in upgrade_changes(running, document)]
+    return {"changes": changes, "repeats": _upgrade_failed(running)}
 
 
 def _upgrade(
@@ -184,12 +186,16 @@ def _upgrade(
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
     """Whether all groups have what the document says; after an upgrade that failed, it is repeated."""
-    last = deployment.operations.filter(kind=Operation.Kind.UPGRADE).first()
-    if last is not None and last.status == Operation.Status.FAILED:
+    if _upgrade_failed(deployment):
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
     specs = planned(parse_document(document), deployment.pk)
     return all(versions.get(spec.group) == spec.version for spec in specs)
+
+
+def _upgrade_failed(deployment: Deployment) -> bool:
+    last = deployment.operations.filter(kind=Operation.Kind.UPGRADE).first()
+    return last is not None and last.status == Operation.Status.FAILED
 
 
 def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str, str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeployChange } from "../../shared/types";
-import { deployRefusal, grouped, untouched } from "../deploy-changes";
+import { deployRefusal, grouped, toAgree, untouched } from "../deploy-changes";
 
 const change = (element: string, kind: DeployChange["change"], reason: string | null = null) => ({
   element,
@@ -23,6 +23,12 @@ test("the most serious first; what does not change is only counted", () => {
     ["added", ["b"]],
   ]);
   expect(untouched(changes)).toBe("2 elements go on untouched.");
+});
+
+test("an upgrade that failed can be tried again when nothing differs any more", () => {
+  expect(toAgree({ changes: [change("a", "upgraded")], repeats: true })).toBe("changes");
+  expect(toAgree({ changes: [change("a", "unchanged")], repeats: true })).toBe("again");
+  expect(toAgree({ changes: [change("a", "unchanged")], repeats: false })).toBe("nothing");
 });
 
 test("one incompatible element refuses the deployment, and is named", () => {

@@ -196,6 +196,7 @@ def test_what_runs_is_upgraded_in_place_after_saying_what_that_does(
     save(editor, with_params(document, "alerts", condition="mf01_average > 50"))
     answer = editor.post(f"{P}/deploy", {"dry_run": True})
     assert answer.status_code == 200
+    assert answer.json()["repeats"] is False
     told = {item["element"]: item for item in answer.json()["changes"]}
     assert (told["alerts"]["change"], told["variation"]["change"]) == ("upgraded", "upgraded")
     assert {told[id]["change"] for id in ("readings", "power", "archive", "chart")} == {"unchanged"}
@@ -254,6 +255,8 @@ def test_an_upgrade_that_failed_is_repeated_by_deploying_again(
     for spec in planned(parse_document(deployment.version.document), deployment.pk):
         deployment.placements.filter(group=spec.group).update(spec=spec.model_dump(mode="json"))
     Operation.objects.filter(pk=again.pk).update(status="failed")
+    told = editor.post(f"{P}/deploy", {"dry_run": True}).json()
+    assert ({item["change"] for item in told["changes"]}, told["repeats"]) == ({"unchanged"}, True)
     assert editor.post(f"{P}/deploy").status_code == 202
     Operation.objects.exclude(pk__in=[first, again.pk]).update(status="done")
     assert "is what would be deployed" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]

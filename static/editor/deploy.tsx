@@ -103,6 +103,7 @@ async function changesAgreed(): Promise<boolean> {
 }
 
 export async function undeploy(): Promise<void> {
+  if (deployBusy(useDeploy.getState())) return;
   const { name } = useEditor.getState();
   const agreed = await confirm({
     title: `Undeploy ${name}?`,

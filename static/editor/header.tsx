@@ -49,7 +49,8 @@ export function Header() {
   const { status, differs, version, deployed } = usePipelineState();
   const mode = useEditor((state) => state.mode);
   const name = useEditor((state) => state.name);
-  const following = useDeploy();
+  // not `disabled`: the focus would be gone when the dialog that follows gives it back
+  const busy = deployBusy(useDeploy());
   return (
     <header className="page__head">
       <nav className="crumbs" aria-label="Breadcrumb">
@@ -78,7 +79,8 @@ export function Header() {
         {deployed && (
           <button
             className="button"
-            disabled={deployBusy(following) || !mayAct("editor")}
+            disabled={!mayAct("editor")}
+            aria-disabled={busy}
             title={roleReason("editor") ?? `Stop all elements of ${name}`}
             onClick={() => void undeploy()}
           >
@@ -89,7 +91,8 @@ export function Header() {
         )}
         <button
           className="button button--primary"
-          disabled={deployBusy(following) || !mayAct("editor")}
+          disabled={!mayAct("editor")}
+          aria-disabled={busy}
           title={roleReason("editor") ?? "Validate the draft and bring it to the nodes"}
           onClick={() => void deploy()}
         >

@@ -75,8 +75,10 @@ def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
         dialog.get_by_text(re.compile(r"^Outputs committed since seq \d+ will be emitted"))
     ).to_be_visible()
     dialog.get_by_role("button", name="Cancel").click()
+    expect(panel.get_by_role("button", name="Restore", exact=True)).to_be_focused()
 
     dashboard.migrate("keep", "edge-b")
+    expect(panel.get_by_role("button", name="Migrate", exact=True)).to_be_focused()
     dashboard.expect_handover_done("edge-b")
     panel.get_by_role("button", name="Move back").click()
     page.get_by_role("dialog").get_by_role("button", name="Move back to edge-a").click()

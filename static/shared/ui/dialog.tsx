@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import * as RDialog from "@radix-ui/react-dialog";
 import { X } from "lucide-react";
 
@@ -14,6 +14,14 @@ interface Props {
   mustChoose?: boolean;
 }
 
+/** What has the focus now. A menu's item goes with its menu: then the button that opened it. */
+function focused(): HTMLElement | null {
+  const { activeElement } = document;
+  const menu = activeElement?.closest("[role=menu]");
+  const found = menu ? document.getElementById(menu.getAttribute("aria-labelledby") ?? "") : activeElement;
+  return found instanceof HTMLElement ? found : null;
+}
+
 export function Dialog({
   open,
   onClose,
@@ -24,12 +32,23 @@ export function Dialog({
   size = "s",
   mustChoose,
 }: Props) {
+  const [before, setBefore] = useState<HTMLElement | null>(null);
+  const [wasOpen, setWasOpen] = useState(false);
+  if (open !== wasOpen) {
+    setWasOpen(open);
+    if (open) setBefore(focused());
+  }
   return (
     <RDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <RDialog.Portal>
         <RDialog.Overlay className="dialog__scrim" />
         <RDialog.Content
           className={`dialog dialog--${size}`}
+          onCloseAutoFocus={(event) => {
+            // Radix looks for a trigger of its own, which these dialogs do not have
+            event.preventDefault();
+            before?.focus();
+          }}
           {...(description ? {} : { "aria-describedby": undefined })}
         >
           <div className="dialog__head">

@@ -45,9 +45,10 @@ export function Tip({
   children: ReactNode;
   side?: "top" | "right" | "bottom" | "left";
 }) {
-  if (!text) return <>{children}</>;
+  const [open, setOpen] = useState(false);
+  // always around the children, so that they stay, with their focus, when a text comes or goes
   return (
-    <RTooltip.Root>
+    <RTooltip.Root open={open && !!text} onOpenChange={setOpen}>
       <RTooltip.Trigger asChild>{children}</RTooltip.Trigger>
       <RTooltip.Portal>
         <RTooltip.Content className="tip" sideOffset={6} side={side} collisionPadding={8}>

@@ -1,6 +1,6 @@
 import { create } from "zustand";
 import type { DeployChange } from "../shared/types";
-import { Dialog } from "../shared/ui/dialog";
+import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { CHANGE_WORDS, deployRefusal, grouped, untouched } from "./deploy-changes";
 import { displayName, findElement } from "./document";
 import { select, setMode, useEditor } from "./store";
@@ -43,15 +43,7 @@ export function DeployPreview() {
           <button type="button" className="button" onClick={() => answer(false)}>
             Cancel
           </button>
-          <button
-            type="button"
-            className="button button--primary"
-            disabled={!!refused}
-            title={refused ?? undefined}
-            onClick={() => answer(true)}
-          >
-            Deploy changes
-          </button>
+          <DialogAction title="Deploy changes" refused={refused} run={() => answer(true)} />
         </>
       }
     >

@@ -101,6 +101,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     expect(wrong).to_contain_text("numbers")
     expect(wrong).to_contain_text("undeploy the pipeline and deploy it anew")
     expect(preview.get_by_role("button", name="Deploy changes")).to_be_disabled()
+    expect(preview.get_by_text("numbers cannot take over from what runs")).to_be_visible()
     preview.get_by_role("button", name="Cancel").click()
 
     # what can is deployed when the user agrees

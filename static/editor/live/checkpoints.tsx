@@ -4,7 +4,7 @@ import { bytes } from "../../shared/format";
 import { useNode } from "../../shared/live";
 import type { LiveElement } from "../../shared/types";
 import { NodeAlerts } from "../../shared/ui/node-alerts";
-import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { Ago, Problem, Skeleton, Tip, useLoaded } from "../../shared/ui/parts";
 import { Nothing } from "./records";
 
 export interface CheckpointRow {
@@ -89,15 +89,16 @@ function List({ pipeline, element, onRestore }: Props) {
               </td>
               <td className="muted">{placesOf(row)}</td>
               <td>
-                <button
-                  type="button"
-                  className="button button--quiet button--small"
-                  disabled={!!refused}
-                  title={refused ?? `Restore from the checkpoint at ${row.seq}`}
-                  onClick={() => onRestore(row.seq)}
-                >
-                  Restore
-                </button>
+                <Tip text={refused ?? `Restore from the checkpoint at ${row.seq}`}>
+                  <button
+                    type="button"
+                    className="button button--quiet button--small"
+                    aria-disabled={!!refused}
+                    onClick={() => !refused && onRestore(row.seq)}
+                  >
+                    Restore
+                  </button>
+                </Tip>
               </td>
             </tr>
           ))}

@@ -1,4 +1,4 @@
-import { useState, type ReactNode } from "react";
+import { useId, useState, type ReactNode } from "react";
 import * as RDialog from "@radix-ui/react-dialog";
 import { X } from "lucide-react";
 
@@ -69,5 +69,41 @@ export function Dialog({
         </RDialog.Content>
       </RDialog.Portal>
     </RDialog.Root>
+  );
+}
+
+/** The button that does it; above it, why it cannot be done. */
+export function DialogAction({
+  title,
+  danger,
+  refused,
+  busy,
+  run,
+}: {
+  title: string;
+  danger?: boolean;
+  refused?: string | null;
+  busy?: boolean;
+  run: () => void;
+}) {
+  const why = useId();
+  const off = busy || !!refused;
+  return (
+    <>
+      {refused && (
+        <p id={why} className="dialog__why">
+          {refused}
+        </p>
+      )}
+      <button
+        type="button"
+        className={`button button--primary${danger ? " button--danger" : ""}`}
+        aria-disabled={off}
+        aria-describedby={refused ? why : undefined}
+        onClick={() => !off && run()}
+      >
+        {title}
+      </button>
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { Dialog } from "./dialog";
+import { Dialog, DialogAction } from "./dialog";
 import { Problem } from "./parts";
 
 /** A dialog that orders something: it stays, with the reason, when the server refuses. */
@@ -51,15 +51,13 @@ export function OrderDialog({
           <button type="button" className="button" onClick={onClose}>
             Cancel
           </button>
-          <button
-            type="button"
-            className={`button button--primary${danger ? " button--danger" : ""}`}
-            disabled={busy || !!refused}
-            title={refused ?? undefined}
-            onClick={() => void order()}
-          >
-            {action}
-          </button>
+          <DialogAction
+            title={action}
+            danger={danger}
+            refused={refused}
+            busy={busy}
+            run={() => void order()}
+          />
         </>
       }
     >

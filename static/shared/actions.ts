@@ -1,8 +1,10 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
 import { del, elementPath, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
+import { listed } from "./format";
 import { useLive } from "./live";
 import { roleReason } from "./page";
+import { standbyNodes } from "./replicas";
 import { nameOf } from "./status";
 import type { Allowed, ClusterNode, Handover, LiveElement, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
@@ -142,19 +144,29 @@ export async function keepStandby(pipeline: string, element: LiveElement, node: 
   });
 }
 
-export async function dropStandby(pipeline: string, element: LiveElement, node: string): Promise<void> {
+/** All of them: the one that is wanted, and what stays for a while after a move. */
+export async function dropStandbys(pipeline: string, element: LiveElement): Promise<void> {
   const name = nameOf(element);
+  const nodes = standbyNodes(element);
+  const where = listed(nodes);
+  const what = nodes.length > 1 ? "standbys" : "standby";
   const agreed = await confirm({
-    title: `Drop the standby of ${name} on ${node}?`,
-    text: `${name} goes on unchanged on ${element.node ?? "its node"}. Without a standby a restoration starts from a checkpoint, which takes longer, and moving to ${node} has to copy the state first. You can keep a standby again at any time.${groupNote(pipeline, element)}`,
-    action: `Drop the standby on ${node}`,
+    title: `Drop the ${what} of ${name} on ${where}?`,
+    text: `${name} goes on unchanged on ${element.node ?? "its node"}. Without a standby a restoration starts from a checkpoint, which takes longer, and moving there has to copy the state first. You can keep a standby again at any time.${groupNote(pipeline, element)}`,
+    action: `Drop the ${what} on ${where}`,
   });
   if (!agreed) return;
   try {
     await del(`${elementPath(pipeline, element.id)}/standby`);
-    toast({ tone: "done", title: `${node} is no standby of ${name} any more` });
+    toast({
+      tone: "done",
+      title:
+        nodes.length > 1
+          ? `${where} are no standbys of ${name} any more`
+          : `${where} is no standby of ${name} any more`,
+    });
   } catch (error) {
-    toastError("The standby was not dropped", error);
+    toastError(nodes.length > 1 ? "The standbys were not dropped" : "The standby was not dropped", error);
   }
 }
 

@@ -82,6 +82,11 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
 /** Local time to the millisecond: "14:03:12.085". */
 export const timeOfDay = (time_ms: number): string => CLOCK.format(time_ms);
 
+const AND = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+/** "edge-a, edge-b and edge-c". */
+export const listed = (names: readonly string[]): string => AND.format(names);
+
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }

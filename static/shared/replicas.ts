@@ -18,6 +18,15 @@ export function sortedReplicas(element: LiveElement): ReplicaNote[] {
   );
 }
 
+/** Where its standbys are: the one that is wanted first, and those that stay for a while after a move. */
+export function standbyNodes(element: LiveElement): string[] {
+  const asked = element.standby ? [element.standby.node] : [];
+  const heard = sortedReplicas(element).flatMap(({ role, node }) =>
+    role === "standby" && node !== element.node ? node : [],
+  );
+  return [...new Set([...asked, ...heard])];
+}
+
 const FOLLOWS = new Set(["following", "arming", "armed"]);
 
 export function standbyOn(element: LiveElement, node: string): ReplicaNote | undefined {

@@ -3,10 +3,10 @@ import { useShallow } from "zustand/react/shallow";
 import { ShieldCheck, ShieldOff } from "lucide-react";
 import * as actions from "../../shared/actions";
 import { FOLLOW } from "../../shared/follow";
-import { millis } from "../../shared/format";
+import { listed, millis } from "../../shared/format";
 import { kindWords } from "../../shared/handovers";
 import { useLive } from "../../shared/live";
-import { bestTarget, replicaWords, sortedReplicas } from "../../shared/replicas";
+import { bestTarget, replicaWords, sortedReplicas, standbyNodes } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
 import type { ClusterNode, LiveElement } from "../../shared/types";
 import { HandoverMark } from "../../shared/ui/handover";
@@ -20,6 +20,7 @@ import { Nothing } from "./records";
 export function Replicas({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const [asking, setAsking] = useState(false);
   const { standby } = element;
+  const nodes = standbyNodes(element);
   return (
     <div className="stack">
       <ReplicaTable element={element} />
@@ -32,10 +33,10 @@ export function Replicas({ pipeline, element }: { pipeline: string; element: Liv
         />
         {standby && (
           <ActionButton
-            title={`Drop the standby on ${standby.node}`}
+            title={`Drop the ${nodes.length > 1 ? "standbys" : "standby"} on ${listed(nodes)}`}
             icon={<ShieldOff aria-hidden="true" />}
             disabled={actions.refusal(element.actions.drop_standby)}
-            run={() => void actions.dropStandby(pipeline, element, standby.node)}
+            run={() => void actions.dropStandbys(pipeline, element)}
           />
         )}
       </div>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bestTarget, hotStandby, replicaWords, sortedReplicas } from "../replicas";
+import { bestTarget, hotStandby, replicaWords, sortedReplicas, standbyNodes } from "../replicas";
 import { element, node, replica } from "./fixtures";
 
 describe("what a replica does", () => {
@@ -46,6 +46,17 @@ describe("the hot standby", () => {
     ).toBeNull();
     expect(hotStandby(element({ replicas: [replica({ node: "edge-a" })] }), NODES, none)).toBeNull();
   });
+});
+
+test("all standbys are named: the wanted one, heard of or not, and what stays after a move", () => {
+  const standby = { node: "edge-c", behind: null, armed: false, wanted: true };
+  expect(standbyNodes(element({ replicas: [OWNER, replica()], standby }))).toEqual(["edge-c", "edge-b"]);
+  expect(
+    standbyNodes(element({ replicas: [OWNER, replica()], standby: { ...standby, node: "edge-b" } })),
+  ).toEqual(["edge-b"]);
+  expect(standbyNodes(element({ replicas: [OWNER] }))).toEqual([]);
+  const starting = element({ replicas: [replica({ node: "edge-a" })] });
+  expect(standbyNodes(starting)).toEqual([]);
 });
 
 describe("the node that is offered first", () => {

@@ -188,6 +188,13 @@ export function later(a: Handover | undefined, b: Handover | undefined): Handove
   return b.timeline.length > a.timeline.length ? b : a;
 }
 
+/** What was asked for and what was pushed since, each handover once, newest first. */
+export function merged(asked: readonly Handover[], pushed: readonly Handover[]): Handover[] {
+  const all = new Map(pushed.map((handover) => [handover.id, handover]));
+  for (const handover of asked) all.set(handover.id, later(all.get(handover.id), handover) ?? handover);
+  return [...all.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+}
+
 export interface WayBack {
   target: string;
   /** the origin still follows, so nothing has to be copied */

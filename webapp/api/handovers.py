@@ -17,8 +17,9 @@ def handovers(
     limit: int = Query(100, ge=1, le=1000),
     pipeline: str | None = None,
     element: str | None = None,
+    group: str | None = None,
 ) -> Any:
-    return selectors.handovers(limit, pipeline, element)
+    return selectors.handovers(limit, pipeline, element, group)
 
 
 @router.get("/handovers/{uuid:id}")

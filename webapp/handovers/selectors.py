@@ -45,13 +45,16 @@ def handover_json(handover: Handover) -> dict[str, Any]:
 
 
 def handovers(
-    limit: int = 100, pipeline: str | None = None, element: str | None = None
+    limit: int = 100, pipeline: str | None = None, element: str | None = None, group: str | None = None
 ) -> list[dict[str, Any]]:
+    """Newest first; `element`: the one that somebody pointed at, `group`: whichever of its elements."""
     rows = Handover.objects.select_related("deployment__pipeline", "created_by")
     if pipeline is not None:
         rows = rows.filter(deployment__pipeline__name=pipeline)
     if element is not None:
         rows = rows.filter(element=element)
+    if group is not None:
+        rows = rows.filter(group=group)
     return [handover_json(row) for row in rows[:limit]]
 
 

@@ -2,16 +2,17 @@ import { useState } from "react";
 import { useShallow } from "zustand/react/shallow";
 import { ShieldCheck, ShieldOff } from "lucide-react";
 import * as actions from "../../shared/actions";
+import { get, listOf } from "../../shared/api";
 import { FOLLOW } from "../../shared/follow";
 import { listed, millis } from "../../shared/format";
-import { kindWords } from "../../shared/handovers";
+import { kindWords, merged } from "../../shared/handovers";
 import { useLive } from "../../shared/live";
 import { bestTarget, replicaWords, sortedReplicas, standbyNodes } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
-import type { ClusterNode, LiveElement } from "../../shared/types";
+import type { ClusterNode, Handover, LiveElement } from "../../shared/types";
 import { HandoverMark } from "../../shared/ui/handover";
 import { OrderDialog } from "../../shared/ui/order";
-import { Ago, StatusMark } from "../../shared/ui/parts";
+import { Ago, Problem, StatusMark, useLoaded } from "../../shared/ui/parts";
 import { ActionButton } from "./action-button";
 import { NodeChoice } from "./node-choice";
 import { Nothing } from "./records";
@@ -142,7 +143,14 @@ function StandbyDialog({
 
 export function PastHandovers({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const group = element.group ?? element.id;
-  const handovers = useLive(
+  // pushed are the newest of the whole cluster: a drain of many elements fills them alone
+  const query = new URLSearchParams({ pipeline, group });
+  const { data, error, reload } = useLoaded(
+    `handovers ${pipeline} ${group}`,
+    (signal) => get<unknown>(`/handovers?${query}`, signal),
+    60_000,
+  );
+  const pushed = useLive(
     useShallow((state) =>
       state.handovers.filter(
         (handover) =>
@@ -150,42 +158,51 @@ export function PastHandovers({ pipeline, element }: { pipeline: string; element
       ),
     ),
   );
-  if (handovers.length === 0) return null;
+  const handovers = merged(listOf<Handover>(data), pushed);
+  const unknown = error && data === undefined;
+  if (handovers.length === 0 && !unknown) return null;
   return (
     <section className="stack stack--tight drawer__section">
       <h3 className="section-title">Handovers</h3>
-      <div className="table-wrap">
-        <table className="table table--tight">
-          <thead>
-            <tr>
-              <th>What</th>
-              <th>To</th>
-              <th>Outcome</th>
-              <th className="num">Gap</th>
-              <th>When</th>
-            </tr>
-          </thead>
-          <tbody>
-            {handovers.map((handover) => (
-              <tr key={handover.id}>
-                <td>
-                  <a href={`/handovers/${encodeURIComponent(handover.id)}`}>{kindWords(handover)}</a>
-                </td>
-                <td className="muted" title={handover.origin ? `from ${handover.origin}` : undefined}>
-                  {handover.target}
-                </td>
-                <td>
-                  <HandoverMark handover={handover} />
-                </td>
-                <td className="num">{handover.gap_ms === null ? "–" : millis(handover.gap_ms)}</td>
-                <td className="muted">
-                  <Ago at={handover.created_at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {unknown ? <Problem error={error} onRetry={reload} /> : null}
+      {handovers.length > 0 && <HandoverTable handovers={handovers} />}
     </section>
+  );
+}
+
+function HandoverTable({ handovers }: { handovers: Handover[] }) {
+  return (
+    <div className="table-wrap">
+      <table className="table table--tight">
+        <thead>
+          <tr>
+            <th>What</th>
+            <th>To</th>
+            <th>Outcome</th>
+            <th className="num">Gap</th>
+            <th>When</th>
+          </tr>
+        </thead>
+        <tbody>
+          {handovers.map((handover) => (
+            <tr key={handover.id}>
+              <td>
+                <a href={`/handovers/${encodeURIComponent(handover.id)}`}>{kindWords(handover)}</a>
+              </td>
+              <td className="muted" title={handover.origin ? `from ${handover.origin}` : undefined}>
+                {handover.target}
+              </td>
+              <td>
+                <HandoverMark handover={handover} />
+              </td>
+              <td className="num">{handover.gap_ms === null ? "–" : millis(handover.gap_ms)}</td>
+              <td className="muted">
+                <Ago at={handover.created_at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

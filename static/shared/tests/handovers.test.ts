@@ -6,6 +6,7 @@ import {
   cancelRefusal,
   durationOf,
   later,
+  merged,
   phaseRows,
   phaseWords,
   shortPhase,
@@ -180,6 +181,18 @@ describe("the later of two states", () => {
     const behind = { ...pushed };
     expect(later(behind, pushed)).toBe(behind);
   });
+});
+
+test("handovers that were asked for and pushed are one list, each in its latest state", () => {
+  const at = (s: number, change: Partial<Handover>) =>
+    handover({ created_at: new Date(T0 + s * 1000).toISOString(), ...change });
+  const old = at(1, { id: "old", outcome: "done" });
+  const moving = at(2, { id: "moving" });
+  const moved = { ...moving, outcome: "done" as const };
+  const fresh = at(3, { id: "fresh" });
+  expect(merged([moving, old], [fresh, moved])).toEqual([fresh, moved, old]);
+  expect(merged([moved, old], [moving])).toEqual([moved, old]);
+  expect(merged([], [fresh])).toEqual([fresh]);
 });
 
 describe("the way back", () => {

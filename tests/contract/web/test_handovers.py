@@ -196,3 +196,22 @@ def test_an_order_stands_when_redis_is_away(caller: Call, settings: Any) -> None
     settings.CHANNEL_LAYERS = channel_layers(away)
     assert caller("operator").post(f"{E}/migrate", {"target": "edge-b"}).status_code == 202
     assert Handover.objects.count() == 1
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_groups_handovers_are_found_whichever_element_was_pointed_at(caller: Call) -> None:
+    operator = caller("operator")
+    path = f"/pipelines/{PIPELINE}/elements"
+    ids: list[str] = []
+    for element in ("variation", "alerts"):
+        answer = operator.post(f"{path}/{element}/migrate", {"target": "edge-a"})
+        ids.insert(0, answer.json()["handover"]["id"])
+        Handover.objects.update(outcome="failed")
+    operator.post(f"{E}/migrate", {"target": "edge-b"})
+
+    def found(query: str) -> list[str]:
+        return [each["id"] for each in operator.get(f"/handovers?pipeline={PIPELINE}&{query}").json()]
+
+    assert found("group=watch") == ids
+    assert found("element=alerts") == ids[:1]
+    assert found("group=watch&limit=1") == ids[:1]

@@ -19,6 +19,8 @@ from typing import Any, Protocol
 
 log = logging.getLogger(__name__)
 
+RETRY_S = 1.0
+
 
 class GateKeeper(Protocol):
     """What a replica answers. All of it JSON."""
@@ -34,7 +36,10 @@ class GateServer:
         self._directory = tempfile.mkdtemp(prefix="fogline-gate-")
         self._path = os.path.join(self._directory, "gate")
         self._keepers: dict[str, GateKeeper] = {}
+        self._connections: dict[socket.socket, str] = {}  # each with the keeper that was asked by it
+        self._lock = threading.Lock()  # guards the two
         self._opened = count(1)
+        self._closed = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(self._path)
         self._socket.listen(64)
@@ -44,39 +49,78 @@ class GateServer:
         """The address of this keeper alone: Spark's processes keep what they know of an address, and the
         group may be opened again with other parameters."""
         name = f"{group}@{next(self._opened)}"
-        self._keepers[name] = keeper
+        with self._lock:
+            self._keepers[name] = keeper
         return f"{self._path}#{name}"
 
     def shut(self, address: str) -> None:
-        self._keepers.pop(address.rpartition("#")[2], None)
+        """Answer for this keeper no more, and hang up on all who asked it: so they notice, too."""
+        name = address.rpartition("#")[2]
+        with self._lock:
+            self._keepers.pop(name, None)
+            for connection, asked in self._connections.items():
+                if asked == name:
+                    with suppress(OSError):  # the other side was first
+                        connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        self._closed.set()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # ends the accept that waits, as close alone does not
         self._socket.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _accept(self) -> None:
-        while True:
+        """Until the gate is closed: without this thread Spark's processes would wait for ever, silently."""
+        accepted: socket.socket | None = None
+        while not self._closed.is_set():
             try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=(connection,), name="gate client", daemon=True).start()
+                if accepted is None:
+                    accepted, _ = self._socket.accept()
+                threading.Thread(
+                    target=self._serve, args=(accepted,), name="gate client", daemon=True
+                ).start()
+                accepted = None
+            except Exception as error:  # say, too many open files, or threads
+                if self._closed.is_set():
+                    return
+                log.error(
+                    "The gate cannot take a connection of Spark's: %s. Nothing is lost; it is tried again."
+                    " If this goes on, raise this process's limits of open files and of threads.",
+                    error,
+                )
+                self._closed.wait(RETRY_S)
 
     def _serve(self, connection: socket.socket) -> None:
-        # The Spark process may end at any time, also while its last answer is still to be flushed.
-        with suppress(OSError, ValueError), connection, connection.makefile("rwb") as stream:
-            for line in stream:
-                stream.write(json.dumps(self._answer(line)).encode() + b"\n")
-                stream.flush()
+        with connection:
+            try:
+                # The Spark process may end at any time, also while its last answer is still to be flushed.
+                with suppress(OSError, ValueError), connection.makefile("rwb") as stream:
+                    for line in stream:
+                        request = json.loads(line)
+                        op, name = request.pop("op"), request.pop("keeper")
+                        keeper = self._asked(name, connection)
+                        stream.write(json.dumps(_answer(name, keeper, op, request)).encode() + b"\n")
+                        stream.flush()
+                        if keeper is None:
+                            break  # it never comes back
+            finally:
+                with self._lock:
+                    self._connections.pop(connection, None)
 
-    def _answer(self, line: bytes) -> dict[str, Any]:
-        request = json.loads(line)
-        op, name = request.pop("op"), request.pop("keeper")
-        keeper = self._keepers.get(name)
-        if keeper is None:
-            return {"error": f"{name} is not running on this node"}
-        try:
-            return {"value": keeper.answer(op, request)}
-        except Exception as error:  # the query fails with it, the gate stays
-            log.exception("%s: the gate failed at %s", name, op)
-            return {"error": f"{type(error).__name__}: {error}"}
+    def _asked(self, name: str, connection: socket.socket) -> GateKeeper | None:
+        with self._lock:
+            keeper = self._keepers.get(name)
+            if keeper is not None:
+                self._connections[connection] = name
+            return keeper
+
+
+def _answer(name: str, keeper: GateKeeper | None, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    if keeper is None:
+        return {"error": f"{name} is not running on this node"}
+    try:
+        return {"value": keeper.answer(op, arguments)}
+    except Exception as error:  # the query fails with it, the gate stays
+        log.exception("%s: the gate failed at %s", name, op)
+        return {"error": f"{type(error).__name__}: {error}"}

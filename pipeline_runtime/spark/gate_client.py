@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import suppress
 from typing import Any
 
 
@@ -38,8 +39,18 @@ class GateClient:
             raise RuntimeError(answer["error"])
         return answer["value"]
 
+    def hung_up(self) -> bool:
+        """Whether the gate has: unasked it sends nothing, so there is nothing to read but the end."""
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what it could not send any more
+            self._file.close()
         self._socket.close()
 
 
@@ -53,7 +64,9 @@ def gate(address: str) -> GateClient:
     return _clients[address]
 
 
-def hang_up(address: str) -> None:
-    """Close this process's connection to that gate."""
-    if address in _clients:
+def drop_departed() -> list[str]:
+    """Close the connections on which the gate has hung up; returns their addresses."""
+    departed = [address for address, client in _clients.items() if client.hung_up()]
+    for address in departed:
         _clients.pop(address).close()
+    return departed

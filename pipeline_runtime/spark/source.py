@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from pipeline_runtime.spark.gate_client import gate, hang_up
+from pipeline_runtime.spark.gate_client import drop_departed, gate
 from pipeline_runtime.spark.slices import GroupReader, Slice
 
 FORMAT = "fogline"
@@ -73,13 +73,14 @@ _readers: dict[str, GroupReader] = {}
 def _reader(address: str) -> GroupReader:
     """This worker process's reader for that gate, with its connections."""
     if address not in _readers:
-        group = address.rpartition("@")[0]
-        for former in [known for known in _readers if known.rpartition("@")[0] == group]:
-            _readers.pop(former).close()
-            hang_up(former)
+        # Spark uses its worker processes for all groups: those that have left the node leave them here.
+        for departed in drop_departed():
+            if departed in _readers:
+                _readers.pop(departed).close()
         _readers[address] = GroupReader(gate(address))
         # PySpark collects garbage after every task, 40 ms with all modules loaded: what is
-        # imported and connected by now is here to stay.
+        # imported and connected by now is here to stay, but for what has just been dropped.
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
     return _readers[address]

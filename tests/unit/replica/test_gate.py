@@ -1,0 +1,166 @@
+"""The gate outlives a shortage, and lets go of those that have left."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.replica import gate as gate_module
+from pipeline_runtime.replica.gate import GateServer
+from pipeline_runtime.spark.gate_client import GateClient, GateClosed
+
+pytestmark = pytest.mark.timeout(60)
+LIMIT_S = 20.0
+
+
+class Echo:
+    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+        return [op, arguments]
+
+
+class Hesitant:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked, self.told = threading.Event(), threading.Event()
+
+    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+        self.asked.set()
+        return self.told.wait(LIMIT_S)
+
+
+class Caller:
+    """A client whose file is open before it connects, and which does not wait for ever."""
+
+    def __init__(self, address: str) -> None:
+        self._path, _, self._keeper = address.rpartition("#")
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(LIMIT_S)
+
+    def connect(self) -> None:
+        self._socket.connect(self._path)
+
+    def send(self, op: str) -> None:
+        self._socket.sendall(json.dumps({"op": op, "keeper": self._keeper}).encode() + b"\n")
+
+    def heard(self) -> str:
+        with self._socket, self._socket.makefile() as file:
+            return file.readline()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = monotonic() + LIMIT_S
+    while not condition():
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@contextmanager
+def no_more_threads() -> Iterator[None]:
+    before = threading.stack_size(1 << 47)  # more than there are addresses
+    try:
+        yield
+    finally:
+        threading.stack_size(before)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[GateServer]:
+    monkeypatch.setattr(gate_module, "RETRY_S", 0.01)
+    server = GateServer()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("shortage", "said"),
+    [(no_more_files, "Too many open files"), (no_more_threads, "can't start new thread")],
+    ids=["files", "threads"],
+)
+def test_who_came_during_a_shortage_is_answered_after_it(
+    gate: GateServer, shortage: Any, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = gate.open("group", Echo())
+    callers = [Caller(address), Caller(address)]
+    with shortage():
+        for caller in callers:
+            caller.connect()
+        wait_until(lambda: said in caplog.text)
+    for caller in callers:
+        caller.send("hello")
+        assert caller.heard() == '{"value": ["hello", {}]}\n'
+
+
+def test_a_closed_gate_leaves_no_thread() -> None:
+    before = set(threading.enumerate())
+    gate = GateServer()
+    [thread] = set(threading.enumerate()) - before
+    gate.close()
+    thread.join(LIMIT_S)
+    assert not thread.is_alive()
+
+
+def test_who_asked_a_departed_keeper_is_hung_up_on_and_nobody_else(gate: GateServer) -> None:
+    before = set(threading.enumerate())
+    departing, staying = gate.open("moved", Echo()), gate.open("kept", Echo())
+    its, others = [GateClient(departing), GateClient(departing)], GateClient(staying)
+    for client in (*its, others):
+        client.ask("hello")
+    assert len(set(threading.enumerate()) - before) == 3
+
+    gate.shut(departing)
+
+    wait_until(lambda: len(set(threading.enumerate()) - before) == 1)
+    assert all(client.hung_up() for client in its)
+    for client in its:
+        with pytest.raises(GateClosed, match="the gate is gone"):
+            client.ask("hello")
+        client.close()
+    assert not others.hung_up()
+    assert others.ask("hello") == ["hello", {}]
+    others.close()
+
+
+def test_a_question_that_is_under_way_does_not_keep_a_departed_keepers_connection(gate: GateServer) -> None:
+    before = set(threading.enumerate())
+    keeper = Hesitant()
+    address = gate.open("moved", keeper)
+    caller = Caller(address)
+    caller.connect()
+    caller.send("latest")
+    assert keeper.asked.wait(LIMIT_S)
+    gate.shut(address)
+    assert caller.heard() == ""
+    keeper.told.set()
+    wait_until(lambda: not set(threading.enumerate()) - before)
+
+
+def test_who_asks_for_a_keeper_that_has_left_is_told_and_hung_up_on(gate: GateServer) -> None:
+    address = gate.open("moved", Echo())
+    gate.shut(address)
+    client = GateClient(address)
+    with pytest.raises(RuntimeError, match=r"moved@1 is not running on this node"):
+        client.ask("hello")
+    wait_until(client.hung_up)
+    client.close()

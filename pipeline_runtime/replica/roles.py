@@ -103,6 +103,7 @@ class Roles:
             and state.permit is None
             and (state.caught_up if state.rewinds_to is None else state.local == state.rewinds_to)
             and not state.draining
+            and self._query_runs()  # else it would own and process nothing
         )
 
     def _claim(self, order: ClaimOrder) -> None:

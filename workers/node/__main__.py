@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import resource
 import sys
+from contextlib import suppress
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.settings import Settings, SettingsError
@@ -32,6 +34,7 @@ def main() -> int:
     )
     for noisy in ("kafka", "httpx", "py4j", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel("WARNING")
+    _allow_many_open_files()
     try:
         if arguments.join:
             enrol(arguments.join, arguments.token, arguments.name, settings)
@@ -51,6 +54,13 @@ def main() -> int:
     sys.stdout.flush()
     # Threads of Spark and of Celery may still hang in calls that nobody waits for any more.
     os._exit(code)
+
+
+def _allow_many_open_files() -> None:
+    """As many as the system lets this user have: the usual 1,024 are too few for a node of many groups."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS refuses "unlimited"
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 if __name__ == "__main__":

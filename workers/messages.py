@@ -31,7 +31,9 @@ NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 COMMAND_EXPIRES_S = 30
 
 REPORTS_STREAM = "fogline:reports"
-REPORTS_LENGTH_MAX = 10_000
+REPORTS_LENGTH_MAX = 500
+"""For while control is away, which deletes what it has read: reports are whole, so it misses nothing but
+what each node has said again since. Many more of some 10 KB would fill Redis."""
 REPORT_FIELD = b"report"
 """The one field of an entry: a NodeReport as JSON."""
 

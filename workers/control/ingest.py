@@ -85,6 +85,8 @@ class Ingest:
     def _round(self) -> None:
         stored: Any = self._redis.get(CURSOR_KEY) if self._cursor is None else self._cursor
         cursor: bytes = stored or b"0-0"
+        # Nobody else reads them. Redis takes this also when it is full, and then takes reports again.
+        self._redis.xtrim(messages.REPORTS_STREAM, minid=cursor, approximate=False)
         asked_at_s = time.monotonic()
         # Before the reports are read: so of all that came until then, nothing is left unread.
         now_ms = self._redis_now_ms()
@@ -278,7 +280,11 @@ class Ingest:
         pipe.rpush(key, json.dumps(point))
         pipe.ltrim(key, -messages.HISTORY_POINTS_MAX, -1)
         pipe.expire(key, 86_400)
-        pipe.execute()
+        try:
+            pipe.execute()
+        except redis.exceptions.OutOfMemoryError as error:
+            # The reports themselves may be what fills Redis: they must go on being read, and deleted.
+            log.debug("a point of %s is left out: %s", key, error)
 
     # -- silence ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -44,7 +45,7 @@ def sent(client: redis.Redis, node: str, number: int, *replicas: ReplicaStatus, 
         node=node,
         run_id=f"run-of-{node}",
         number=number,
-        at_ms=0,
+        at_ms=int(time.time() * 1000),
         version="1",
         url=f"http://{node}:1",
         revision=0,

@@ -33,8 +33,9 @@ class Agent:
         self._node = node
         self._runtime = runtime
         self._store = store
-        self._lock = threading.Lock()
-        self._slots: dict[str, Slot] = {}
+        # Held over writes to a slow disk: what a batch or a heartbeat waits for must not need it.
+        self._applying = threading.Lock()
+        self._slots: dict[str, Slot] = {}  # replaced as a whole, so it is read without a lock
         self._desired = NodeDesired(node=node, revision=0)
         self._closing = threading.Event()
         self._every_s = checkpoint_s
@@ -48,9 +49,8 @@ class Agent:
         """Bring up what the disk says, without asking anybody."""
         stored = self._store.load()
         if stored is not None and stored.node == self._node:
-            with self._lock:
-                self._desired = stored
-                self._tell_slots()
+            with self._applying:
+                self._tell_slots(stored)
         self._checkpointer.start()
 
     @property
@@ -62,7 +62,7 @@ class Agent:
         if desired.node != self._node:
             log.error("ignored the desired state of %s, which came to %s", desired.node, self._node)
             return False
-        with self._lock:
+        with self._applying:
             if desired.revision <= self._desired.revision or self._closing.is_set():
                 return False
             try:
@@ -70,29 +70,23 @@ class Agent:
             except OSError as error:
                 # A full disk must not keep a node from letting elements go. After a restart it is told again.
                 log.error("what is wanted of this node could not be written down: %s", error)
-            self._desired = desired
-            self._tell_slots()
+            self._tell_slots(desired)
         self._runtime.changed()
         return True
 
     def wake(self) -> None:
         """Something changed in a replica: look at it now rather than at the next second."""
-        with self._lock:
-            slots = list(self._slots.values())
-        for slot in slots:
+        for slot in self._slots.values():
             slot.wake()
         if self._every_batches:
             self._look.set()
 
     def statuses(self) -> tuple[ReplicaStatus, ...]:
-        with self._lock:
-            slots = [slot for slot in self._slots.values() if not slot.gone]
-        return tuple(slot.status() for slot in slots)
+        return tuple(slot.status() for slot in self._slots.values() if not slot.gone)
 
     def checkpoint(self, group: str) -> bool:
         """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
-        with self._lock:
-            slot = self._slots.get(group)
+        slot = self._slots.get(group)
         return slot is not None and slot.checkpoint()
 
     def close(self, timeout_s: float) -> None:
@@ -100,7 +94,7 @@ class Agent:
         self._closing.set()
         self._look.set()
         deadline = monotonic() + timeout_s
-        with self._lock:
+        with self._applying:  # what is begun in there is to be ended as well
             slots = list(self._slots.values())
         threads = [
             threading.Thread(target=slot.close, args=(max(0.1, deadline - monotonic()),), daemon=True)
@@ -111,18 +105,22 @@ class Agent:
         for thread in threads:
             thread.join(max(0.0, deadline - monotonic()))
 
-    def _tell_slots(self) -> None:
-        self._directed(self._desired)
-        wanted = {replica.spec.id: replica for replica in self._desired.replicas}
+    def _tell_slots(self, desired: NodeDesired) -> None:
+        self._directed(desired)
+        wanted = {replica.spec.id: replica for replica in desired.replicas}
         # Also what lies on the disk and nobody wants: it is let go after its grace.
         on_disk = {path.name for path in (self._runtime.directory / "replicas").glob("*") if path.is_dir()}
-        self._slots = {group: slot for group, slot in self._slots.items() if not slot.gone}
-        for group in wanted.keys() | self._slots.keys() | on_disk:
-            slot = self._slots.get(group)
+        slots = {group: slot for group, slot in self._slots.items() if not slot.gone}
+        new = []
+        for group in wanted.keys() | slots.keys() | on_disk:
+            slot = slots.get(group)
             if slot is None or not slot.want(wanted.get(group)):
-                slot = self._slots[group] = Slot(group, self._runtime)
+                slot = slots[group] = Slot(group, self._runtime)
                 slot.want(wanted.get(group))
-                slot.start()
+                new.append(slot)
+        self._slots, self._desired = slots, desired
+        for slot in new:
+            slot.start()
 
     def _checkpoint_all(self) -> None:
         """By time, and when batches are counted also at each change of a replica."""
@@ -131,8 +129,7 @@ class Agent:
             left_s = (tried.at_s + self._every_s - now_s for tried in self._tried.values())
             self._look.wait(min((wait_s for wait_s in left_s if wait_s > 0), default=self._every_s))
             self._look.clear()
-            with self._lock:
-                slots = list(self._slots.values())
+            slots = list(self._slots.values())
             self._tried = {slot.group: self._tried.get(slot.group, _NEVER) for slot in slots}
             for slot in slots:
                 if self._closing.is_set():

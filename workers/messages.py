@@ -29,6 +29,9 @@ NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 
 COMMAND_EXPIRES_S = 30
+"""Of commands to control, by one machine's clock. One to a node never expires: by a node's clock that is
+ahead, all would, without a word. It is safe when it comes late, and control empties the queue of a node that
+is away."""
 
 REPORTS_STREAM = "fogline:reports"
 REPORTS_LENGTH_MAX = 500
@@ -100,7 +103,8 @@ def send(app: Celery, task: str, args: list[Any], queue: str) -> None:
 
     No retry here: whoever sends does so again from what the database or the disk wants.
     """
-    app.send_task(task, args=args, queue=queue, expires=COMMAND_EXPIRES_S, retry=False, ignore_result=True)
+    expires_s = COMMAND_EXPIRES_S if queue == CONTROL_QUEUE else None
+    app.send_task(task, args=args, queue=queue, expires=expires_s, retry=False, ignore_result=True)
 
 
 class CommandReceiver:

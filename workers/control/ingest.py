@@ -19,6 +19,7 @@ from webapp.nodes.actions import NAME
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
+from workers.control.clocks import Clocks
 from workers.control.context import ControlContext
 from workers.control.detector import Sighting, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
@@ -53,6 +54,7 @@ class Ingest:
         self._history_at_s: dict[str, float] = {}
         self._runs = Runs()
         self._rates = Rates()
+        self._clocks = Clocks()
         self._unknown: set[str] = set()
         self._heard_ms: dict[str, int] = {}  # node -> Redis's clock at its newest report, taken in or not
         self._guard = Guard()
@@ -156,7 +158,8 @@ class Ingest:
             if report.kind == "bye":
                 self._say_goodbye(node)
             else:
-                self._update_node(node, report, heard_ms)
+                alerts = (*report.alerts, *self._clocks.alerts(node.name, report.at_ms, heard_ms))
+                self._update_node(node, report.model_copy(update={"alerts": alerts}), heard_ms)
             pipelines = self._update_replicas(node, report, heard_ms)
             announce("nodes", node.name)
             for pipeline in pipelines:

@@ -183,6 +183,20 @@ def test_a_sender_that_no_database_can_name_stops_nobody(
     assert numbers()["edge-b"] == 1
 
 
+def test_a_node_whose_clock_is_wrong_is_told_of_once_and_heard_all_the_same(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    ingest = Ingest(context)
+    for number in range(1, 6):
+        sent(real_redis, "edge-a", number, at_ms=int(time.time() * 1000) + 60_000)
+        sent(real_redis, "edge-b", number)
+        ingest._round()
+    assert numbers() == {"edge-a": 5, "edge-b": 5, "edge-c": 0}
+    [alert] = alerts("edge-a")
+    assert "ahead of" in alert
+    assert alerts("edge-b") == []
+
+
 # -- what is told ------------------------------------------------------------------------------------
 
 
@@ -262,6 +276,15 @@ def test_a_report_is_read_again_when_the_database_was_away(
 
 
 # -- desired state -----------------------------------------------------------------------------------
+
+
+def test_a_desired_state_never_expires_by_the_clock_of_its_node(
+    context: ControlContext, deployed: Deployed, real_redis: redis.Redis
+) -> None:
+    deployed("power", "edge-a")
+    DesiredSender(context)._round()
+    [message] = real_redis.lrange(messages.node_queue("edge-a"), 0, -1)
+    assert json.loads(message)["headers"]["expires"] is None
 
 
 def told(client: redis.Redis, node: str) -> int:

@@ -132,7 +132,7 @@ class GroupPlacement(models.Model):
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused = models.BooleanField(default=False)
-    retire = models.BooleanField(default=False)
+    retire = models.BooleanField(default=False)  # it is to end for good, and has not confirmed that yet
     generation = models.PositiveIntegerField(default=1)
 
     class Meta:

@@ -306,23 +306,28 @@ def undeploy(operation: Operation, context: ControlContext) -> None:
     with steps.step("retire"):
         # Running handovers give back or end by themselves: they see the deployment's status.
         context.wait_until(lambda: not _handovers(deployment), timeout_s=RETIRE_S_MAX)
-        deployment.placements.update(retire=True)
+        # Not those that were let go of already, before this was broken off: nobody would retire them.
+        deployment.placements.filter(role="owner").update(retire=True)
         context.desired.notify()
         context.wait_until(lambda: not _still_to_retire(deployment), timeout_s=RETIRE_S_MAX)
-        left = [placement.group for placement in deployment.placements.all() if not _retired(placement)]
     with steps.step("stop"):
         _let_go(deployment, context)
-    with steps.step("delete topics"):
-        delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
-    message = "Undeployed. Checkpoints are kept in the central store for a while."
-    if left:
-        message += f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
+    left_over = _left_running(deployment)
+    try:
+        with steps.step("delete topics"):
+            _delete_topics(specs, context)
+    except TopicsFailed as error:
+        log.warning("topics of %s are left over: %s", deployment.pk, error)
+        left_over += f" {error}. They are left over and nothing uses them any more: delete them in Kafka."
+    message = f"Undeployed. Checkpoints are kept in the central store for a while.{left_over}"
     with transaction.atomic():
         Replica.objects.filter(deployment=deployment).delete()
         _set_status(deployment, Deployment.Status.UNDEPLOYED, "")
         steps.end(Operation.Status.DONE, message)
         name = deployment.pipeline.name
-        record_event("pipeline.undeployed", f"{name} was undeployed.", pipeline=name)
+        severity = "warning" if left_over else "info"
+        text = f"{name} was undeployed.{left_over}"
+        record_event("pipeline.undeployed", text, severity=severity, pipeline=name)
 
 
 def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
@@ -342,7 +347,7 @@ def _handovers(deployment: Deployment) -> bool:
 
 def _still_to_retire(deployment: Deployment) -> bool:
     """Whether there is a group to hope for: its node is up, and it has neither ended nor failed."""
-    for placement in deployment.placements.select_related("node"):
+    for placement in deployment.placements.filter(role="owner").select_related("node"):
         status = status_on(placement)
         failed = status is not None and status.error is not None
         if placement.node.up and not failed and not _retired(placement):
@@ -355,12 +360,36 @@ def _retired(placement: GroupPlacement) -> bool:
     return status is not None and status.retired
 
 
+def _left_running(deployment: Deployment) -> str:
+    """Which groups did not confirm their end, if any, as the end of a message."""
+    left = [placement.group for placement in deployment.placements.filter(retire=True)]
+    if not left:
+        return ""
+    return f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
+
+
+def _delete_topics(specs: tuple[GroupSpec, ...], context: ControlContext) -> None:
+    """What Kafka refuses may be for a moment only. Raises TopicsFailed, with what is still there, if not."""
+    deadline = monotonic() + KAFKA_S_MAX
+    while True:
+        try:
+            return delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
+        except TopicsFailed:
+            if monotonic() > deadline:
+                raise
+        if context.closing.wait(1.0):
+            raise Closing
+
+
 def _let_go(deployment: Deployment, context: ControlContext) -> None:
     """Stop it everywhere; waits until the nodes that answer have. The placements stay as history:
     of a deployment that has ended, nothing is wanted of any node."""
     with transaction.atomic():
         ExtraReplica.objects.filter(deployment=deployment).delete()
-        deployment.placements.update(role="stopped", retire=False)
+        # Noted now: once it is stopped, its node lets go of it, and nothing of it is reported any more.
+        retired = [p.pk for p in deployment.placements.filter(retire=True) if _retired(p)]
+        deployment.placements.filter(pk__in=retired).update(retire=False)
+        deployment.placements.update(role="stopped")
     context.desired.notify()
 
     def all_stopped() -> bool:

@@ -18,7 +18,7 @@ from workers.control import deployments
 from workers.control.context import ControlContext
 
 Deployed = Callable[..., GroupPlacement]
-REFUSED = "Kafka did not delete fl.1.power.out: [Error 73] TopicDeletionDisabledError"
+REFUSED = "Kafka did not delete fl.1.power.out: TopicDeletionDisabledError"
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Which nodes count as down: a pure decision.
 
 Silence says something about a node only when we could have heard it. So there is no verdict while
-Redis is away, nor when all of several nodes fall silent at once: then the fault is more likely to be on
-our side of the wire. A node that was not heard since we listen is given more time: it may be starting
-with us, or be slow to find Redis again.
+Redis is away, nor while no node at all is heard: then the fault is more likely to be on our side of the
+wire. Neither time counts as silence afterwards. A node that was not heard since we listen is given more
+time: it may be starting with us, or be slow to find Redis again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from dataclasses import dataclass
 
 UNHEARD_MS = 30_000
 """A node tries Redis again every 10 s at the latest, and needs some seconds to start."""
+QUIET_MS = 1_500
+"""A bit more than the time between two reports of one node. When no node was heard for so long, none is
+counted as down: long before the first of them is silent for the 3 s after which it would be."""
+RETRY_MS = 15_000
+"""A node tries Redis again every 10 s at the latest, and waits up to 5 s for an answer."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Sighting:
     node: str
     last_seen_ms: int
     deaf_ms: int = 0  # how long Redis has kept us waiting since then: it may have kept the node waiting too
+    grace_ms: int = 0  # how much of the time since then is forgiven, because nobody was heard
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,61 @@ def judge(up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms
         return Verdict(blind="Redis does not answer")
     nodes = tuple(up)
 
+    def unheard_ms(seen: Sighting) -> int:
+        return now_ms - seen.last_seen_ms - seen.deaf_ms
+
     def is_silent(seen: Sighting) -> bool:
         if seen.last_seen_ms >= hearing_since_ms:
-            return now_ms - seen.last_seen_ms - seen.deaf_ms > silence_ms
+            return unheard_ms(seen) - seen.grace_ms > silence_ms
         return now_ms - hearing_since_ms > max(silence_ms, UNHEARD_MS)
 
     silent = tuple(sorted(seen.node for seen in nodes if is_silent(seen)))
-    if len(silent) == len(nodes) >= 2:
-        return Verdict(blind=f"all {len(nodes)} nodes fell silent at once")
+    if len(nodes) >= 2:
+        if len(silent) == len(nodes):
+            return Verdict(blind=f"all {len(nodes)} nodes fell silent at once")
+        if all(unheard_ms(seen) > QUIET_MS for seen in nodes):
+            return Verdict()  # not worth telling: the next report may be only a little late
     return Verdict(down=silent)
+
+
+@dataclass(frozen=True)
+class _Heard:
+    at_ms: int
+    deaf_ms: int
+    grace_ms: int
+
+
+class Hearing:
+    """When each node was heard, and what of the time since then does not count as its silence."""
+
+    def __init__(self) -> None:
+        self._deaf_ms = 0  # how long Redis has kept us waiting, in all
+        self._grace_ms = 0  # what is forgiven of the times in which nobody was heard, in all
+        self._heard: dict[str, _Heard] = {}  # node -> the two, when it was heard last
+        self._newest: _Heard | None = None
+
+    def waited(self, ms: int) -> None:
+        """Redis has kept us waiting."""
+        self._deaf_ms += ms
+
+    def heard(self, node: str, at_ms: int) -> None:
+        """In the order of the reports; one that is read again changes nothing."""
+        if self._newest is not None:
+            if at_ms < self._newest.at_ms:
+                return
+            quiet_ms = at_ms - self._newest.at_ms - (self._deaf_ms - self._newest.deaf_ms)
+            self._grace_ms += _grace_ms(quiet_ms)
+        self._heard[node] = self._newest = _Heard(at_ms, self._deaf_ms, self._grace_ms)
+
+    def sighting(self, node: str, last_seen_ms: int) -> Sighting:
+        heard = self._heard.get(node)
+        if heard is None:
+            return Sighting(node, last_seen_ms)
+        return Sighting(node, last_seen_ms, self._deaf_ms - heard.deaf_ms, self._grace_ms - heard.grace_ms)
+
+
+def _grace_ms(quiet_ms: int) -> int:
+    """For those that are not heard again at once, after nobody was: their tries have become rarer the longer
+    it lasted. It grows with that time, so that a report that is a little late delays no verdict by much."""
+    beyond_ms = max(0, quiet_ms - QUIET_MS)
+    return beyond_ms + min(2 * beyond_ms, RETRY_MS)

@@ -21,7 +21,7 @@ from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext
-from workers.control.detector import Sighting, judge
+from workers.control.detector import Hearing, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
 from workers.control.reports import Rates, Runs, notices
 
@@ -47,8 +47,7 @@ class Ingest:
         )
         self._cursor: bytes | None = None
         self._hearing_since_ms: int | None = None  # Redis's clock
-        self._deaf_ms = 0  # how long Redis has kept us waiting, in all
-        self._deaf_when_heard_ms: dict[str, int] = {}  # node -> the same, when it was heard last
+        self._hearing = Hearing()
         self._blind_told = False
         self._detect_at_s = 0.0
         self._history_at_s: dict[str, float] = {}
@@ -95,7 +94,7 @@ class Ingest:
         answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
         waited_ms = int((time.monotonic() - asked_at_s) * 1000) - BLOCK_MS
         if waited_ms > STALL_MS:
-            self._deaf_ms += waited_ms
+            self._hearing.waited(waited_ms)
         if self._hearing_since_ms is None:
             self._hearing_since_ms = now_ms
         newest: dict[str, tuple[int, NodeReport]] = {}
@@ -104,9 +103,9 @@ class Ingest:
             heard_ms = int(entry_id.split(b"-")[0])
             report = self._parse(fields, heard_ms)
             if report is not None:
+                self._hearing.heard(report.node, heard_ms)
                 newest[report.node] = (heard_ms, report)
         for heard_ms, report in newest.values():
-            self._deaf_when_heard_ms[report.node] = self._deaf_ms
             alert = f"What {report.node} reports cannot be taken in: it is shown as it was. It works on."
             try:
                 with self._guard.only(f"taking in a report of {report.node}", alert, report.node):
@@ -133,7 +132,8 @@ class Ingest:
         except (KeyError, ValidationError) as error:
             node = _sender(fields)
             if node:
-                self._heard_ms[node], self._deaf_when_heard_ms[node] = heard_ms, self._deaf_ms
+                self._heard_ms[node] = heard_ms
+                self._hearing.heard(node, heard_ms)
             who = node or "a machine that is not registered"
             alert = f"A report of {who} cannot be read and is ignored. See whether it runs the same Fogline."
             self._guard.failed(_reading(who), alert, node, error)
@@ -293,11 +293,7 @@ class Ingest:
 
     def _detect(self, now_ms: int) -> None:
         up = [
-            Sighting(
-                node.name,
-                max(_ms(node.last_seen_at), self._heard_ms.get(node.name, 0)),
-                self._deaf_ms - self._deaf_when_heard_ms.get(node.name, self._deaf_ms),
-            )
+            self._hearing.sighting(node.name, max(_ms(node.last_seen_at), self._heard_ms.get(node.name, 0)))
             for node in Node.objects.filter(up=True)
         ]
         silence_s = self._context.settings.silence_s

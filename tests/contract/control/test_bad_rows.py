@@ -40,7 +40,15 @@ LOAD = NodeLoad(
 )
 
 
-def sent(client: redis.Redis, node: str, number: int, *replicas: ReplicaStatus, **fields: Any) -> None:
+def sent(
+    client: redis.Redis,
+    node: str,
+    number: int,
+    *replicas: ReplicaStatus,
+    heard_ms: int | None = None,
+    **fields: Any,
+) -> None:
+    """`heard_ms`: by Redis's clock; None: now."""
     whole = NodeReport(
         node=node,
         run_id=f"run-of-{node}",
@@ -54,7 +62,8 @@ def sent(client: redis.Redis, node: str, number: int, *replicas: ReplicaStatus, 
         load=LOAD,
         replicas=replicas,
     ).model_dump(mode="json")
-    client.xadd(messages.REPORTS_STREAM, {messages.REPORT_FIELD: json.dumps(whole | fields)})
+    entry = {messages.REPORT_FIELD: json.dumps(whole | fields)}
+    client.xadd(messages.REPORTS_STREAM, entry, id="*" if heard_ms is None else f"{heard_ms}-0")
 
 
 def status(placement: GroupPlacement, seq: int) -> ReplicaStatus:

@@ -15,9 +15,8 @@ class Clocks:
     """The nodes' clocks against Redis's, which control goes by."""
 
     def __init__(self) -> None:
-        self._late_ms: dict[
-            str, deque[int]
-        ] = {}  # node -> of its newest reports; below 0: made in the future
+        # Of each node's newest reports; below 0: made in the future.
+        self._late_ms: dict[str, deque[int]] = {}
         self._off: set[str] = set()  # nodes whose clock is told to be wrong
 
     def alerts(self, node: str, at_ms: int, heard_ms: int) -> tuple[str, ...]:

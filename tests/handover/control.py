@@ -26,13 +26,14 @@ _SILENCE_S = 4.0  # an owner that is away for so long is replaced
 _REORDER_S = 3.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
-    """What shall go wrong, where, and how."""
+    """What shall go wrong, where, and how; and whether it has."""
 
     victim: Node
     point: str
     fault: Fault
+    done: bool = False
 
 
 class Control:
@@ -245,6 +246,7 @@ class Control:
             node.tell("go_on")
             self.rig.start_broker()
             self.group.reconnect()
+        plan.done = True
 
     def _silence_s(self, plan: Plan | None) -> float:
         """A broker that is back lets the owner go on by itself, which takes its clients some seconds."""
@@ -324,6 +326,8 @@ class Control:
 
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)
+        # Only the owner of an `exact` element heeds it.
+        node.ask("followed", group=self.group.spec.id, followed=True)
         self.started.add(node.name)
         self.ordered.pop(node.name, None)
 

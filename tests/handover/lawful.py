@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pipeline_runtime.journal.records import Announce, Armed, Boundary, Claim, Commit, Record, Release
 
@@ -19,6 +20,11 @@ class JournalLaw:
     retired: bool = False
     _tokens: dict[str, Armed] = field(default_factory=dict)
     _announced: dict[int, Boundary] = field(default_factory=dict)  # of the granted epoch
+
+    @property
+    def handovers(self) -> int:
+        """Changes of owner. An owner in doubt that claims again has an epoch more, and is none."""
+        return sum(old != new for old, new in pairwise(self.owners))
 
     def take(self, records: Iterable[Record]) -> None:
         for record in records:

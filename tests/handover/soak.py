@@ -1,10 +1,12 @@
-"""Many handovers with faults at random, by a schedule that follows from a seed.
+"""Many handovers with faults, by a schedule that follows from a seed.
 
     make soak                      1,000 handovers
     SEED=7 HANDOVERS=50 make soak
+    FOLLOW=exact make soak         of an element whose standbys follow batch by batch
 
-Ends at the first thing that is not as the law and the oracle have it; the seed and each step are printed. The
-schedule is the same for the same seed; when exactly a fault comes is the machine's.
+First each fault at each crash point, until it has come to pass, then at random. Ends at the first thing that
+is not as the law and the oracle have it; the seed and each step are printed. The schedule is the same for the
+same seed; when exactly a fault comes is the machine's.
 """
 
 from __future__ import annotations
@@ -16,21 +18,48 @@ import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, cast, get_args
 
 from pipeline_runtime.handover.crash_points import CrashPoint
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import Follow, Pace
 from tests.handover.control import Control, Fault, Plan
+from tests.handover.nodes import Node
 from tests.handover.rig import Group, running_rig
 
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
+FOLLOW = os.environ.get("FOLLOW", "coalesced")
+if FOLLOW not in ("exact", "coalesced"):
+    sys.exit(f"FOLLOW={FOLLOW}: neither exact nor coalesced")
+HANDOVERS_FOR_ALL_CELLS = 200
+"""So many are enough for each cell: a soak of that many fails if one was not met."""
 OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
 TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to", "first-commit")
 CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
 LOSSES = ("kill", "freeze", "cut", "reset")
 assert {*OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A fault at a crash point."""
+
+    kind: Literal["live", "claim"]
+    point: CrashPoint
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.fault} at {self.point}"
+
+
+LIVE = [
+    Cell("live", point, fault) for point in (*OWNERS_POINTS, *TARGETS_POINTS) for fault in get_args(Fault)
+]
+CLAIMS = [Cell("claim", point, fault) for point in CLAIMANTS_POINTS for fault in get_args(Fault)]
+CELLS = (*LIVE, *CLAIMS)
 
 
 def log(message: str) -> None:
@@ -42,65 +71,76 @@ class Soak:
         self.control = control
         self.random = random.Random(seed)
         self.done: Counter[str] = Counter()
+        self._cells = self.random.sample(CELLS, len(CELLS))
 
     @property
     def handovers(self) -> int:
-        """Changes of owner, as the journal counts them."""
-        return self.control.group.journal.law.granted - 1
+        return self.control.group.journal.law.handovers
+
+    @property
+    def unmet(self) -> list[Cell]:
+        return [cell for cell in self._cells if not self.done[str(cell)]]
 
     def step(self) -> None:
         # As many draws in every step, so that the schedule does not depend on what is up just then.
-        draw, choice, fault_draw, point_draw = (self.random.random() for _ in range(4))
+        draw, choice, cell_draw = (self.random.random() for _ in range(3))
         self.control.restock()
         standbys = self.control.followers()
         target = standbys[int(choice * len(standbys))]
-        fault = _pick(get_args(Fault), fault_draw)
-        if draw < 0.65:
-            self._move(target.name, None)
+        if self.unmet:
+            self._meet(self.unmet[0], target)
+        elif draw < 0.65:
+            self._note("live")
+            self.control.move(target)
         elif draw < 0.75:
-            self._claim(target.name, None)
+            self._note("claim")
+            self.control.claim(target)
         elif draw < 0.9:
-            point = _pick((*OWNERS_POINTS, *TARGETS_POINTS), point_draw)
-            self._move(target.name, (point, fault))
+            self._meet(_pick(LIVE, cell_draw), target)
         elif draw < 0.95:
-            self._claim(target.name, (_pick(CLAIMANTS_POINTS, point_draw), fault))
+            self._meet(_pick(CLAIMS, cell_draw), target)
         else:
-            how = _pick(LOSSES, fault_draw)
+            how = _pick(LOSSES, cell_draw)
             self._note(f"{how} the owner")
-            self.control.lose_owner(how)  # type: ignore[arg-type]
+            self.control.lose_owner(how)
         self.control.verify()
 
-    def _move(self, name: str, fault: tuple[CrashPoint, Fault] | None) -> None:
-        target, owner = self.control.rig.nodes[name], self.control.owner()
+    def _meet(self, cell: Cell, target: Node) -> None:
+        owner = self.control.owner()
         assert owner is not None
-        plan = None
-        if fault is not None:
-            plan = Plan(owner if fault[0] in OWNERS_POINTS else target, *fault)
-        self._note(f"live, {fault[1]} at {fault[0]}" if fault else "live")
-        self.control.move(target, plan)
-
-    def _claim(self, name: str, fault: tuple[CrashPoint, Fault] | None) -> None:
-        target = self.control.rig.nodes[name]
-        self._note(f"claim, {fault[1]} at {fault[0]}" if fault else "claim")
-        self.control.claim(target, Plan(target, *fault) if fault else None)
+        plan = Plan(owner if cell.point in OWNERS_POINTS else target, cell.point, cell.fault)
+        self._log(cell)
+        if cell.kind == "live":
+            self.control.move(target, plan)
+        else:
+            self.control.claim(target, plan)
+        self.done[str(cell)] += plan.done
 
     def _note(self, what: str) -> None:
         self.done[what] += 1
+        self._log(what)
+
+    def _log(self, what: object) -> None:
         log(f"{self.handovers} handovers; next: {what}")
 
+    def report(self) -> None:
+        for what, count in sorted({**{str(cell): 0 for cell in CELLS}, **self.done}.items()):
+            log(f"{count:5} {what}")
 
-def _pick(values: tuple[Any, ...], draw: float) -> Any:
+
+def _pick(values: Sequence[Any], draw: float) -> Any:
     return values[int(draw * len(values))]
 
 
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
-    log(f"SEED={seed} HANDOVERS={HANDOVERS}")
+    log(f"SEED={seed} HANDOVERS={HANDOVERS} FOLLOW={FOLLOW}")
     # A SIGTERM ends it as an error does: with its nodes, its proxy and its load stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
     with running_rig(("a", "b", "c"), directory) as rig:
-        group = Group(rig.kafka, pace=Pace(interval_ms_min=100, interval_ms_max=400))
+        pace = Pace(interval_ms_min=100, interval_ms_max=400)
+        group = Group(rig.kafka, follow=cast(Follow, FOLLOW), pace=pace)
         control = Control(rig, group)
         control.log = log
         soak = Soak(control, seed)
@@ -120,11 +160,11 @@ def main() -> None:
         finally:
             group.close()
         oracle = group.judge.oracle
-        for what, count in sorted(soak.done.items()):
-            log(f"{count:5} {what}")
+        soak.report()
         log(f"{soak.handovers} handovers, {oracle.inputs} events: {oracle.verdict(final=True)}")
     shutil.rmtree(directory, ignore_errors=True)
-    sys.exit(0)
+    if HANDOVERS >= HANDOVERS_FOR_ALL_CELLS and soak.unmet:
+        sys.exit(f"never met: {'; '.join(map(str, soak.unmet))}")
 
 
 if __name__ == "__main__":

@@ -129,5 +129,4 @@ def test_nothing_was_lost_in_all_of_them(control: Control) -> None:
     control.rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", 60)
     control.verify(final=True)
     assert group.judge.oracle.outputs == group.judge.oracle.inputs > 0
-    # Every change of the owner was granted an epoch of its own.
-    assert group.journal.read().granted > 50
+    assert group.journal.read().handovers >= 50

@@ -18,7 +18,7 @@ from pipeline_runtime.journal.records import (
 )
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.benchmarks.events import Verdict
-from tests.handover.lawful import assert_lawful
+from tests.handover.lawful import JournalLaw, assert_lawful
 from tests.handover.oracle import Oracle
 
 
@@ -80,6 +80,12 @@ UNLAWFUL: dict[str, list[Record]] = {
     "another batch than was announced": [claim(1), announce(1, 1, 10), commit(1, 1, 20)],
     "a commit behind the end": [claim(1), Retire(Epoch(1)), commit(1, 1)],
 }
+
+
+def test_an_owner_that_claims_again_is_no_handover() -> None:
+    law = JournalLaw()
+    law.take([claim(1, "a"), claim(2, "a"), armed(3), release(2, 0), claim(4, "b"), claim(5, "a")])
+    assert (law.granted, law.handovers) == (5, 2)
 
 
 @pytest.mark.parametrize("name", LAWFUL)

@@ -34,6 +34,12 @@ def eventually(holds: Callable[[], object], timeout_s: float = 60.0, what: str =
         time.sleep(0.05)
 
 
+def owned(cluster: Cluster, node: str = "edge-a") -> Deployment:
+    deployment = cluster.deployed("power", node)
+    eventually(lambda: cluster.owns(deployment, "power", node), what=f"{node} owns")
+    return deployment
+
+
 def ordered(deployment: Deployment, strategy: str, origin: str, target: str, **fields: Any) -> Handover:
     """A handover of the group `power`, as the web would have ordered it."""
     restores = strategy in ("checkpoint", "hot-standby", "rewind")
@@ -47,6 +53,15 @@ def ordered(deployment: Deployment, strategy: str, origin: str, target: str, **f
         target=target,
         **fields,
     )
+
+
+def reaches(handover: Handover, phase: str) -> None:
+    def there() -> bool:
+        handover.refresh_from_db()
+        assert handover.outcome is None, handover.message
+        return handover.phase == phase
+
+    eventually(there, what=phase)
 
 
 def ended(handover: Handover) -> str | None:

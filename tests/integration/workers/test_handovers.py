@@ -15,7 +15,9 @@ from tests.integration.workers.cluster import (
     ended,
     eventually,
     ordered,
+    owned,
     phases,
+    reaches,
 )
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -24,21 +26,6 @@ from workers.control import handover_steps
 from workers.control.handover_effects import Effects
 
 pytestmark = pytest.mark.integration
-
-
-def owned(cluster: Cluster, node: str = "edge-a") -> Deployment:
-    deployment = cluster.deployed("power", node)
-    eventually(lambda: cluster.owns(deployment, "power", node), what=f"{node} owns")
-    return deployment
-
-
-def reaches(handover: Handover, phase: str) -> None:
-    def there() -> bool:
-        handover.refresh_from_db()
-        assert handover.outcome is None, handover.message
-        return handover.phase == phase
-
-    eventually(there, what=phase)
 
 
 def copies() -> list[tuple[str, str, bool]]:
@@ -187,43 +174,6 @@ def test_a_cancel_before_the_cut_leaves_the_owner_untouched(cluster: Cluster) ->
     committed = len(cluster.commits(deployment, "power"))
     eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
     assert set(cluster.commits(deployment, "power")) == {(1, "edge-a")}
-
-
-@pytest.mark.parametrize(
-    ("phase", "mark"),
-    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
-)
-def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase: str, mark: str) -> None:
-    deployment = owned(cluster)
-    held = cluster.mark(mark)
-    handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    reaches(handover, phase)
-    cluster.stop_control()
-    held.unlink()
-    cluster.start_control()
-    eventually(lambda: ended(handover), 90, "the handover ends")
-    assert handover.outcome == "done", handover.message
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
-    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
-    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
-
-
-def test_control_is_not_needed_between_the_release_and_the_takeover(cluster: Cluster) -> None:
-    deployment = owned(cluster)
-    held = cluster.mark("power.never-releases")
-    handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    reaches(handover, "CUT")
-    # The order has to reach the node; after that nothing but the journal is used.
-    told = cluster.directory / "nodes" / "edge-a" / "desired.json"
-    eventually(lambda: f'"release":"{handover.pk}"' in told.read_text(), what="edge-a is told to release")
-    cluster.stop_control()
-    held.unlink()
-    eventually(
-        lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without control"
-    )
-    cluster.start_control()
-    eventually(lambda: ended(handover), 90)
-    assert handover.outcome == "done", handover.message
 
 
 def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_cluster: Cluster) -> None:

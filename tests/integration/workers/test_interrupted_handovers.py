@@ -1,0 +1,159 @@
+"""Handovers while control, Redis or the database is away: they go on from the phase where they were."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from tests.integration.workers.cluster import (
+    Cluster,
+    each_seq_was_committed_in_epoch_order,
+    ended,
+    eventually,
+    ordered,
+    owned,
+    phases,
+    reaches,
+)
+from webapp.handovers.models import Handover
+from webapp.pipelines.models import Deployment
+from workers.control import handovers
+from workers.control.handover_steps import Observed, Progress, Step, Wait
+from workers.supervisor.services import Redis
+
+pytestmark = pytest.mark.integration
+
+
+def is_told_to_release(cluster: Cluster, handover: Handover) -> None:
+    """The order has to reach the node; after that nothing but the journal is used."""
+    told = cluster.directory / "nodes" / "edge-a" / "desired.json"
+    eventually(lambda: f'"release":"{handover.pk}"' in told.read_text(), what="edge-a is told to release")
+
+
+def is_done(cluster: Cluster, deployment: Deployment, handover: Handover) -> None:
+    eventually(lambda: ended(handover), 90, "the handover ends")
+    assert handover.outcome == "done", handover.message
+    eventually(lambda: cluster.owns(deployment, "power", "edge-b"), what="edge-b owns")
+    commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
+    assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
+
+
+@pytest.mark.parametrize(
+    ("phase", "mark"),
+    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
+)
+def test_a_handover_goes_on_after_control_was_restarted(cluster: Cluster, phase: str, mark: str) -> None:
+    deployment = owned(cluster)
+    held = cluster.mark(mark)
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, phase)
+    cluster.stop_control()
+    held.unlink()
+    cluster.start_control()
+    is_done(cluster, deployment, handover)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase"),
+    [
+        ("standby", "PREPARE"),
+        ("standby", "FINISH"),
+        ("stop-and-copy", "STOP"),
+        ("stop-and-copy", "COPY"),
+        ("stop-and-copy", "CLAIM"),
+        ("checkpoint", "COPY"),
+        ("checkpoint", "CLAIM"),
+    ],
+)
+def test_control_is_restarted_before_it_sees_what_a_phase_has_come_to(
+    cluster: Cluster, strategy: str, phase: str
+) -> None:
+    deployment = owned(cluster)
+    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"), what="it is replicated")
+    next_step = handovers.next_step
+
+    def sees_nothing(progress: Progress, seen: Observed) -> Step:
+        return Wait() if progress.phase == phase else next_step(progress, seen)
+
+    with pytest.MonkeyPatch.context() as held:
+        held.setattr(handovers, "next_step", sees_nothing)
+        handover = ordered(deployment, strategy, "edge-a", "edge-b")
+        reaches(handover, phase)
+        cluster.stop_control()
+    cluster.start_control()
+    is_done(cluster, deployment, handover)
+    assert len(set(phases(handover))) == len(handover.timeline), "no phase was entered twice"
+
+
+def test_control_is_not_needed_between_the_release_and_the_takeover(cluster: Cluster) -> None:
+    deployment = owned(cluster)
+    held = cluster.mark("power.never-releases")
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, "CUT")
+    is_told_to_release(cluster, handover)
+    cluster.stop_control()
+    held.unlink()
+    eventually(
+        lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without control"
+    )
+    cluster.start_control()
+    is_done(cluster, deployment, handover)
+
+
+@pytest.mark.parametrize(
+    ("phase", "mark"),
+    [("WARM", "power.never-arms-on-edge-b"), ("CUT", "power.never-releases")],
+)
+def test_a_handover_goes_on_after_redis_was_away(
+    cluster_on_own_redis: Cluster, own_redis: Redis, phase: str, mark: str
+) -> None:
+    cluster = cluster_on_own_redis
+    deployment = owned(cluster)
+    held = cluster.mark(mark)
+    handover = ordered(deployment, "standby", "edge-a", "edge-b")
+    reaches(handover, phase)
+    if phase == "CUT":
+        is_told_to_release(cluster, handover)
+    own_redis.stop()
+    held.unlink()
+    if phase == "CUT":
+        eventually(
+            lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without Redis"
+        )
+    else:
+        committed = len(cluster.commits(deployment, "power"))
+        eventually(lambda: len(cluster.commits(deployment, "power")) > committed + 10, what="it goes on")
+    own_redis.start()
+    is_done(cluster, deployment, handover)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "entered"),
+    [
+        ("standby", ["PREPARE", "WARM", "CUT", "FINISH"]),
+        ("stop-and-copy", ["STOP", "COPY", "CLAIM", "FINISH"]),
+    ],
+)
+def test_a_handover_goes_on_after_the_database_failed_in_each_step(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, strategy: str, entered: list[str]
+) -> None:
+    deployment = owned(cluster)
+    failed: list[tuple[str, str | None]] = []
+    save = Handover.save
+
+    def save_at_the_second_try(handover: Handover, **options: Any) -> None:
+        """The first comes to nothing, with all that its transaction has changed already."""
+        step = (str(handover.phase), handover.outcome)
+        if threading.current_thread().name.startswith("handover ") and step not in failed:
+            failed.append(step)
+            raise OperationalError("server closed the connection unexpectedly")
+        save(handover, **options)
+
+    monkeypatch.setattr(Handover, "save", save_at_the_second_try)
+    handover = ordered(deployment, strategy, "edge-a", "edge-b")
+    is_done(cluster, deployment, handover)
+    assert phases(handover) == entered
+    assert failed == [*((phase, None) for phase in entered), ("FINISH", "done")]

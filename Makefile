@@ -54,7 +54,7 @@ bench-%: ## one benchmark, e.g. make bench-throughput
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
 
-soak: ## 1,000 handovers with faults at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
+soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
 	@.ci/install python java
 	@$(PY) -m tests.handover.soak
 

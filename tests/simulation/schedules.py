@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
@@ -9,9 +10,11 @@ from random import Random
 from pipeline_runtime.handover import protocol
 from pipeline_runtime.handover.protocol import (
     Announcing,
+    Armed,
     Arming,
     Claiming,
     Fencing,
+    Owning,
     Preparing,
     Reading,
     ReadingToArm,
@@ -19,7 +22,7 @@ from pipeline_runtime.handover.protocol import (
     Rereading,
     State,
 )
-from pipeline_runtime.journal.records import Commit
+from pipeline_runtime.journal.records import Claim, Commit, Release
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
@@ -34,18 +37,28 @@ TROUBLED_STEPS = 400
 CALM_STEPS_MAX = 600
 COMMITS_AT_LAST = 5
 
-ON_THE_WAY = (ReadingToArm, Arming, Announcing, Reading, Fencing, Preparing, Rereading, Claiming, Releasing)
+SUCCEEDING = (ReadingToArm, Arming, Announcing, Reading, Fencing, Preparing, Rereading, Claiming)
+ON_THE_WAY = (*SUCCEEDING, Releasing)
 """The states in which something is half done."""
+
+HEIR_LOST = "a target that crashes between the RELEASE and its first COMMIT"
+CONTROL_RESTARTED = "control that restarts in a handover"
+TWO_TARGETS = "two targets at once"
+RELEASED = "a RELEASE"
+"""What a schedule counts."""
 
 BIDING_STEPS_MAX = 200
 
-EndOfJournal = Callable[[Broker, State], int]
+
+class NobodyOwns(LawBroken):
+    """Nothing was committed twice or lost, but nothing goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
     seed: int
     law: str
+    is_unsafe: bool  # else nobody owns
     trace: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -61,24 +74,43 @@ class Judge:
     seq: int = 0
     epoch: int = 0
     commits: int = 0
+    releases: int = 0
+    released: Release | None = None  # the last record that grants, and nothing was committed since
 
     def look(self) -> None:
         records, self.position = self.broker.read(self.position, len(self.broker.log))
         for record in records:
-            if not isinstance(record, Commit):
-                continue
-            if record.seq != self.seq + 1:
-                raise LawBroken(f"seq {record.seq} of epoch {record.epoch} follows seq {self.seq}")
-            if record.epoch < self.epoch:
-                raise LawBroken(f"epoch {record.epoch} commits seq {record.seq} after epoch {self.epoch}")
-            self.seq, self.epoch = record.seq, record.epoch
-            self.commits += 1
+            match record:
+                case Commit():
+                    self._take(record)
+                    self.released = None
+                case Claim():
+                    self.released = None
+                case Release():
+                    self.released = record
+                    self.releases += 1
+
+    def _take(self, commit: Commit) -> None:
+        if commit.seq != self.seq + 1:
+            raise LawBroken(f"seq {commit.seq} of epoch {commit.epoch} follows seq {self.seq}")
+        if commit.epoch < self.epoch:
+            raise LawBroken(f"epoch {commit.epoch} commits seq {commit.seq} after epoch {self.epoch}")
+        self.seq, self.epoch = commit.seq, commit.epoch
+        self.commits += 1
+
+    def is_heir(self, state: State) -> bool:
+        """The group was released to it, and it has not committed yet: it may not even know."""
+        released = self.released
+        match state:
+            case Armed(order):
+                return released is not None and order.token == released.token
+            case Owning(_, epoch):
+                return released is not None and epoch == released.epoch + 1
+        return False
 
 
 class Schedule:
-    def __init__(
-        self, seed: int, decide: Decide, end_of_journal: EndOfJournal | None, note: Callable[[str], None]
-    ) -> None:
+    def __init__(self, seed: int, decide: Decide, note: Callable[[str], None]) -> None:
         self.random = Random(seed)
         self.broker = Broker()
         self.network = Network(self.random, self.broker)
@@ -86,11 +118,10 @@ class Schedule:
         self.replicas = {
             name: ReplicaActor(name, self.network, self.random, decide, self._noted) for name in NAMES
         }
-        if end_of_journal is not None:
-            for replica in self.replicas.values():
-                replica.end_of_journal = lambda state: end_of_journal(self.broker, state)
         self.control = ControlActor(NAMES, self.random)
         self.judge = Judge(self.broker)
+        self.met: Counter[str] = Counter()
+        self._targets = 0
         self._control_up_at = 0
         self._restart_at: dict[str, int] = {}
         self._biding: dict[str, int] = {}
@@ -98,12 +129,14 @@ class Schedule:
         self._faults = self._some_faults()
         self._fault_chance = self.random.choice([0.01, 0.03, 0.06])
         self._provoked = self.random.choice([0.0, 0.05, 0.2])
+        self._provoked_heirs = self.random.choice([0.0, 0.05, 0.2])
         self._whims = self.random.choice([0.0, 0.0, 0.1, 0.3])
         if self._whims:
             self._stop_control(TROUBLED_STEPS)
         self.network.unanswered = self.random.choice([0.0, 0.01, 0.05])
+        reads = self.random.choice([(0.03, 0.1, 0.7), (0.7,)])
         for replica in self.replicas.values():
-            replica.reads = self.random.choice([0.03, 0.1, 0.7])
+            replica.reads = self.random.choice(reads)
 
     def run(self) -> None:
         """Raises LawBroken."""
@@ -117,7 +150,7 @@ class Schedule:
         committed = self.judge.commits
         while not self._is_well(committed):
             if self.network.now > TROUBLED_STEPS + CALM_STEPS_MAX:
-                raise LawBroken(f"nobody owns {CALM_STEPS_MAX} steps after the last fault")
+                raise NobodyOwns(f"nobody owns {CALM_STEPS_MAX} steps after the last fault")
             self._step()
 
     def _is_well(self, committed_before: int) -> bool:
@@ -139,10 +172,11 @@ class Schedule:
                 self._restart(replica)
             if not replica.up or replica.paused_until > network.now or self._bides_its_time(replica):
                 continue
-            if isinstance(replica.memory.state, ON_THE_WAY) and self.random.random() < self._provoked:
+            if self.random.random() < self._chance_of_a_provoked_fault(replica.memory.state):
                 self._provoke(replica)
             else:
                 replica.act()
+        self._count_targets()
         self._talk()
         try:
             self.judge.look()
@@ -155,6 +189,7 @@ class Schedule:
         control, network, now = self.control, self.network, self.network.now
         if not control.up and now >= self._control_up_at:
             control.restart(now)
+            self.met[CONTROL_RESTARTED] += control.book.handover is not None
         for turn, (name, replica) in enumerate(self.replicas.items()):
             if now % 5 != turn:
                 continue
@@ -169,6 +204,12 @@ class Schedule:
             control.act(now)
             if control.book != before:
                 self._note(f"{now} control: {control.book}")
+
+    def _count_targets(self) -> None:
+        states = [replica.memory.state for replica in self.replicas.values()]
+        targets = sum(isinstance(state, (*SUCCEEDING, Armed)) for state in states)
+        self.met[TWO_TARGETS] += targets >= 2 > self._targets
+        self._targets = targets
 
     def _noted(self, name: str, what: str) -> None:
         self._note(f"{self.network.now} {name}: {what}")
@@ -199,12 +240,19 @@ class Schedule:
         replica.paused_until = self._until()
         self._noted(replica.name, f"is paused until {replica.paused_until}")
 
+    def _chance_of_a_provoked_fault(self, state: State) -> float:
+        """Heirs have their own: where each step before is disturbed, hardly anything is released."""
+        if self.judge.is_heir(state):
+            return self._provoked_heirs
+        return self._provoked if isinstance(state, ON_THE_WAY) else 0.0
+
     def _provoke(self, replica: ReplicaActor) -> None:
         """At a step that counts."""
         kind = self.random.randrange(8)
-        if kind == 0:
+        crashes = 4 if self.judge.is_heir(replica.memory.state) else 1
+        if kind < crashes:
             self._crash(replica)
-        elif kind <= 2:
+        elif kind < crashes + 2:
             self._cut_from_broker(replica)
         else:
             self._pause(replica)
@@ -229,6 +277,7 @@ class Schedule:
         return False
 
     def _crash(self, replica: ReplicaActor) -> None:
+        self.met[HEIR_LOST] += self.judge.is_heir(replica.memory.state)
         replica.crash(lost_batches=self.random.choice([0, 0, 1, 1000]))
         self._restart_at[replica.name] = self._until()
         self._noted(replica.name, f"crashes, until {self._restart_at[replica.name]}")
@@ -299,7 +348,7 @@ class Schedule:
 
     def _calm_down(self) -> None:
         self._note(f"{self.network.now} all is well from here on")
-        self._faults, self._provoked = [], 0.0
+        self._faults, self._provoked, self._provoked_heirs = [], 0.0, 0.0
         self._biding, self._patience = {}, 0.0
         self.control.wants_handovers = False
         self._control_up_at = 0
@@ -332,23 +381,27 @@ def _about_to_claim(state: State) -> int:
     return 0
 
 
-def try_seed(
-    seed: int, decide: Decide = protocol.decide, end_of_journal: EndOfJournal | None = None
-) -> Broken | None:
-    """What the seed's schedule breaks, with the trace; None: nothing."""
-    law = _law_broken(seed, decide, end_of_journal, lambda line: None)
+def try_seed(seed: int, decide: Decide = protocol.decide, met: Counter[str] | None = None) -> Broken | None:
+    """What the seed's schedule breaks, with the trace; None: nothing. `met` counts what came to pass."""
+    law = _law_broken(seed, decide, lambda line: None, met)
     if law is None:
         return None
     trace: list[str] = []
-    assert _law_broken(seed, decide, end_of_journal, trace.append) == law, "a seed must give one schedule"
-    return Broken(seed, law, tuple(trace))
+    again = _law_broken(seed, decide, trace.append)
+    assert str(again) == str(law), "a seed must give one schedule"
+    return Broken(seed, str(law), not isinstance(law, NobodyOwns), tuple(trace))
 
 
 def _law_broken(
-    seed: int, decide: Decide, end_of_journal: EndOfJournal | None, note: Callable[[str], None]
-) -> str | None:
+    seed: int, decide: Decide, note: Callable[[str], None], met: Counter[str] | None = None
+) -> LawBroken | JournalBroken | None:
+    schedule = Schedule(seed, decide, note)
     try:
-        Schedule(seed, decide, end_of_journal, note).run()
+        schedule.run()
     except (LawBroken, JournalBroken) as broken:
-        return str(broken)
+        return broken
+    finally:
+        if met is not None:
+            met.update(schedule.met)
+            met[RELEASED] += schedule.judge.releases
     return None

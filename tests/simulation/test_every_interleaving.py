@@ -33,11 +33,11 @@ ONE_THAT_RETIRES = World(
 # Wide in what each does, or in how many they are, or in how long it goes on: all at once takes hours.
 WORLDS = {
     "an owner, its successor, a bystander": World(
-        (OWNER, Actor("B", arms=2), Actor("C")), OWNED, length_max=5
+        (OWNER, Actor("B", arms=2), Actor("C")), OWNED, length_max=6
     ),
     "an owner, two successors": TWO_SUCCESSORS,
     "an empty journal, a successor, a bystander": World(
-        (Actor("A", tries=2), Actor("B", arms=1), Actor("C")), length_max=4
+        (Actor("A", tries=2), Actor("B", arms=1), Actor("C")), length_max=5
     ),
     "an owner that ends the group, its successor, a bystander": ONE_THAT_RETIRES,
     "two that claim again and again": World((Actor("A", tries=3), Actor("B", tries=2)), length_max=5),
@@ -45,6 +45,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_each_seq_is_committed_exactly_once_in_every_interleaving(world: World) -> None:
     explored = Explorer(world, protocol.decide).run()

@@ -326,8 +326,6 @@ class Control:
 
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)
-        # Only the owner of an `exact` element heeds it.
-        node.ask("followed", group=self.group.spec.id, followed=True)
         self.started.add(node.name)
         self.ordered.pop(node.name, None)
 

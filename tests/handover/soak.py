@@ -2,7 +2,6 @@
 
     make soak                      1,000 handovers
     SEED=7 HANDOVERS=50 make soak
-    FOLLOW=exact make soak         of an element whose standbys follow batch by batch
 
 First each fault at each crash point, until it has come to pass, then at random. Ends at the first thing that
 is not as the law and the oracle have it; the seed and each step are printed. The schedule is the same for the
@@ -22,18 +21,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from pipeline_runtime.handover.crash_points import CrashPoint
-from pipeline_runtime.model.spec import Follow, Pace
+from pipeline_runtime.model.spec import Pace
 from tests.handover.control import Control, Fault, Plan
 from tests.handover.nodes import Node
 from tests.handover.rig import Group, running_rig
 
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
-FOLLOW = os.environ.get("FOLLOW", "coalesced")
-if FOLLOW not in ("exact", "coalesced"):
-    sys.exit(f"FOLLOW={FOLLOW}: neither exact nor coalesced")
 HANDOVERS_FOR_ALL_CELLS = 200
 """So many are enough for each cell: a soak of that many fails if one was not met."""
 OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
@@ -134,13 +130,12 @@ def _pick(values: Sequence[Any], draw: float) -> Any:
 
 def main() -> None:
     seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1_000_000))
-    log(f"SEED={seed} HANDOVERS={HANDOVERS} FOLLOW={FOLLOW}")
+    log(f"SEED={seed} HANDOVERS={HANDOVERS}")
     # A SIGTERM ends it as an error does: with its nodes, its proxy and its load stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
     with running_rig(("a", "b", "c"), directory) as rig:
-        pace = Pace(interval_ms_min=100, interval_ms_max=400)
-        group = Group(rig.kafka, follow=cast(Follow, FOLLOW), pace=pace)
+        group = Group(rig.kafka, pace=Pace(interval_ms_min=100, interval_ms_max=400))
         control = Control(rig, group)
         control.log = log
         soak = Soak(control, seed)

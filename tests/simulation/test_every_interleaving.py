@@ -37,7 +37,7 @@ WORLDS = {
     ),
     "an owner, two successors": TWO_SUCCESSORS,
     "an empty journal, a successor, a bystander": World(
-        (Actor("A", tries=2), Actor("B", arms=1), Actor("C")), length_max=5
+        (Actor("A", tries=2), Actor("B", arms=1), Actor("C")), length_max=6
     ),
     "an owner that ends the group, its successor, a bystander": ONE_THAT_RETIRES,
     "two that claim again and again": World((Actor("A", tries=3), Actor("B", tries=2)), length_max=5),

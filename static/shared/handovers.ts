@@ -70,7 +70,7 @@ export function phaseRows(handover: Handover): PhaseRow[] {
 }
 
 function stateOf(handover: Handover, end_ms: number | null, last: boolean): PhaseState {
-  if (last && handover.outcome && handover.outcome !== "done") return "failed";
+  if (last && handover.outcome === "failed") return "failed";
   return end_ms === null && !handover.outcome ? "active" : "done";
 }
 
@@ -165,7 +165,7 @@ export function afterCancel(handover: Handover, originUp: boolean): string {
   const origin = handover.origin || "its node";
   const again = automatic(handover);
   if (handover.kind === "migration")
-    return `${element} goes on on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
+    return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
   const now = originUp
     ? `${element} stays on ${origin} as it is there now.`
     : `${element} stays down until ${origin} answers again or somebody restores it.`;

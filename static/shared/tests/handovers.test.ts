@@ -80,7 +80,7 @@ describe("the rows of a handover", () => {
   });
 
   test("cancelled before it began", () => {
-    expect(names(handover({ outcome: "cancelled" }))[0]).toBe("PENDING failed");
+    expect(names(handover({ outcome: "cancelled" }))[0]).toBe("PENDING done");
   });
 
   test("an entry PENDING of the server is not shown twice", () => {
@@ -139,7 +139,7 @@ describe("a cancellation", () => {
   const byItself = { ...restoration, created_by: null, reason: "automatically, 3 s after it fell silent" };
 
   test("leaves a migration with its origin; a drain does not order it again", () => {
-    expect(afterCancel(handover(), true)).toBe("power goes on on edge-a.");
+    expect(afterCancel(handover(), true)).toBe("power stays on edge-a.");
     const drain = handover({ created_by: null, reason: "drain of edge-a" });
     expect(afterCancel(drain, true)).toContain("unless edge-a is drained anew");
   });

@@ -126,7 +126,7 @@ function BackButton({ handover }: { handover: Handover }) {
 
 function Facts({ handover }: { handover: Handover }) {
   const active = handover.outcome === null;
-  const unknown = active ? "not yet" : "unknown";
+  const unknown = active ? "not yet" : handover.outcome === "cancelled" ? "none" : "unknown";
   return (
     <dl className="handover__facts num">
       <div title="From the last output of the old owner to the first of the new one">

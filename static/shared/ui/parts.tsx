@@ -46,9 +46,11 @@ export function Tip({
   side?: "top" | "right" | "bottom" | "left";
 }) {
   const [open, setOpen] = useState(false);
-  // always around the children, so that they stay, with their focus, when a text comes or goes
+  if (open && !text) setOpen(false);
+  // Always around the children, so that they stay, with their focus, when a text comes or goes. A text that
+  // comes meanwhile waits until it is asked for: nobody may point at it any more.
   return (
-    <RTooltip.Root open={open && !!text} onOpenChange={setOpen}>
+    <RTooltip.Root open={open} onOpenChange={(next) => setOpen(next && !!text)}>
       <RTooltip.Trigger asChild>{children}</RTooltip.Trigger>
       <RTooltip.Portal>
         <RTooltip.Content className="tip" sideOffset={6} side={side} collisionPadding={8}>

@@ -92,8 +92,9 @@ class Control:
         handover = uuid4().hex
         self._arm_fault(plan)
         self._tell(target, "succeed", plan, handover=handover)
-        armed = self._until(plan, lambda: self._is_armed(target, handover))
-        if not armed:
+        # It may be an owner in doubt, which hears only now that another has replaced it.
+        came = self._until(plan, lambda: self._is_armed(target, handover) or self._has_stopped(target))
+        if not came or self._has_stopped(target):
             self.log(f"cancelled: {target.name} did not arm")
             self.recover(plan)
             return False

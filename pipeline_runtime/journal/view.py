@@ -106,6 +106,10 @@ class JournalView:
         """The seq of the batch behind `seq`."""
         return Seq(max((up_to for to, up_to in self.rewinds if to == seq), default=seq) + 1)
 
+    def next_commit(self, seq: Seq) -> Commit | None:
+        """The batch behind `seq`, if it was committed and is still to be followed."""
+        return self.commits.get(self.following(seq))
+
     def is_void(self, seq: Seq) -> bool:
         """A local state at `seq` holds what was rewound."""
         return any(to < seq <= up_to for to, up_to in self.rewinds)

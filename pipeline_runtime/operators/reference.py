@@ -70,8 +70,8 @@ def _section(operator: type[Operator]) -> Iterator[str]:
 def _state(operator: type[Operator]) -> str:
     if not operator.stateful:
         return "Keeps no state."
-    depends = operator.follows is not Operator.follows
-    return f"Keeps state; {_FOLLOW[operator.follow]}{', with some parameters otherwise' if depends else ''}."
+    otherwise = ", with some parameters otherwise" if operator.follow_depends() else ""
+    return f"Keeps state; {_FOLLOW[operator.follow]}{otherwise}."
 
 
 def _rows(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

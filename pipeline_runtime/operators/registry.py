@@ -98,7 +98,7 @@ class Registry:
             "example": operator.example,
             "stateful": operator.stateful,
             "follow": operator.follow,
-            "follow_depends": operator.follows is not Operator.follows,  # on parameters or input types
+            "follow_depends": operator.follow_depends(),
             "version": operator.version,
         }
 

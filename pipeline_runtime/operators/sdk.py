@@ -142,6 +142,11 @@ class Operator(ABC):
         """As `follow`, when it depends on parameters or input types."""
         return self.follow
 
+    @classmethod
+    def follow_depends(cls) -> bool:
+        """Whether `follow` alone does not say it."""
+        return cls.follows is not Operator.follows
+
     @abstractmethod
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         """The schema of port `out`; raises SchemaMismatch. A sink returns its input's schema."""

@@ -8,7 +8,6 @@ replica keeps those that it was started with, and each checkpoint takes them alo
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.local_state import LocalStateDamaged
+from pipeline_runtime.replica.local_state import LocalStateDamaged, replace_text
 
 
 def keep(directory: Path, spec: GroupSpec) -> None:
@@ -25,9 +24,7 @@ def keep(directory: Path, spec: GroupSpec) -> None:
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(spec.model_dump_json())
-    os.replace(temporary, target)
+    replace_text(target, spec.model_dump_json())
 
 
 def kept(directory: Path) -> dict[str, GroupSpec]:
@@ -44,7 +41,7 @@ def kept(directory: Path) -> dict[str, GroupSpec]:
 def next_definition(view: JournalView, local: Seq, spec: GroupSpec, directory: Path) -> GroupSpec:
     """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
     to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition."""
-    commit = view.commits.get(view.following(local))
+    commit = view.next_commit(local)
     if commit is None or commit.is_of(spec.version):
         return spec
     found = kept(directory).get(commit.definition)

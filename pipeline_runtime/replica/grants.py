@@ -49,7 +49,7 @@ def next_followed(
     processed.
     """
     announced = view.announced if ahead else None
-    commit = view.commits.get(view.following(start))
+    commit = view.next_commit(start)
     if commit is None:
         return announced if announced is not None and announced.seq == view.following(start) else None
     if not commit.is_of(definition):
@@ -57,7 +57,7 @@ def next_followed(
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.commits.get(view.following(commit.seq))) is not None:
+    while (following := view.next_commit(commit.seq)) is not None:
         rows += following.rows_in
         ends_alike = following.boundary.ends.get(END_STAGE) == stage
         if rows > rows_max or not ends_alike or following.definition != commit.definition:

@@ -85,9 +85,7 @@ def relocate(directory: Path) -> None:
         if moved != text:
             # Hadoop would compare the old text's checksum.
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-            temporary = path.with_name(f".{path.name}.tmp")
-            temporary.write_text(moved)
-            os.replace(temporary, path)
+            replace_text(path, moved)
 
 
 def read_mark(directory: Path, local: Seq) -> JournalMark | None:
@@ -101,10 +99,15 @@ def read_mark(directory: Path, local: Seq) -> JournalMark | None:
 
 
 def write_mark(directory: Path, mark: JournalMark) -> None:
-    target = directory / "replica.json"
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"journal_offset": mark.offset, "view": mark.view.to_json()}))
-    os.replace(temporary, target)
+    text = json.dumps({"journal_offset": mark.offset, "view": mark.view.to_json()})
+    replace_text(directory / "replica.json", text)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The file has its former content or the new one, and a cut leaves out what is not there yet."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text)
+    os.replace(temporary, path)
 
 
 def size_bytes(directory: Path) -> int:

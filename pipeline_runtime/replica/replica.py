@@ -65,7 +65,7 @@ class Replica:
 
     def __init__(self, spec: GroupSpec, directory: Path, host: ReplicaHost) -> None:
         self.spec = spec
-        self._definition = spec  # what its query runs: another while it follows what an upgrade lies behind
+        self._definition = spec  # of its query: a former one while it follows what lies before an upgrade
         self.directory = directory
         self._host = host
         self._state = ReplicaState()
@@ -357,7 +357,7 @@ class Replica:
         view, running, own = self._state.view, self._definition, self.spec
         if self._state.permit is not None:
             return running.version != own.version
-        commit = view.commits.get(view.following(self._state.local))
+        commit = view.next_commit(self._state.local)
         if commit is not None and self._state.rewinds_to is None:
             return not commit.is_of(running.version)
         return running.version != own.version and view.definition == own.version

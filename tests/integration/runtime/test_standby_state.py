@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.operators.registry import default_registry
@@ -203,6 +203,36 @@ def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
     versions = [commit.definition for commit in deployed.commits("all")]
     assert versions == sorted(versions, key=[former.version, spec.version].index)
     assert standby.status().error is None
+    deployed.assert_journal_lawful("all")
+
+
+def test_who_is_told_to_own_before_it_has_come_to_its_definition_claims_and_changes_it(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path
+) -> None:
+    """The owner has not heard of the upgrade, and goes on with the former definition until it is fenced."""
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact", _KEYED)
+    topics = [create_topic(kafka)]
+    deployed, former = deploy(kafka, case, topics)
+    waves = Waves(kafka, topics)
+    owner = node.own(former)
+    for _ in range(2):
+        waves.send(owner)
+    copied = copy_state(former, node, other_node, tmp_path)
+    while owner.status().seq < copied + BEHIND:
+        waves.send(owner)
+    spec = upgraded(former, {"column": "v", "every_s": 1, "reset": False})
+    standby = other_node.start(spec)
+    wait_for_status(standby, lambda status: status.seq == owner.status().seq, "to follow the former one")
+
+    standby.own(ClaimOrder(id="take over", over=Epoch(1)))
+
+    wait_for_status(standby, lambda status: status.role is Role.OWNER and status.epoch == 3, "to own anew")
+    waves.send(standby)
+    assert [claim.definition for claim in deployed.claims("all")] == [former.version, *[spec.version] * 2]
+    versions = [commit.definition for commit in deployed.commits("all")]
+    assert versions == sorted(versions, key=[former.version, spec.version].index)
+    assert versions[-1] == spec.version
+    wait_for_status(owner, lambda status: status.role is Role.STOPPED, "to notice that it was replaced")
     deployed.assert_journal_lawful("all")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from pipeline_runtime.checkpoint import access, chunks
 from pipeline_runtime.checkpoint.client import ChunkClient
@@ -43,11 +44,19 @@ def files(tmp_path: Path) -> FileStore:
     return FileStore(tmp_path / "files")
 
 
+@contextmanager
+def serving(app: Starlette) -> Iterator[Server]:
+    running = serve(app, "127.0.0.1", 0)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
 @pytest.fixture
 def server(central: StateDatabase, files: FileStore) -> Iterator[Server]:
-    running = serve(chunk_service(central, KEY, files), "127.0.0.1", 0)
-    yield running
-    running.close()
+    with serving(chunk_service(central, KEY, files)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -58,11 +67,14 @@ def client(server: Server) -> Iterator[ChunkClient]:
 
 
 class BreakingProxy:
-    """TCP between client and service; breaks the connection after `budget` bytes towards the client."""
+    """TCP between client and service; breaks the connection after `budget` bytes towards the client, or
+    the service. `passed`: bytes in that direction."""
 
-    def __init__(self, port: int, budget: int | None) -> None:
+    def __init__(self, port: int, budget: int | None, towards_service: bool = False) -> None:
         self.budget = budget
         self.broken = 0
+        self.passed = 0
+        self._towards_service = towards_service
         self._target = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -75,19 +87,20 @@ class BreakingProxy:
             except OSError:
                 return
             far = socket.create_connection(("127.0.0.1", self._target))
-            for pair in ((near, far, False), (far, near, True)):
+            for pair in ((near, far, self._towards_service), (far, near, not self._towards_service)):
                 threading.Thread(target=self._pump, args=pair, daemon=True).start()
 
     def _pump(self, origin: socket.socket, target: socket.socket, counted: bool) -> None:
         try:
             while piece := origin.recv(1 << 16):
                 target.sendall(piece)
-                if counted and self.budget is not None:
-                    self.budget -= len(piece)
-                    if self.budget <= 0:
-                        self.budget = None
-                        self.broken += 1
-                        break
+                if not counted:
+                    continue
+                self.passed += len(piece)
+                if self.budget is not None and self.passed >= self.budget:
+                    self.budget = None
+                    self.broken += 1
+                    break
         except OSError:
             pass
         for end in (origin, target):
@@ -100,8 +113,8 @@ class BreakingProxy:
 
 
 @contextmanager
-def breaking(port: int, budget: int | None) -> Iterator[BreakingProxy]:
-    proxy = BreakingProxy(port, budget)
+def breaking(port: int, budget: int | None, towards_service: bool = False) -> Iterator[BreakingProxy]:
+    proxy = BreakingProxy(port, budget, towards_service)
     try:
         yield proxy
     finally:
@@ -226,6 +239,24 @@ def test_a_fetch_given_up_keeps_what_arrived(
     assert not (tmp_path / "there").exists()
     again = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
     assert 0 < again.bytes_fetched < 10_000_000
+
+
+def test_a_push_that_breaks_off_leaves_no_part_of_a_checkpoint_and_goes_on_where_it_stopped(
+    replica: FakeReplica, checkpoint: Checkpoint, central: StateDatabase, database: StateDatabase,
+    server: Server, client: ChunkClient, tmp_path: Path,
+) -> None:  # fmt: skip
+    replica.commit({f"{index}.sst": os.urandom(900_000) for index in range(12)})
+    stored = checkpoint(database)
+    with breaking(server.port, 6_000_000, towards_service=True) as proxy:
+        impatient = ChunkClient(proxy.url, token(), retry_s=0)
+        with pytest.raises(ServiceUnavailable):
+            push_checkpoint(impatient, stored, database)
+        impatient.close()
+        assert proxy.broken == 1
+    assert central.manifests(GROUP) == ()
+    sent = push_checkpoint(client, stored, database)
+    assert 0 < sent < 8_000_000, "the bundle that had arrived was not sent again"
+    assert fetch_checkpoint(client, GROUP, None, tmp_path / "there", database).manifest == stored
 
 
 def test_a_push_ships_only_what_is_missing_and_survives_a_prune_in_between(
@@ -462,6 +493,40 @@ def test_a_replicator_can_be_closed_while_the_other_side_is_away(database: State
     started = time.monotonic()
     replicator.close()
     assert time.monotonic() - started < 3
+
+
+def test_two_places_together_get_no_more_than_the_bandwidth_limit(
+    replica: FakeReplica, checkpoint: Checkpoint, central: StateDatabase, database: StateDatabase,
+    server: Server, tmp_path: Path,
+) -> None:  # fmt: skip
+    rate = 2_000_000
+    replica.commit({f"{index}.sst": os.urandom(400_000) for index in range(10)})
+    stored = checkpoint(database)
+    with (
+        StateDatabase(tmp_path / "state" / "backup") as backup,
+        serving(chunk_service(backup, KEY)) as second,
+        breaking(server.port, None, towards_service=True) as one,
+        breaking(second.port, None, towards_service=True) as other,
+    ):
+        bucket = TokenBucket(rate, threading.Event().wait)
+        replicators = [
+            Replicator(database, ChunkClient(proxy.url, token()), lambda *_: None,
+                       where=proxy.url, bytes_per_s=rate, bucket=bucket)
+            for proxy in (one, other)
+        ]  # fmt: skip
+        started = time.monotonic()
+        for replicator in replicators:
+            replicator.offer(GROUP, stored.seq)
+            replicator.start()
+        until(lambda: all(replicator.idle() for replicator in replicators))
+        took_s = time.monotonic() - started
+        for replicator in replicators:
+            replicator.close()
+        assert backup.manifests(GROUP) == central.manifests(GROUP) == (stored,)
+    passed = one.passed + other.passed
+    assert passed > 8_000_000
+    # One bundle (at most a second's worth) goes ahead of its time; headers and manifests do not count.
+    assert passed - took_s * rate <= rate + 200_000
 
 
 def test_the_bandwidth_limit_holds_on_average() -> None:

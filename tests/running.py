@@ -8,16 +8,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 import psutil
 
 from tests.ports import free_block
+from tests.waiting import wait_until
 
 PROJECT = Path(__file__).resolve().parents[1]
 _START_S = 180.0
@@ -155,12 +155,3 @@ def alive_still(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float) -> Any:
-    """Its first true value; AssertionError after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"still waiting for {what} after {timeout_s:.0f} s"
-        time.sleep(0.1)
-    return value

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard
-from tests.running import RunningFogline, wait_until
+from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 NODES = ("edge-a", "edge-b")
 _READY_S = 180

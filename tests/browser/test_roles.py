@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.dashboard import Dashboard
-from tests.running import RunningFogline, wait_until
+from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]

@@ -15,7 +15,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_c
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 

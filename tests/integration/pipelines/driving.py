@@ -12,7 +12,7 @@ import httpx
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 API = "/api/v1"
 START_S = 120.0

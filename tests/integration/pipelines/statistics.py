@@ -11,7 +11,8 @@ import httpx
 import psutil
 
 from tests.integration.pipelines.driving import API, Event, element
-from tests.running import RunningFogline, wait_until
+from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 KEYS = 20
 RECOVERY_S = 180.0

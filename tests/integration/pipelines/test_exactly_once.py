@@ -28,7 +28,8 @@ from tests.integration.pipelines.statistics import (
     statistics_document,
     thaw,
 )
-from tests.running import RunningFogline, wait_until
+from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 
 @pytest.mark.integration

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -41,14 +42,6 @@ def process(name: str, *parts: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "code": body.replace("{name}", name), **more}
 
 
-def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"still waiting for {what}"
-        time.sleep(0.05)
-    return value
-
-
 class Supervised:
     """A running supervisor over `table` in `directory`."""
 
@@ -74,7 +67,7 @@ class Supervised:
         return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def started(self) -> None:
-        wait_for(lambda: "all started" in self.output or self.guard.poll() is not None, "the start")
+        wait_until(lambda: "all started" in self.output or self.guard.poll() is not None, "the start")
         assert self.guard.poll() is None, self.output
 
     def supervisor(self) -> psutil.Process:
@@ -139,7 +132,7 @@ def test_a_signal_stops_everything_in_order(supervised: Start, number: signal.Si
 def test_what_ignores_sigterm_is_killed_with_all_that_it_started(supervised: Start) -> None:
     run = supervised([[process("stubborn", _STUBBORN, _FAMILY, stop_timeout_s=0.5)]])
     run.started()
-    wait_for(lambda: len(run.pids("stubborn")) == 2, "the family")
+    wait_until(lambda: len(run.pids("stubborn")) == 2, "the family")
     run.guard.terminate()
     assert run.guard.wait(WAIT_S) == 0
     assert run.all_gone(), run.output
@@ -150,7 +143,7 @@ def test_a_second_signal_kills_at_once(supervised: Start) -> None:
     run = supervised([[process("stubborn", _STUBBORN, stop_timeout_s=600)]])
     run.started()
     run.guard.send_signal(signal.SIGINT)
-    wait_for(lambda: "Stopping" in run.output, "the stop")
+    wait_until(lambda: "Stopping" in run.output, "the stop")
     run.guard.send_signal(signal.SIGINT)
     assert run.guard.wait(WAIT_S) == 0
     assert run.all_gone()
@@ -159,7 +152,7 @@ def test_a_second_signal_kills_at_once(supervised: Start) -> None:
 def test_a_killed_supervisor_leaves_nothing_behind(supervised: Start) -> None:
     run = supervised([[process("edge-a", _FAMILY), process("web", _STUBBORN)]])
     run.started()
-    wait_for(lambda: len(run.pids("edge-a")) == 2, "the family")
+    wait_until(lambda: len(run.pids("edge-a")) == 2, "the family")
     run.supervisor().kill()
     assert run.guard.wait(WAIT_S) == 128 + signal.SIGKILL
     assert run.all_gone()
@@ -170,7 +163,7 @@ def test_a_killed_guard_leaves_nothing_behind(supervised: Start) -> None:
     run.started()
     supervisor = run.supervisor()
     run.guard.kill()
-    wait_for(lambda: not _alive(supervisor.pid), "the supervisor's end")
+    wait_until(lambda: not _alive(supervisor.pid), "the supervisor's end")
     assert run.all_gone()
     assert (run.directory / "stops").read_text().split() == ["web"], "it was asked, not killed"
 
@@ -182,14 +175,14 @@ def test_a_killed_pair_leaves_nothing_of_what_obeys_behind(supervised: Start) ->
     run.guard.suspend()  # so that it cannot do its work before it is killed as well
     supervisor.kill()
     run.guard.kill()
-    wait_for(run.all_gone, "the tethered child's end")
+    wait_until(run.all_gone, "the tethered child's end")
 
 
 def test_a_crashed_process_is_started_again(supervised: Start) -> None:
     run = supervised([[process("web")]])
     run.started()
     os.kill(run.pids("web")[0], signal.SIGKILL)
-    wait_for(lambda: len(run.pids("web")) == 2, "the restart")
+    wait_until(lambda: len(run.pids("web")) == 2, "the restart")
     assert "web ended with signal SIGKILL; starting it again in 0.5 s" in run.output
     run.guard.terminate()
     assert run.guard.wait(WAIT_S) == 0
@@ -200,9 +193,9 @@ def test_what_a_crashed_process_left_in_its_group_is_ended_before_the_restart(su
     family = _FAMILY.replace("  os.setpgid(0, 0)\n", "")
     run = supervised([[process("edge-a", family)]])
     run.started()
-    first, orphan = wait_for(lambda: p if len(p := run.pids("edge-a")) == 2 else None, "the family")
+    first, orphan = wait_until(lambda: p if len(p := run.pids("edge-a")) == 2 else None, "the family")
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: len(run.pids("edge-a")) >= 3, "the restart")
+    wait_until(lambda: len(run.pids("edge-a")) >= 3, "the restart")
     assert not _alive(orphan)
 
 
@@ -250,7 +243,7 @@ def test_a_second_copy_in_the_same_directory_is_refused(supervised: Start) -> No
 def test_every_process_has_a_log_file_and_one_stream_has_all(supervised: Start) -> None:
     run = supervised([[process("web", "print('hello', flush=True)\n"), process("edge-a")]])
     run.started()
-    wait_for(lambda: "hello" in run.output, "the line")
+    wait_until(lambda: "hello" in run.output, "the line")
     assert "web     | hello" in run.output
     assert "hello" in (run.directory / "logs" / "web.log").read_text()
     assert "hello" not in (run.directory / "logs" / "edge-a.log").read_text()

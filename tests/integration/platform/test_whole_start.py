@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import PROJECT, RunningFogline, alive_still, wait_until
+from tests.running import PROJECT, RunningFogline, alive_still
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,25 +24,11 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
 from tests.handover.lawful import assert_lawful
+from tests.waiting import PATIENCE_S, wait_until
 
-PATIENCE_S = 120.0
 STOP_S = 60.0
 
 Element = dict[str, Any]
-
-
-def wait_until(
-    condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = PATIENCE_S
-) -> Any:
-    """Its first true value; AssertionError after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        if time.monotonic() >= deadline:
-            said = what if isinstance(what, str) else what()
-            faulthandler.dump_traceback(all_threads=True)  # whatever hangs is in this process, or Java
-            raise AssertionError(f"still waiting after {timeout_s:.0f} s: {said}")
-        time.sleep(0.05)
-    return value
 
 
 @dataclass

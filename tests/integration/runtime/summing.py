@@ -21,8 +21,8 @@ from tests.integration.runtime.engine import (
     produce,
     values,
     wait_for_status,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 WINDOWS: Element = {
     "id": "sums",

@@ -14,8 +14,8 @@ from tests.integration.runtime.engine import (
     create_topic,
     owning,
     produce,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -20,9 +20,9 @@ from tests.integration.runtime.engine import (
     read_all,
     values,
     wait_for_status,
-    wait_until,
 )
 from tests.ports import free_ports
+from tests.waiting import wait_until
 from workers.supervisor.services import Kafka
 
 RATE = 100

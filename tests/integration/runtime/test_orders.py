@@ -15,8 +15,8 @@ from tests.integration.runtime.engine import (
     owning,
     produce,
     wait_for_status,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -19,9 +19,9 @@ from tests.integration.runtime.engine import (
     owning,
     produce,
     wait_for_status,
-    wait_until,
 )
 from tests.integration.runtime.summing import WINDOWS, SummingGroup
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 

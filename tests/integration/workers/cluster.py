@@ -6,8 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +15,7 @@ from pipeline_runtime.model.desired import ReplicaStatus
 from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec
 from pipeline_runtime.settings import Settings
 from tests.integration.workers.stand_in_node import Ledger
+from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
@@ -26,17 +25,9 @@ from workers.supervisor.tether import tethered
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def eventually(holds: Callable[[], object], timeout_s: float = 60.0, what: str = "") -> None:
-    """Wait for a condition; what it last said is in the failure."""
-    deadline = time.monotonic() + timeout_s
-    while not (last := holds()):
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what or holds} (last: {last!r})"
-        time.sleep(0.05)
-
-
 def owned(cluster: Cluster, node: str = "edge-a") -> Deployment:
     deployment = cluster.deployed("power", node)
-    eventually(lambda: cluster.owns(deployment, "power", node), what=f"{node} owns")
+    wait_until(lambda: cluster.owns(deployment, "power", node), f"{node} owns")
     return deployment
 
 
@@ -61,7 +52,7 @@ def reaches(handover: Handover, phase: str) -> None:
         assert handover.outcome is None, handover.message
         return handover.phase == phase
 
-    eventually(there, what=phase)
+    wait_until(there, phase)
 
 
 def ended(handover: Handover) -> str | None:
@@ -199,7 +190,7 @@ class Cluster:
             without = set(self.nodes) - set(status.checkpoint_where if status is not None else ())
             return len(without) == 1
 
-        eventually(backed_up, what="a backup node has a checkpoint")
+        wait_until(backed_up, "a backup node has a checkpoint")
         return without.pop()
 
     def commits(self, deployment: Deployment, group: str) -> list[tuple[int, str]]:

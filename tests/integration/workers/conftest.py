@@ -20,7 +20,8 @@ from workers.supervisor.services import Redis
 # After tests/conftest.py has pointed the settings at a directory of the tests' own.
 django.setup()
 
-from tests.integration.workers.cluster import Cluster, eventually  # noqa: E402
+from tests.integration.workers.cluster import Cluster  # noqa: E402
+from tests.waiting import wait_until  # noqa: E402
 
 PATIENT_S = 20.0
 """A busy build machine stands still for seconds: only where silence is the point is it short."""
@@ -63,7 +64,7 @@ def running(
     for name in nodes:
         cluster.start_node(name)
     try:
-        eventually(lambda: cluster.up(*nodes), 60, "all nodes are up")
+        wait_until(lambda: cluster.up(*nodes), "all nodes are up")
         yield cluster
     finally:
         cluster.close()

@@ -25,7 +25,8 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.settings import Settings
-from tests.integration.workers.cluster import Cluster, eventually
+from tests.integration.workers.cluster import Cluster
+from tests.waiting import wait_until
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import (
@@ -51,16 +52,16 @@ def places(cluster: Cluster, deployment: Deployment, node: str) -> set[str]:
 def test_the_other_node_holds_each_checkpoint_beside_the_central_store(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
     everywhere = {"edge-a", "central", "edge-b"}
-    eventually(lambda: places(cluster, deployment, "edge-a") == everywhere, 90, "both others have it")
+    wait_until(lambda: places(cluster, deployment, "edge-a") == everywhere, "both others have it")
 
 
 def test_when_the_backup_node_is_gone_the_central_store_still_gets_them(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: "edge-b" in places(cluster, deployment, "edge-a"))
+    wait_until(lambda: "edge-b" in places(cluster, deployment, "edge-a"))
     cluster.end_node("edge-b")
-    eventually(lambda: places(cluster, deployment, "edge-a") == {"edge-a", "central"}, 90, "without edge-b")
+    wait_until(lambda: places(cluster, deployment, "edge-a") == {"edge-a", "central"}, "without edge-b")
     cluster.start_node("edge-b")
-    eventually(lambda: "edge-b" in places(cluster, deployment, "edge-a"), 90, "edge-b has it again")
+    wait_until(lambda: "edge-b" in places(cluster, deployment, "edge-a"), "edge-b has it again")
 
 
 def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
@@ -68,20 +69,20 @@ def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
 ) -> None:
     cluster = cluster_without_periodic_checkpoints
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     in_the_way = cluster.directory / "nodes" / "edge-a" / "cuts"
     in_the_way.write_text("where a directory must be")
     web = messages.celery_app("web", cluster.settings.redis_url)
     order = (messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
     messages.send(web, *order)
     told = Event.objects.filter(kind="node.alert", node="edge-a")
-    eventually(told.exists, what="the failure is an event")
+    wait_until(told.exists, "the failure is an event")
     assert f"No checkpoint of {deployment.pipeline.name}/power: " in told.get().message
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)
     in_the_way.unlink()
     messages.send(web, *order)
-    eventually(lambda: "central" in places(cluster, deployment, "edge-a"), 90)
+    wait_until(lambda: "central" in places(cluster, deployment, "edge-a"))
 
 
 # trimming

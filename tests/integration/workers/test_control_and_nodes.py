@@ -14,8 +14,8 @@ from pipeline_runtime.model.desired import Role
 from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
-    eventually,
 )
+from tests.waiting import wait_until
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
@@ -28,18 +28,18 @@ pytestmark = pytest.mark.integration
 
 def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Cluster, redis_url: str) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns")
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"), "edge-a owns")
 
     def replicated() -> bool:
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and "central" in status.checkpoint_where
 
-    eventually(replicated, what="a checkpoint is in the central store")
+    wait_until(replicated, "a checkpoint is in the central store")
     row = Replica.objects.get(deployment=deployment, node__name="edge-a")
-    eventually(lambda: Replica.objects.get(pk=row.pk).rates["rows_out_per_s"] > 0, what="rates")
+    wait_until(lambda: Replica.objects.get(pk=row.pk).rates["rows_out_per_s"] > 0, "rates")
     assert Node.objects.get(name="edge-a").load["memory_bytes"] > 0
     told = Node.objects.filter(name="edge-a", revision_seen=F("revision_wanted"))
-    eventually(told.exists, what="the node works on the newest revision")
+    wait_until(told.exists, "the node works on the newest revision")
     with redis.Redis.from_url(redis_url) as client:
         assert client.llen(node_history("edge-a")) > 0
         assert client.llen(element_history(deployment.pk, "power")) > 0
@@ -48,7 +48,7 @@ def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Clus
 def test_a_checkpoint_is_taken_when_it_is_asked_for(cluster_without_periodic_checkpoints: Cluster) -> None:
     cluster = cluster_without_periodic_checkpoints
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     status = cluster.status(deployment, "power", "edge-a")
     assert status is not None
     assert status.checkpoint_seq is None
@@ -60,7 +60,7 @@ def test_a_checkpoint_is_taken_when_it_is_asked_for(cluster_without_periodic_che
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and "central" in status.checkpoint_where
 
-    eventually(replicated, what="a checkpoint is in the central store")
+    wait_until(replicated, "a checkpoint is in the central store")
 
 
 def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
@@ -68,12 +68,12 @@ def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
 ) -> None:
     cluster = cluster_without_periodic_checkpoints
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     assert cluster.control is not None
     web = messages.celery_app("web", cluster.settings.redis_url)
     messages.send(web, messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
     central = cluster.control.context.central
-    eventually(lambda: central.manifests(f"{deployment.pk}.power"), what="a checkpoint is there")
+    wait_until(lambda: central.manifests(f"{deployment.pk}.power"), "a checkpoint is there")
     cluster.end_node("edge-a", signal.SIGKILL)
     shutil.rmtree(cluster.directory / "nodes" / "edge-a")
     committed = len(cluster.commits(deployment, "power"))
@@ -83,13 +83,13 @@ def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.role is Role.OWNER and status.bytes_fetched > 0
 
-    eventually(fetched, 90, "it owns again, from the checkpoint")
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
+    wait_until(fetched, "it owns again, from the checkpoint")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)
 
 
 def test_pause_and_resume_reach_the_owner(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     for paused in (True, False):
         GroupPlacement.objects.filter(deployment=deployment).update(paused=paused)
 
@@ -97,18 +97,18 @@ def test_pause_and_resume_reach_the_owner(cluster: Cluster) -> None:
             status = cluster.status(deployment, "power", "edge-a")
             return status is not None and status.paused is paused
 
-        eventually(reported, what=f"paused is {paused}")
+        wait_until(reported, f"paused is {paused}")
 
 
 def test_a_killed_node_comes_back_from_its_disk_without_losing_anything(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     run = Node.objects.get(name="edge-a").run_id
     assert cluster.end_node("edge-a", signal.SIGKILL) == -signal.SIGKILL
     committed = len(cluster.commits(deployment, "power"))
     cluster.start_node("edge-a")
-    eventually(lambda: Node.objects.get(name="edge-a").run_id != run, what="a new run reports")
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="it goes on")
+    wait_until(lambda: Node.objects.get(name="edge-a").run_id != run, "a new run reports")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed, "it goes on")
     assert {node for _, node in each_seq_was_committed_in_epoch_order(cluster, deployment)} == {"edge-a"}
 
 
@@ -120,9 +120,9 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
     cluster.end_node("edge-b", signal.SIGKILL)
     deployment = cluster.deployed("power", "edge-b")
     with redis.Redis.from_url(redis_url) as client:
-        eventually(lambda: client.llen(queue), what="it does not count as away yet")
-        eventually(lambda: not Node.objects.get(name="edge-b").up, what="it counts as away")
-        eventually(lambda: not client.llen(queue), what="what waited for it is deleted")
+        wait_until(lambda: client.llen(queue), "it does not count as away yet")
+        wait_until(lambda: not Node.objects.get(name="edge-b").up, "it counts as away")
+        wait_until(lambda: not client.llen(queue), "what waited for it is deleted")
         GroupPlacement.objects.filter(deployment=deployment).update(paused=True)
         time.sleep(RESEND_S * 2)
         node = Node.objects.get(name="edge-b")
@@ -130,8 +130,8 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
         assert client.llen(queue) == 0
     GroupPlacement.objects.filter(deployment=deployment).update(paused=False)
     cluster.start_node("edge-b")
-    eventually(lambda: Node.objects.get(name="edge-b").up, what="it is back")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"), 10, "it is told at once")
+    wait_until(lambda: Node.objects.get(name="edge-b").up, "it is back")
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"), "it is told at once", 10)
 
 
 def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str) -> None:
@@ -140,7 +140,7 @@ def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str
     cluster.deployed("power", "edge-b")
     with redis.Redis.from_url(redis_url) as client:
         queue = messages.node_queue("edge-b")
-        eventually(lambda: client.llen(queue), what="it is sent")
+        wait_until(lambda: client.llen(queue), "it is sent")
         time.sleep(RESEND_S * 2)  # the first one may have gone to the socket of a node that hangs
         before, waiting = Node.objects.get(name="edge-b"), client.llen(queue)
         time.sleep(RESEND_S * 3)
@@ -153,9 +153,9 @@ def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str
 
 def test_sigterm_says_goodbye_within_ten_seconds(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     assert cluster.end_node("edge-a") == 0
-    eventually(lambda: Event.objects.filter(kind="node.stopped", node="edge-a").exists())
+    wait_until(lambda: Event.objects.filter(kind="node.stopped", node="edge-a").exists())
     status = cluster.status(deployment, "power", "edge-a")
     assert status is not None
     assert status.role is Role.STOPPED
@@ -163,7 +163,7 @@ def test_sigterm_says_goodbye_within_ten_seconds(cluster: Cluster) -> None:
 
 def test_undesired_groups_are_stopped(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     Deployment.objects.filter(pk=deployment.pk).update(status=Deployment.Status.UNDEPLOYED)
 
     def idle() -> bool:
@@ -173,5 +173,5 @@ def test_undesired_groups_are_stopped(cluster: Cluster) -> None:
             node.revision_seen == node.revision_wanted and len(cluster.commits(deployment, "power")) == before
         )
 
-    eventually(lambda: not Replica.objects.filter(deployment=deployment).exists(), what="no rows are left")
-    eventually(idle)
+    wait_until(lambda: not Replica.objects.filter(deployment=deployment).exists(), "no rows are left")
+    wait_until(idle)

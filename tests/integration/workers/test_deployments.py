@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from pipeline_runtime.kafka.clients import open_consumer
 from pipeline_runtime.model.document import parse_document
-from tests.integration.workers.cluster import Cluster, eventually
+from tests.integration.workers.cluster import Cluster
+from tests.waiting import wait_until
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
@@ -58,7 +59,7 @@ def ended(operation: Operation) -> Operation:
         operation.refresh_from_db()
         return operation.status in ("done", "failed")
 
-    eventually(over, 90, f"the operation {operation.kind} ends")
+    wait_until(over, f"the operation {operation.kind} ends")
     operation.deployment.refresh_from_db()
     return operation
 
@@ -88,7 +89,7 @@ def test_a_pipeline_is_deployed_where_it_is_pinned_and_undeployed_without_rest(
     operation = ended(undeploy(deployment))
     assert operation.status == "done", operation.message
     assert Deployment.objects.get(pk=deployment.pk).status == "undeployed"
-    eventually(lambda: not topics_of(kafka_cluster, deployment), what="its topics are gone")
+    wait_until(lambda: not topics_of(kafka_cluster, deployment), "its topics are gone")
     assert "did not confirm" not in operation.message
 
 
@@ -105,7 +106,7 @@ def test_a_group_that_does_not_start_fails_the_deployment_and_nothing_of_it_stay
     assert "does not start" in fault["message"]
     assert operation.deployment.status == "failed"
     assert {p.role for p in operation.deployment.placements.all()} == {"stopped"}
-    eventually(lambda: not topics_of(kafka_cluster, operation.deployment), what="its topics are gone")
+    wait_until(lambda: not topics_of(kafka_cluster, operation.deployment), "its topics are gone")
 
 
 def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Cluster) -> None:
@@ -138,7 +139,7 @@ def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster)
     operation = ended(deploy(content))
     assert operation.status == "done", operation.message
     deployment = operation.deployment
-    eventually(lambda: kafka_cluster.owns(deployment, "kept", "edge-b"))
+    wait_until(lambda: kafka_cluster.owns(deployment, "kept", "edge-b"))
     content["spec"]["elements"][1]["params"] = {"condition": "value > 1"}
     deployment.version = PipelineVersion.objects.create(
         pipeline=deployment.pipeline, number=2, document=content
@@ -151,7 +152,7 @@ def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster)
     assert spec["elements"][0]["params"]["condition"] == "value > 1"
     commits = kafka_cluster.commits(deployment, "kept")
     assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
-    eventually(lambda: (2, "edge-b") in kafka_cluster.commits(deployment, "kept"))
+    wait_until(lambda: (2, "edge-b") in kafka_cluster.commits(deployment, "kept"))
     assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}
     assert ended(undeploy(deployment)).status == "done"
 
@@ -169,7 +170,7 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
         GroupPlacement.objects.create(
             deployment=deployment, group=spec.group, spec=made, node=node, order_id=f"first-{spec.group}"
         )
-    eventually(lambda: cluster.owns(deployment, "numbers", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "numbers", "edge-a"))
     content["spec"]["elements"][0]["params"] = {"rate": 20}
     deployment.version = PipelineVersion.objects.create(pipeline=pipeline, number=2, document=content)
     deployment.save()
@@ -184,14 +185,14 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
     assert operation.status == "done", operation.message
     assert [(step["name"], step["state"]) for step in operation.steps] == [("numbers", "done")]
-    eventually(lambda: len(cluster.commits(deployment, "numbers")) > committed, what="it goes on")
+    wait_until(lambda: len(cluster.commits(deployment, "numbers")) > committed, "it goes on")
 
 
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:
     operation = ended(deploy(document("drained", numbers="edge-a", saved="edge-a")))
     assert operation.status == "done", operation.message
     drain("edge-a")
-    eventually(lambda: Event.objects.filter(kind="node.drained").exists(), 90, "the drain ends")
+    wait_until(lambda: Event.objects.filter(kind="node.drained").exists(), "the drain ends")
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert Node.objects.get(name="edge-a").cordoned
     assert {handover.outcome for handover in Handover.objects.all()} == {"done"}
@@ -203,15 +204,15 @@ def test_a_drain_that_is_ordered_while_control_is_away_goes_on_wherever_control_
 ) -> None:
     deployments = [cluster.deployed(group, "edge-a") for group in ("first", "second")]
     for deployment, group in zip(deployments, ("first", "second"), strict=True):
-        eventually(lambda d=deployment, g=group: cluster.owns(d, g, "edge-a"), what=f"edge-a owns {group}")
+        wait_until(lambda d=deployment, g=group: cluster.owns(d, g, "edge-a"), f"edge-a owns {group}")
     cluster.stop_control()
     drain("edge-a")
     for count in (1, 2):
         cluster.start_control()
-        eventually(lambda n=count: Handover.objects.count() == n, 90, f"move {count} is ordered")
+        wait_until(lambda n=count: Handover.objects.count() == n, f"move {count} is ordered")
         cluster.stop_control()
     cluster.start_control()
-    eventually(lambda: Node.objects.get(name="edge-a").draining_since is None, 90, "the drain ends")
+    wait_until(lambda: Node.objects.get(name="edge-a").draining_since is None, "the drain ends")
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert [handover.outcome for handover in Handover.objects.all()] == ["done", "done"]
     [told] = Event.objects.filter(kind="node.drained")

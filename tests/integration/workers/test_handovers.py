@@ -13,12 +13,12 @@ from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
     ended,
-    eventually,
     ordered,
     owned,
     phases,
     reaches,
 )
+from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
@@ -35,9 +35,9 @@ def copies() -> list[tuple[str, str, bool]]:
 
 def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -> None:
     deployment = owned(cluster)
-    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"))
     there = ordered(deployment, "standby", "edge-a", "edge-b")
-    eventually(lambda: ended(there), 90, "the handover ends")
+    wait_until(lambda: ended(there), "the handover ends")
     assert there.outcome == "done", there.message
     assert phases(there) == ["PREPARE", "WARM", "CUT", "FINISH"]
     # None at all when the target is the backup node and has the checkpoint already.
@@ -52,11 +52,11 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.role is Role.STANDBY
 
-    eventually(follows, what="the origin follows")
+    wait_until(follows, "the origin follows")
     told = cluster.directory / "nodes" / "edge-b" / "desired.json"
-    eventually(lambda: '"followed":true' in told.read_text(), what="the owner leaves it time")
+    wait_until(lambda: '"followed":true' in told.read_text(), "the owner leaves it time")
     back = ordered(deployment, "standby", "edge-b", "edge-a")
-    eventually(lambda: ended(back), 90, "the way back ends")
+    wait_until(lambda: ended(back), "the way back ends")
     assert back.outcome == "done", back.message
     assert back.bytes_copied == 0
     placement.refresh_from_db()
@@ -73,7 +73,7 @@ def test_a_target_that_is_not_the_backup_node_copies_the_state(
     deployment = owned(cluster)
     target = cluster.without_checkpoint(deployment, "power", "edge-a")
     handover = ordered(deployment, strategy, "edge-a", target)
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     assert handover.bytes_copied > 0
     assert handover.bytes_copied in [entry.get("bytes") for entry in handover.timeline]
@@ -84,27 +84,27 @@ def test_a_target_that_is_not_the_backup_node_copies_the_state(
 def test_a_former_owner_is_a_standby_for_a_while_only(cluster: Cluster) -> None:
     deployment = owned(cluster)
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90)
+    wait_until(lambda: ended(handover))
     assert copies() == [("edge-a", "standby", True)]
     ExtraReplica.objects.update(until=timezone.now() - timedelta(seconds=1))
-    eventually(lambda: not copies(), what="it is dropped")
+    wait_until(lambda: not copies(), "it is dropped")
 
     def stopped() -> bool:
         status = cluster.status(deployment, "power", "edge-a")
         return status is None or status.role is Role.STOPPED
 
-    eventually(stopped, what="its replica has stopped")
+    wait_until(stopped, "its replica has stopped")
     assert cluster.owns(deployment, "power", "edge-b")
 
 
 def test_a_node_that_restarts_after_a_takeover_owns_on(cluster: Cluster) -> None:
     deployment = owned(cluster)
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90)
+    wait_until(lambda: ended(handover))
     cluster.end_node("edge-b", signal.SIGKILL)
     committed = len(cluster.commits(deployment, "power"))
     cluster.start_node("edge-b")
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="it goes on")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed, "it goes on")
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert commits[-1] == (3, "edge-b")
 
@@ -113,7 +113,7 @@ def test_stop_and_copy_moves_the_state_as_well(cluster: Cluster) -> None:
     deployment = owned(cluster)
     for origin, target in (("edge-a", "edge-b"), ("edge-b", "edge-a")):
         handover = ordered(deployment, "stop-and-copy", origin, target)
-        eventually(lambda h=handover: ended(h), 90, "the handover ends")
+        wait_until(lambda h=handover: ended(h), "the handover ends")
         assert (handover.outcome, handover.phase) == ("done", "FINISH"), handover.message
         assert phases(handover) == ["STOP", "COPY", "CLAIM", "FINISH"]
         assert handover.gap_ms is not None
@@ -130,11 +130,11 @@ def test_a_migration_to_a_node_where_it_cannot_start_leaves_it_with_its_origin(
     deployment = owned(cluster)
     cluster.mark("power.broken-on-edge-b")
     handover = ordered(deployment, strategy, "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
     assert "does not start" in handover.message
     assert "runs on edge-a as before" in handover.message
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns")
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"), "edge-a owns")
     assert set(cluster.commits(deployment, "power")) == {(epoch, "edge-a") for epoch in epochs}
 
 
@@ -154,10 +154,10 @@ def test_a_standby_that_has_failed_is_made_anew_for_a_migration(cluster: Cluster
         status = cluster.status(deployment, "power", "edge-b")
         return status is not None and status.error is not None
 
-    eventually(failed, what="the standby fails")
+    wait_until(failed, "the standby fails")
     broken.unlink()
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     [kept] = ExtraReplica.objects.select_related("node")
     assert (kept.node.name, kept.wanted, kept.until) == ("edge-a", True, None)
@@ -169,10 +169,10 @@ def test_a_cancel_before_the_cut_leaves_the_owner_untouched(cluster: Cluster) ->
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
     reaches(handover, "WARM")
     Handover.objects.update(cancel_requested=True)
-    eventually(lambda: ended(handover), what="it is cancelled")
+    wait_until(lambda: ended(handover), "it is cancelled")
     assert (handover.outcome, copies()) == ("cancelled", [])
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed)
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)
     assert set(cluster.commits(deployment, "power")) == {(1, "edge-a")}
 
 
@@ -183,7 +183,7 @@ def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_clus
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
     reaches(handover, "CUT")
     cluster.signal_node("edge-a", signal.SIGSTOP)
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
     assert Handover.objects.count() == 1, "no second handover beside it"
@@ -193,7 +193,7 @@ def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_clus
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.role is Role.STANDBY
 
-    eventually(follows, what="the old owner follows")
+    wait_until(follows, "the old owner follows")
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
@@ -206,14 +206,14 @@ def test_a_target_that_dies_after_the_release_is_claimed_back_from(watchful_clus
     reaches(handover, "CUT")
     cluster.signal_node("edge-b", signal.SIGSTOP)
     held.unlink()
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
     assert "claimed the element back" in handover.message
     assert "Nothing is lost" in handover.message
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, what="edge-a goes on")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed, "edge-a goes on")
     cluster.signal_node("edge-b", signal.SIGCONT)
-    eventually(lambda: cluster.up("edge-b"))
+    wait_until(lambda: cluster.up("edge-b"))
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (3, "edge-a")}
 
@@ -225,7 +225,7 @@ def test_a_cut_that_nobody_carries_out_becomes_a_claim(
     deployment = owned(cluster)
     cluster.mark("power.never-releases")
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
@@ -248,7 +248,7 @@ def test_a_cut_that_nobody_carries_out_ends_when_its_pipeline_is_let_go_of(
     ExtraReplica.objects.all().delete()
     Deployment.objects.update(status=status)
     cluster.start_control()
-    eventually(lambda: ended(handover), 30, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends", 30)
     assert handover.outcome == "failed"
     assert "was undeployed" in handover.message
     assert GroupPlacement.objects.get(deployment=deployment).node.name == "edge-a"
@@ -259,7 +259,7 @@ def test_a_copy_that_its_origin_does_not_give_comes_from_the_central_store(
 ) -> None:
     cluster = cluster_of_three
     deployment = owned(cluster)
-    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"), what="it is replicated")
+    wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"), "it is replicated")
     target = cluster.without_checkpoint(deployment, "power", "edge-a")
     order_copy = Effects._order_copy
 
@@ -268,7 +268,7 @@ def test_a_copy_that_its_origin_does_not_give_comes_from_the_central_store(
 
     monkeypatch.setattr(Effects, "_order_copy", from_nowhere)
     handover = ordered(deployment, "standby", "edge-a", target)
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     [prepared] = [entry for entry in handover.timeline if entry["phase"] == "PREPARE"]
     assert "from the central store" in prepared["note"]
@@ -292,9 +292,9 @@ def test_a_successor_that_restarts_after_the_release_claims(
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.released == str(handover.pk)
 
-    eventually(released, what="edge-a has released")
+    wait_until(released, "edge-a has released")
     cluster.start_node("edge-b")
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (3, "edge-b")}

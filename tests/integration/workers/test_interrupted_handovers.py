@@ -12,12 +12,12 @@ from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
     ended,
-    eventually,
     ordered,
     owned,
     phases,
     reaches,
 )
+from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.pipelines.models import Deployment
 from workers.control import handovers
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.integration
 def is_told_to_release(cluster: Cluster, handover: Handover) -> None:
     """The order has to reach the node; after that nothing but the journal is used."""
     told = cluster.directory / "nodes" / "edge-a" / "desired.json"
-    eventually(lambda: f'"release":"{handover.pk}"' in told.read_text(), what="edge-a is told to release")
+    wait_until(lambda: f'"release":"{handover.pk}"' in told.read_text(), "edge-a is told to release")
 
 
 def is_done(cluster: Cluster, deployment: Deployment, handover: Handover) -> None:
-    eventually(lambda: ended(handover), 90, "the handover ends")
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"), what="edge-b owns")
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"), "edge-b owns")
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
@@ -72,7 +72,7 @@ def test_control_is_restarted_before_it_sees_what_a_phase_has_come_to(
     cluster: Cluster, strategy: str, phase: str
 ) -> None:
     deployment = owned(cluster)
-    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"), what="it is replicated")
+    wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"), "it is replicated")
     next_step = handovers.next_step
 
     def sees_nothing(progress: Progress, seen: Observed) -> Step:
@@ -96,9 +96,7 @@ def test_control_is_not_needed_between_the_release_and_the_takeover(cluster: Clu
     is_told_to_release(cluster, handover)
     cluster.stop_control()
     held.unlink()
-    eventually(
-        lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without control"
-    )
+    wait_until(lambda: (2, "edge-b") in cluster.commits(deployment, "power"), "edge-b owns without control")
     cluster.start_control()
     is_done(cluster, deployment, handover)
 
@@ -120,12 +118,10 @@ def test_a_handover_goes_on_after_redis_was_away(
     own_redis.stop()
     held.unlink()
     if phase == "CUT":
-        eventually(
-            lambda: (2, "edge-b") in cluster.commits(deployment, "power"), what="edge-b owns without Redis"
-        )
+        wait_until(lambda: (2, "edge-b") in cluster.commits(deployment, "power"), "edge-b owns without Redis")
     else:
         committed = len(cluster.commits(deployment, "power"))
-        eventually(lambda: len(cluster.commits(deployment, "power")) > committed + 10, what="it goes on")
+        wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 10, "it goes on")
     own_redis.start()
     is_done(cluster, deployment, handover)
 

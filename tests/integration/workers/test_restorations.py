@@ -11,10 +11,10 @@ from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
     ended,
-    eventually,
     ordered,
     phases,
 )
+from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.integration
 
 def owned_and_replicated(cluster: Cluster, follow: str = "exact") -> Deployment:
     deployment = cluster.deployed("power", "edge-a", follow)
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"), what="edge-a owns")
-    eventually(lambda: cluster.replicated(deployment, "power", "edge-a"), what="a central checkpoint")
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"), "edge-a owns")
+    wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"), "a central checkpoint")
     return deployment
 
 
@@ -44,7 +44,7 @@ def with_standby(deployment: Deployment, node: str) -> ExtraReplica:
 
 
 def only_handover() -> Handover:
-    eventually(lambda: Handover.objects.exists(), what="a restoration is ordered")
+    wait_until(lambda: Handover.objects.exists(), "a restoration is ordered")
     return Handover.objects.get()
 
 
@@ -65,7 +65,7 @@ def test_a_central_store_that_was_begun_anew_sends_the_target_to_the_backup_node
     central.drop_group(f"{deployment.pk}.power")
     assert not central.manifests(f"{deployment.pk}.power")
     handover = ordered(deployment, "checkpoint", "edge-a", target)
-    eventually(lambda: ended(handover), 90, "the restoration ends")
+    wait_until(lambda: ended(handover), "the restoration ends")
     assert handover.outcome == "done", handover.message
     assert handover.bytes_copied > 0, "it began with nothing"
     each_seq_was_committed_in_epoch_order(cluster, deployment)
@@ -76,22 +76,22 @@ def test_a_silent_node_is_restored_by_hand_and_fenced_when_it_wakes(manual_clust
     deployment = owned_and_replicated(cluster)
     cluster.signal_node("edge-a", signal.SIGSTOP)
     silent = Event.objects.filter(kind="node.silent", node="edge-a")
-    eventually(silent.exists, what="it is noticed")
+    wait_until(silent.exists, "it is noticed")
     assert "restore its elements" in silent.get().message
     assert not Handover.objects.exists()
     handover = ordered(deployment, "checkpoint", "edge-a", "edge-b")
-    eventually(lambda: ended(handover), 90, "the restoration ends")
+    wait_until(lambda: ended(handover), "the restoration ends")
     assert handover.outcome == "done", handover.message
     assert phases(handover) == ["COPY", "CLAIM", "FINISH"]
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"))
     cluster.signal_node("edge-a", signal.SIGCONT)
-    eventually(lambda: cluster.up("edge-a"), what="edge-a is back")
+    wait_until(lambda: cluster.up("edge-a"), "edge-a is back")
 
     def told_to_stop() -> bool:
         status = cluster.status(deployment, "power", "edge-a")
         return status is None or status.role is Role.STOPPED
 
-    eventually(told_to_stop, what="the old copy has stopped")
+    wait_until(told_to_stop, "the old copy has stopped")
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
@@ -102,16 +102,16 @@ def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(watchful_clust
     cluster.end_node("edge-a", signal.SIGKILL)
     handover = only_handover()
     assert (handover.strategy, handover.target, handover.created_by) == ("checkpoint", "edge-b", None)
-    eventually(lambda: ended(handover), 90, "the restoration ends")
+    wait_until(lambda: ended(handover), "the restoration ends")
     assert handover.outcome == "done", handover.message
     assert handover.message.startswith("Automatically, ")
     assert "s after edge-a fell silent" in handover.message
     assert "fell silent" in Event.objects.get(kind="element.restoring").message
     assert handover.gap_ms is not None
     cluster.start_node("edge-a")
-    eventually(lambda: cluster.up("edge-a"), 60)
+    wait_until(lambda: cluster.up("edge-a"))
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed + 20)
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 20)
     assert Handover.objects.count() == 1
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
@@ -121,16 +121,16 @@ def test_a_hot_standby_is_preferred_and_kept_on_the_former_node(watchful_cluster
     cluster = watchful_cluster
     deployment = owned_and_replicated(cluster)
     with_standby(deployment, "edge-b")
-    eventually(lambda: follows(cluster, deployment, "edge-b"), what="edge-b follows")
+    wait_until(lambda: follows(cluster, deployment, "edge-b"), "edge-b follows")
     cluster.end_node("edge-a", signal.SIGKILL)
     handover = only_handover()
-    eventually(lambda: ended(handover), 90, "the restoration ends")
+    wait_until(lambda: ended(handover), "the restoration ends")
     assert (handover.outcome, handover.strategy) == ("done", "hot-standby"), handover.message
     assert phases(handover) == ["CLAIM", "FINISH"]
     [kept] = ExtraReplica.objects.select_related("node")
     assert (kept.node.name, kept.role, kept.wanted) == ("edge-a", "standby", True)
     cluster.start_node("edge-a")
-    eventually(lambda: follows(cluster, deployment, "edge-a"), 60, "the former owner follows")
+    wait_until(lambda: follows(cluster, deployment, "edge-a"), "the former owner follows")
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
@@ -140,20 +140,20 @@ def test_without_a_node_it_waits_for_one(watchful_cluster: Cluster) -> None:
     deployment = owned_and_replicated(cluster)
     Node.objects.filter(name="edge-b").update(cordoned=True)
     cluster.end_node("edge-a", signal.SIGKILL)
-    eventually(Event.objects.filter(kind="element.waits").exists, what="it is said that it waits")
+    wait_until(Event.objects.filter(kind="element.waits").exists, "it is said that it waits")
     Node.objects.filter(name="edge-b").update(cordoned=False)
     handover = only_handover()
-    eventually(lambda: ended(handover), 90, "the restoration ends")
+    wait_until(lambda: ended(handover), "the restoration ends")
     assert handover.outcome == "done", handover.message
     assert Event.objects.filter(kind="element.waits").count() == 1
-    eventually(lambda: cluster.owns(deployment, "power", "edge-b"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"))
 
 
 def test_what_is_not_deterministic_is_left_to_people(watchful_cluster: Cluster) -> None:
     cluster = watchful_cluster
     owned_and_replicated(cluster, "none")
     cluster.end_node("edge-a", signal.SIGKILL)
-    eventually(Event.objects.filter(kind="element.not_restored").exists, what="it is said")
+    wait_until(Event.objects.filter(kind="element.not_restored").exists, "it is said")
     assert "by hand" in Event.objects.get(kind="element.not_restored").message
     assert not Handover.objects.exists()
 
@@ -162,10 +162,10 @@ def test_a_node_that_is_stopped_is_not_restored_from(watchful_cluster: Cluster) 
     cluster = watchful_cluster
     deployment = owned_and_replicated(cluster)
     cluster.end_node("edge-a")
-    eventually(Event.objects.filter(kind="node.stopped", node="edge-a").exists)
+    wait_until(Event.objects.filter(kind="node.stopped", node="edge-a").exists)
     cluster.start_node("edge-a")
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed, 60)
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)
     assert not Handover.objects.exists()
 
 
@@ -173,10 +173,10 @@ def test_a_rewind_emits_again_what_came_after_its_checkpoint(cluster: Cluster) -
     deployment = owned_and_replicated(cluster)
     assert cluster.control is not None
     central, group = cluster.control.context.central, f"{deployment.pk}.power"
-    eventually(lambda: len(central.manifests(group)) > 1, what="two checkpoints")
+    wait_until(lambda: len(central.manifests(group)) > 1, "two checkpoints")
     seq = central.manifests(group)[-1].seq
     handover = ordered(deployment, "rewind", "edge-a", "edge-b", checkpoint_seq=seq)
-    eventually(lambda: ended(handover), 90, "the rewind ends")
+    wait_until(lambda: ended(handover), "the rewind ends")
     assert handover.outcome == "done", handover.message
     assert f"re-emits what was committed after seq {seq}" in handover.message
     assert phases(handover) == ["COPY", "CLAIM", "FINISH"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.workers.cluster import Cluster, eventually
+from tests.integration.workers.cluster import Cluster
+from tests.waiting import wait_until
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement
@@ -18,16 +19,16 @@ def test_pipelines_go_on_without_redis_and_commands_arrive_when_it_is_back(
 ) -> None:
     cluster = cluster_on_own_redis
     deployment = cluster.deployed("power", "edge-a")
-    eventually(lambda: cluster.owns(deployment, "power", "edge-a"))
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
 
     own_redis.stop()
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed + 100, what="it goes on")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 100, "it goes on")
     # Also a node that is started while Redis is away begins from its disk.
     cluster.end_node("edge-a")
     cluster.start_node("edge-a")
     committed = len(cluster.commits(deployment, "power"))
-    eventually(lambda: len(cluster.commits(deployment, "power")) > committed + 10, what="from its disk")
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 10, "from its disk")
     assert not Event.objects.filter(kind="node.silent").exists()
     GroupPlacement.objects.filter(deployment=deployment).update(paused=True)
 
@@ -37,6 +38,6 @@ def test_pipelines_go_on_without_redis_and_commands_arrive_when_it_is_back(
         status = cluster.status(deployment, "power", "edge-a")
         return status is not None and status.paused
 
-    eventually(paused, 60, "the pause arrives")
+    wait_until(paused, "the pause arrives")
     assert Node.objects.filter(up=True).count() == 2
     assert not Event.objects.filter(kind="node.silent").exists()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +15,7 @@ from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import StateDatabaseUnavailable
 from tests.unit.checkpoint.replicas import GROUP
 from tests.unit.checkpoint.test_database import manifest
+from tests.waiting import wait_until
 
 
 @contextmanager
@@ -29,13 +28,6 @@ def cared_for(
         yield caretaker
     finally:
         caretaker.close()
-
-
-def eventually(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 def damage_a_table(path: Path) -> None:
@@ -79,7 +71,7 @@ def test_damage_that_shows_while_it_runs_is_mended_by_itself(tmp_path: Path) -> 
     with cared_for(path) as caretaker:
         with suppress(StateDatabaseUnavailable):
             assert caretaker.database.manifests(GROUP) == "damaged: it raises"
-        eventually(lambda: list(tmp_path.glob("db.damaged-*")) and caretaker.database.failure is None)
+        wait_until(lambda: list(tmp_path.glob("db.damaged-*")) and caretaker.database.failure is None)
         assert caretaker.database.manifests(GROUP) == ()
         caretaker.database.put_chunk(GROUP, b"1")
         caretaker.database.put_manifest(manifest(b"1"))
@@ -166,10 +158,10 @@ def test_it_is_opened_again_although_nobody_can_be_told(
         with pytest.raises(StateDatabaseUnavailable):
             caretaker.database.reopen()
         caretaker.start()
-        eventually(lambda: len(tries) > 2)
+        wait_until(lambda: len(tries) > 2)
         with pytest.raises(StateDatabaseUnavailable):
             caretaker.database.manifests(GROUP)
-    eventually(lambda: caretaker.database.failure is None)
+    wait_until(lambda: caretaker.database.failure is None)
     caretaker.database.put_chunk(GROUP, b"goes on")
     caretaker.close()
 

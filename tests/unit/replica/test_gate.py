@@ -7,9 +7,8 @@ import os
 import resource
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from pipeline_runtime.replica import gate as gate_module
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.spark.gate_client import GateClient, GateClosed
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 LIMIT_S = 20.0
@@ -55,13 +55,6 @@ class Caller:
     def heard(self) -> str:
         with self._socket, self._socket.makefile() as file:
             return file.readline()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = monotonic() + LIMIT_S
-    while not condition():
-        assert monotonic() < deadline
-        sleep(0.01)
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import CheckpointSource, NodeDesired, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from tests.unit.workers.test_slot import ScriptedReplica, eventually, owner
+from tests.unit.workers.test_slot import ScriptedReplica, owner
+from tests.waiting import wait_until
 from workers.node.agent import Agent
 from workers.node.desired_store import DesiredStore
 from workers.node.runtime import NodeRuntime, Taken
@@ -70,7 +71,7 @@ def agent(node: Runtime, tmp_path: Path) -> Iterator[Agent]:
     made = Agent("edge-a", node.runtime(), DesiredStore(tmp_path / "desired.json"), 3600.0, 10)
     made.start()
     made.apply(NodeDesired(node="edge-a", revision=1, replicas=(owner(),)))
-    eventually(lambda: made.statuses() and made.statuses()[0].role is Role.OWNER)
+    wait_until(lambda: made.statuses() and made.statuses()[0].role is Role.OWNER)
     yield made
     made.close(5)
 
@@ -84,12 +85,12 @@ def test_a_checkpoint_is_taken_each_time_that_so_many_batches_are_committed(
     node: Runtime, agent: Agent
 ) -> None:
     agent.wake()
-    eventually(lambda: node.taken == [7])
+    wait_until(lambda: node.taken == [7])
     commit_up_to(node, agent, 16)
     commit_up_to(node, agent, 17)
-    eventually(lambda: node.taken == [7, 17])
+    wait_until(lambda: node.taken == [7, 17])
     commit_up_to(node, agent, 40)
-    eventually(lambda: node.taken == [7, 17, 40])
+    wait_until(lambda: node.taken == [7, 17, 40])
 
 
 def test_one_that_failed_is_tried_again_after_as_many_batches(node: Runtime, agent: Agent) -> None:
@@ -99,4 +100,4 @@ def test_one_that_failed_is_tried_again_after_as_many_batches(node: Runtime, age
     node.full = False
     commit_up_to(node, agent, 16)
     commit_up_to(node, agent, 18)
-    eventually(lambda: node.taken == [18])
+    wait_until(lambda: node.taken == [18])

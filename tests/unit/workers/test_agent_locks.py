@@ -11,7 +11,8 @@ import pytest
 
 from pipeline_runtime.model.desired import NodeDesired, Role
 from tests.unit.workers.test_agent_checkpoints import Runtime
-from tests.unit.workers.test_slot import eventually, owner
+from tests.unit.workers.test_slot import owner
+from tests.waiting import wait_until
 from workers.node.agent import Agent
 from workers.node.desired_store import DesiredStore
 
@@ -46,7 +47,7 @@ def test_groups_and_heartbeat_do_not_wait_for_a_slow_disk(tmp_path: Path, slow: 
     agent = Agent("edge-a", Runtime(tmp_path).runtime(), disk, 3600.0, directed=disk.directed)
     agent.start()
     agent.apply(NodeDesired(node="edge-a", revision=1, replicas=(owner(),)))
-    eventually(lambda: agent.statuses() and agent.statuses()[0].role is Role.OWNER)
+    wait_until(lambda: agent.statuses() and agent.statuses()[0].role is Role.OWNER)
     needed: list[Callable[[], object]] = [agent.wake, agent.statuses, lambda: agent.revision]
     with ThreadPoolExecutor() as pool:
         applied = pool.submit(agent.apply, NodeDesired(node="edge-a", revision=2))

@@ -27,7 +27,7 @@ from pipeline_runtime.model.desired import (
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from tests.unit.checkpoint.replicas import FakeReplica, tree
-from tests.unit.workers.test_slot import eventually
+from tests.waiting import wait_until
 from workers.messages import CENTRAL
 from workers.node import checkpoints as node_checkpoints
 from workers.node.checkpoints import NodeCheckpoints
@@ -120,7 +120,7 @@ def test_a_checkpoint_goes_to_the_central_store_and_to_the_backup_node(
     node = open_node()
     node.direct(desired(backup=backup(places, "edge-b")))
     seq = take(node, replica)
-    eventually(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "central", "edge-b"))
+    wait_until(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "central", "edge-b"))
     assert places["central"].seqs() == places["edge-b"].seqs() == [1]
     assert places["edge-c"].seqs() == []
 
@@ -131,9 +131,9 @@ def test_another_backup_node_gets_at_once_what_is_there(
     node = open_node()
     node.direct(desired(backup=backup(places, "edge-b")))
     seq = take(node, replica)
-    eventually(lambda: "edge-b" in node.where(SPEC.id, Seq(seq)))
+    wait_until(lambda: "edge-b" in node.where(SPEC.id, Seq(seq)))
     node.direct(desired(backup=backup(places, "edge-c")))
-    eventually(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "central", "edge-c"))
+    wait_until(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "central", "edge-c"))
     node.direct(desired())
     assert node.where(SPEC.id, Seq(seq)) == ("edge-a", "central")
 
@@ -146,9 +146,9 @@ def test_a_place_that_is_away_holds_up_no_other_and_gets_the_newest_when_it_is_b
     node.direct(desired(backup=backup(places, "edge-b")))
     for _ in range(3):
         seq = take(node, replica)
-    eventually(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "edge-b"))
+    wait_until(lambda: node.where(SPEC.id, Seq(seq)) == ("edge-a", "edge-b"))
     places["central"].come_back()
-    eventually(lambda: places["central"].seqs()[:1] == [seq])
+    wait_until(lambda: places["central"].seqs()[:1] == [seq])
 
 
 # restoring
@@ -160,10 +160,10 @@ def test_a_restoration_takes_the_newest_of_all_places(
     owner = open_node()
     owner.direct(desired(backup=backup(places, "edge-b")))
     take(owner, replica)
-    eventually(lambda: len(owner.where(SPEC.id, Seq(1))) == 3)
+    wait_until(lambda: len(owner.where(SPEC.id, Seq(1))) == 3)
     places["central"].go_away()
     take(owner, replica)
-    eventually(lambda: places["edge-b"].seqs() == [2, 1])
+    wait_until(lambda: places["edge-b"].seqs() == [2, 1])
     places["central"].come_back()
     owner.close()
     notes: list[str] = []
@@ -185,7 +185,7 @@ def test_with_the_central_store_away_the_backup_node_serves(
     owner = open_node()
     owner.direct(desired(backup=backup(places, "edge-b")))
     seq = take(owner, replica)
-    eventually(lambda: len(owner.where(SPEC.id, Seq(seq))) == 3)
+    wait_until(lambda: len(owner.where(SPEC.id, Seq(seq))) == 3)
     target = open_node("edge-x", AWAY)
     with pytest.raises(ServiceUnavailable):
         target.fetch(SPEC.id, source(), tmp_path / "no", lambda _: None)
@@ -200,9 +200,9 @@ def test_a_damaged_copy_is_taken_from_the_other_place_before_an_older_one(
     owner = open_node()
     owner.direct(desired(backup=backup(places, "edge-b")))
     take(owner, replica)
-    eventually(lambda: len(owner.where(SPEC.id, Seq(1))) == 3)
+    wait_until(lambda: len(owner.where(SPEC.id, Seq(1))) == 3)
     take(owner, replica)
-    eventually(lambda: len(owner.where(SPEC.id, Seq(2))) == 3)
+    wait_until(lambda: len(owner.where(SPEC.id, Seq(2))) == 3)
     central = places["central"].database
     newest, older = central.manifests(SPEC.id)
     lost = sorted(newest.chunks - older.chunks)[0]
@@ -341,7 +341,7 @@ def test_what_had_not_arrived_before_a_restart_is_sent_after_it(
     places["central"].come_back()
     second = open_node()
     second.direct(desired())
-    eventually(lambda: places["central"].seqs() == [seq])
+    wait_until(lambda: places["central"].seqs() == [seq])
 
 
 def test_what_a_rewind_has_undone_goes_from_every_place_and_is_never_fetched(
@@ -352,21 +352,21 @@ def test_what_a_rewind_has_undone_goes_from_every_place_and_is_never_fetched(
     old.direct(desired(backup=place))
     for _ in range(3):
         seq = take(old, replica)
-        eventually(lambda seq=seq: len(old.where(SPEC.id, Seq(seq))) == 3)
+        wait_until(lambda seq=seq: len(old.where(SPEC.id, Seq(seq))) == 3)
     assert stale.fetch(SPEC.id, source(), tmp_path / "undone", lambda _: None) > 0
     # The owner starts again at 1, under epoch 2, and goes on to 2.
     old.fetch(SPEC.id, source(1), tmp_path / "again", lambda _: None)
     order = ClaimOrder(id="back", over=Epoch(1), rewind=Seq(1))
     rewound = DesiredReplica(spec=SPEC, role=Role.OWNER, order=order, backup=place)
     old.direct(NodeDesired(node="edge-a", revision=2, replicas=(rewound,)))
-    eventually(lambda: places["central"].seqs() == places["edge-b"].seqs() == [1])
+    wait_until(lambda: places["central"].seqs() == places["edge-b"].seqs() == [1])
     assert [held.seq for held in old.database.manifests(SPEC.id)] == [1]
     again = FakeReplica(tmp_path / "edge-a" / "replicas" / SPEC.id / "g2")
     again.commit()
     again.commit()
     taken = old.take(SPEC, Epoch(2), again.directory, None)
     assert taken is not None
-    eventually(lambda: places["central"].seqs() == places["edge-b"].seqs() == [2, 1])
+    wait_until(lambda: places["central"].seqs() == places["edge-b"].seqs() == [2, 1])
     old.direct(NodeDesired(node="edge-a", revision=3, replicas=(rewound,)))
     assert [held.seq for held in old.database.manifests(SPEC.id)] == [2, 1], "what is new is not undone"
     # One that still holds 3 of the undone run takes 2 all the same.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from pipeline_runtime.model.desired import (
 )
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from tests.waiting import wait_until
 from workers.node.reconcile import FORGET_AFTER_MS
 from workers.node.runtime import NodeRuntime, Taken
 from workers.node.slot import Slot
@@ -157,13 +157,6 @@ class Node:
         self.slot.wake()
 
 
-def eventually(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
     made = Node(tmp_path)
@@ -178,16 +171,16 @@ def is_owner(node: Node) -> bool:
 
 def test_a_failed_replica_is_started_again_from_its_local_state_with_back_off(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     for started, wait_ms in ((1, 1000), (2, 2000), (3, 4000)):
         node.replicas[-1].end("failed", ERROR)
         node.slot.wake()
-        eventually(lambda n=started: len(node.slot.failures.at_ms) == n)
+        wait_until(lambda n=started: len(node.slot.failures.at_ms) == n)
         assert node.slot.status().error == ERROR
         node.pass_ms(wait_ms - 1)
         assert len(node.replicas) == started
         node.pass_ms(1)
-        eventually(lambda: is_owner(node))
+        wait_until(lambda: is_owner(node))
         assert node.slot.status().error is None
 
 
@@ -195,7 +188,7 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     node.open_fails = True
     node.want(owner())
     for count in range(1, 6):
-        eventually(lambda n=count: len(node.slot.failures.at_ms) == n)
+        wait_until(lambda n=count: len(node.slot.failures.at_ms) == n)
         node.pass_ms(60_000)
     error = node.slot.status().error
     assert error is not None
@@ -205,7 +198,7 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     assert len(node.replicas) == 5
     node.open_fails = False
     node.want(owner("o2"))
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
 
 
 def copy_from(url: str, generation: int = 1) -> DesiredReplica:
@@ -216,27 +209,27 @@ def copy_from(url: str, generation: int = 1) -> DesiredReplica:
 def test_the_error_of_a_former_wish_is_not_shown_for_a_new_one(node: Node) -> None:
     node.fetch_fails_from = "http://origin"
     node.want(copy_from("http://origin"))
-    eventually(lambda: node.slot.status().error is not None)
+    wait_until(lambda: node.slot.status().error is not None)
     assert node.slot.status().phase == "failed"
     node.fetch_blocks.clear()
     node.want(copy_from("http://central"))
     assert node.slot.status().error is None, "also before the slot has looked at it"
-    eventually(lambda: node.fetching_from == "http://central")
+    wait_until(lambda: node.fetching_from == "http://central")
     assert (node.slot.status().error, node.slot.status().phase) == (None, "fetching")
     node.fetch_blocks.set()
-    eventually(lambda: node.slot.status().role is Role.STANDBY)
+    wait_until(lambda: node.slot.status().role is Role.STANDBY)
 
 
 def test_an_attempt_for_a_former_wish_that_fails_late_is_not_the_new_ones_error(node: Node) -> None:
     node.fetch_fails_from = "http://origin"
     node.fetch_blocks.clear()
     node.want(copy_from("http://origin"))
-    eventually(lambda: node.fetching_from == "http://origin")
+    wait_until(lambda: node.fetching_from == "http://origin")
     node.want(copy_from("http://central", generation=2))
     errors: list[ReplicaError | None] = []
     node.reported = lambda: errors.append(node.slot.status().error)
     node.fetch_blocks.set()
-    eventually(lambda: node.slot.status().role is Role.STANDBY)
+    wait_until(lambda: node.slot.status().role is Role.STANDBY)
     assert errors
     assert not any(errors)
 
@@ -244,42 +237,42 @@ def test_an_attempt_for_a_former_wish_that_fails_late_is_not_the_new_ones_error(
 def test_a_new_wish_that_only_waits_shows_neither_the_error_nor_the_failure(node: Node) -> None:
     node.open_fails = True
     node.want(owner())
-    eventually(lambda: node.slot.status().error is not None)
+    wait_until(lambda: node.slot.status().error is not None)
     node.want(owner(role=Role.STOPPED, generation=1))
-    eventually(lambda: node.slot.status().phase == "stopped")
+    wait_until(lambda: node.slot.status().phase == "stopped")
     assert node.slot.status().error is None
 
 
 def test_a_fenced_replica_stays_down_until_it_is_ordered_anew(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     node.replicas[-1].end("fenced", ERROR)
     node.slot.wake()
-    eventually(lambda: node.slot.status().phase == "fenced")
+    wait_until(lambda: node.slot.status().phase == "fenced")
     node.pass_ms(3_600_000)
     assert len(node.replicas) == 1
     assert node.slot.status().error == ERROR
     node.want(owner("o2"))
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
 
 
 def test_a_stopped_replica_says_at_which_checkpoint(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     node.want(owner(role=Role.STOPPED))
-    eventually(lambda: node.slot.status().phase == "stopped" and node.slot.status().checkpoint_seq)
+    wait_until(lambda: node.slot.status().phase == "stopped" and node.slot.status().checkpoint_seq)
     status = node.slot.status()
     assert (status.role, status.seq, status.checkpoint_seq) == (Role.STOPPED, 7, 7)
     node.want(owner("o2"))
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
 
 
 def test_checkpoints_are_told_what_the_replica_knows_of_its_files_also_after_its_end(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.slot.checkpoint()
     node.want(owner(role=Role.STOPPED))
-    eventually(lambda: node.slot.status().phase == "stopped" and len(node.taken_with) == 2)
+    wait_until(lambda: node.slot.status().phase == "stopped" and len(node.taken_with) == 2)
     assert node.taken_with == [node.replicas[0].growing] * 2
 
 
@@ -287,9 +280,9 @@ def test_a_slow_fetch_is_shown_and_followed_by_the_start(node: Node) -> None:
     node.fetch_blocks.clear()
     source = CheckpointSource(url="http://other", token="t", seq=Seq(5))
     node.want(owner(source=source, generation=2))
-    eventually(lambda: node.slot.status().phase == "fetching")
+    wait_until(lambda: node.slot.status().phase == "fetching")
     node.fetch_blocks.set()
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.fetched == [5]
     status = node.slot.status()
     assert (status.generation, status.bytes_fetched) == (2, 100)
@@ -297,69 +290,69 @@ def test_a_slow_fetch_is_shown_and_followed_by_the_start(node: Node) -> None:
 
 def test_an_owner_that_releases_goes_on_as_a_standby_and_may_own_again(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     node.want(owner(release="h1"))
-    eventually(lambda: node.slot.status().released == "h1")
+    wait_until(lambda: node.slot.status().released == "h1")
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY))
     node.want(owner("o2"))
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert len(node.replicas) == 1
     assert node.replicas[0].orders == ["o1", "o2"]
 
 
 def test_who_owns_by_a_release_is_not_ordered_to_claim(node: Node) -> None:
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1"))
-    eventually(lambda: node.slot.status().armed == "h1")
+    wait_until(lambda: node.slot.status().armed == "h1")
     node.replicas[0].become_owner_by_release("h1")
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1", paused=True))
-    eventually(lambda: node.slot.told is not None and node.slot.told.paused)
+    wait_until(lambda: node.slot.told is not None and node.slot.told.paused)
     assert is_owner(node), "the control side has not heard of it yet"
     node.want(owner("h1", paused=False, followed=True))
-    eventually(lambda: node.slot.told is not None and node.slot.told.followed)
+    wait_until(lambda: node.slot.told is not None and node.slot.told.followed)
     node.want(owner("h1", paused=True))
-    eventually(lambda: node.slot.told is not None and node.slot.told.paused)
+    wait_until(lambda: node.slot.told is not None and node.slot.told.paused)
     assert node.replicas[0].orders == []
     assert is_owner(node)
 
 
 def test_an_owner_that_is_wanted_as_a_standby_ends_first(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY))
-    eventually(lambda: len(node.replicas) == 2)
+    wait_until(lambda: len(node.replicas) == 2)
     assert node.replicas[0].now.role is Role.STOPPED
-    eventually(lambda: node.slot.status().role is Role.STANDBY)
+    wait_until(lambda: node.slot.status().role is Role.STANDBY)
     assert node.replicas[1].orders == []
 
 
 def test_a_replica_knows_what_is_wanted_before_it_starts(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.replicas[0].started_after == ["o1"]
 
 
 def test_damaged_state_is_replaced_by_a_checkpoint_at_most_once_an_hour(node: Node) -> None:
     damaged = ERROR.model_copy(update={"damaged": True})
     node.want(owner(source=CheckpointSource(url="http://other", token="t", seq=Seq(5))))
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.fetched == [5]
     node.replicas[-1].end("failed", damaged)
     node.slot.wake()
-    eventually(lambda: len(node.slot.failures.at_ms) == 1)
+    wait_until(lambda: len(node.slot.failures.at_ms) == 1)
     error = node.slot.status().error
     assert error is not None
     assert "newest checkpoint instead" in error.next
     node.pass_ms(1000)
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.fetched == [5, 5]
     node.replicas[-1].end("failed", damaged)
     node.slot.wake()
-    eventually(lambda: len(node.slot.failures.at_ms) == 2)
+    wait_until(lambda: len(node.slot.failures.at_ms) == 2)
     error = node.slot.status().error
     assert error is not None
     assert "within the last hour" in error.next
     node.pass_ms(2000)
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     assert node.fetched == [5, 5]
 
 
@@ -369,18 +362,18 @@ def test_a_stopped_copy_is_fetched_and_not_started(node: Node) -> None:
             spec=SPEC, role=Role.STOPPED, source=CheckpointSource(url="http://other", token="t", seq=Seq(3))
         )
     )
-    eventually(lambda: node.slot.status().phase == "fetched")
+    wait_until(lambda: node.slot.status().phase == "fetched")
     assert (node.fetched, node.replicas) == ([3], [])
 
 
 def test_what_nobody_wants_is_stopped_at_once_and_forgotten_after_the_grace(node: Node) -> None:
     node.want(owner())
-    eventually(lambda: is_owner(node))
+    wait_until(lambda: is_owner(node))
     node.want(None)
-    eventually(lambda: node.slot.status().role is Role.STOPPED)
+    wait_until(lambda: node.slot.status().role is Role.STOPPED)
     assert (node.directory / "replicas" / SPEC.id / "g1").is_dir()
     node.pass_ms(FORGET_AFTER_MS)
-    eventually(lambda: node.slot.gone)
-    eventually(lambda: node.forgotten)
+    wait_until(lambda: node.slot.gone)
+    wait_until(lambda: node.forgotten)
     assert not (node.directory / "replicas" / SPEC.id).exists()
     assert not node.slot.want(owner("o2")), "a slot that has ended takes no more wishes"

@@ -1,0 +1,24 @@
+"""The one way in which a test waits: for a condition, never for a length of time."""
+
+from __future__ import annotations
+
+import faulthandler
+import time
+from collections.abc import Callable
+from typing import Any
+
+PATIENCE_S = 120.0
+
+
+def wait_until(
+    condition: Callable[[], Any], what: str | Callable[[], str] = "", timeout_s: float = PATIENCE_S
+) -> Any:
+    """Its first true value. AssertionError after `timeout_s`, with `what` was awaited and the last value."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() >= deadline:
+            awaited = what if isinstance(what, str) else what()
+            faulthandler.dump_traceback(all_threads=True)  # whatever hangs may be in this process
+            raise AssertionError(f"still waiting for {awaited} after {timeout_s:.0f} s (last: {value!r})")
+        time.sleep(0.02)
+    return value

@@ -271,15 +271,21 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
 
 /** The header's actions, for the command palette. */
 export function useHeaderCommands(): Command[] {
+  const { deployed } = usePipelineState();
   return useMemo(
     () => [
       { id: "deploy", title: "Deploy", disabled: roleReason("editor"), run: () => void deploy() },
-      { id: "undeploy", title: "Undeploy", disabled: roleReason("editor"), run: () => void undeploy() },
+      {
+        id: "undeploy",
+        title: "Undeploy",
+        disabled: roleReason("editor") ?? (deployed ? null : "It is not deployed."),
+        run: () => void undeploy(),
+      },
       { id: "edit-mode", title: "Edit the draft", run: () => setMode("edit") },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
       { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },
       { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },
     ],
-    [],
+    [deployed],
   );
 }

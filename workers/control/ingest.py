@@ -24,6 +24,7 @@ from workers.control.context import ControlContext
 from workers.control.detector import Hearing, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
 from workers.control.reports import Rates, Runs, notices
+from workers.control.restorations import on_silent_nodes
 
 log = logging.getLogger(__name__)
 
@@ -323,18 +324,21 @@ class Ingest:
             return
         record_event(
             "node.silent",
-            f"{name} has been silent for more than {self._context.settings.silence_s:g} s. Its checkpoints "
-            f"are in the central store. {self._what_next()}",
+            f"{name} has been silent for more than {self._context.settings.silence_s:g} s. "
+            f"{self._what_next(name)}",
             severity="error",
             node=name,
         )
         announce("nodes", name)
         announce("elements")
 
-    def _what_next(self) -> str:
+    def _what_next(self, name: str) -> str:
+        if not on_silent_nodes().filter(node__name=name).exists():
+            return "It had nothing to run."
+        kept = "Its checkpoints are in the central store."
         if self._context.settings.restore == "auto":
-            return "What it ran is restored on other nodes by itself."
-        return "If it does not come back, restore its elements on another node."
+            return f"{kept} What it ran is restored on other nodes by itself."
+        return f"{kept} If it does not come back, restore its elements on another node."
 
 
 def _alerts_now(node: Node, report: NodeReport, heard_ms: int) -> list[dict[str, str]]:

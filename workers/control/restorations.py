@@ -10,6 +10,7 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.handovers import actions
@@ -39,19 +40,23 @@ def order_restorations(context: ControlContext, guard: Guard) -> None:
     """A handover for each group whose node fell silent and that has none."""
     if context.settings.restore != "auto":
         return
-    silent = GroupPlacement.objects.filter(
-        node__up=False,
-        node__silent_at__isnull=False,
-        retire=False,
-        deployment__status=Deployment.Status.RUNNING,
-    )
-    for placement in silent.select_related("node", "deployment__pipeline", "deployment__version"):
+    for placement in on_silent_nodes().select_related("node", "deployment__pipeline", "deployment__version"):
         alert = f"{placement.group} could not be restored from {placement.node.name}; it is tried again."
         key = f"restoring {placement.deployment_id}.{placement.group}"
         with guard.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
             if facts is not None and facts.handover is None and facts.node == placement.node.name:
                 _restore(placement, facts)
+
+
+def on_silent_nodes() -> QuerySet[GroupPlacement]:
+    """What is to be restored: a node that fell silent is to run it."""
+    return GroupPlacement.objects.filter(
+        node__up=False,
+        node__silent_at__isnull=False,
+        retire=False,
+        deployment__status=Deployment.Status.RUNNING,
+    )
 
 
 def _restore(placement: GroupPlacement, group: GroupFacts) -> None:

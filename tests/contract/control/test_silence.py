@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 import redis
 
 from tests.contract.control.test_bad_rows import sent
+from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
+from webapp.pipelines.models import GroupPlacement
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
 
@@ -14,6 +19,17 @@ from workers.control.ingest import Ingest
 def redis_ms(client: redis.Redis) -> int:
     seconds, microseconds = client.time()
     return int(seconds) * 1000 + int(microseconds) // 1000
+
+
+def listen(context: ControlContext, client: redis.Redis, heard: list[tuple[str, int]]) -> None:
+    """`heard`: a node, and how many ms ago."""
+    now_ms = redis_ms(client)
+    Node.objects.update(last_seen_at=None)
+    ingest = Ingest(context)
+    ingest._hearing_since_ms = 0
+    for number, (node, ago_ms) in enumerate(heard, 1):
+        sent(client, node, number, heard_ms=now_ms - ago_ms)
+    ingest._round()
 
 
 @pytest.mark.parametrize(
@@ -32,12 +48,27 @@ def test_who_is_down(
     nodes: dict[str, Node],
     real_redis: redis.Redis,
 ) -> None:
-    """`heard`: a node, and how many ms ago."""
-    now_ms = redis_ms(real_redis)
-    Node.objects.update(last_seen_at=None)
-    ingest = Ingest(context)
-    ingest._hearing_since_ms = 0
-    for number, (node, ago_ms) in enumerate(heard, 1):
-        sent(real_redis, node, number, heard_ms=now_ms - ago_ms)
-    ingest._round()
+    listen(context, real_redis, heard)
     assert set(Node.objects.filter(up=False).values_list("name", flat=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("ran", "restore", "said"),
+    [
+        ("edge-a", "auto", "What it ran is restored on other nodes by itself."),
+        ("edge-a", "manual", "restore its elements on another node."),
+        ("edge-b", "auto", "It had nothing to run."),
+    ],
+)
+def test_the_event_of_a_silence_says_what_follows(
+    ran: str,
+    restore: str,
+    said: str,
+    deployed: Callable[..., GroupPlacement],
+    context: ControlContext,
+    real_redis: redis.Redis,
+) -> None:
+    deployed("power", ran)
+    context = replace(context, settings=replace(context.settings, restore=restore))
+    listen(context, real_redis, [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1500), ("edge-b", 400)])
+    assert Event.objects.get(kind="node.silent").message.endswith(said)

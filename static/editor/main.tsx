@@ -25,6 +25,9 @@ import { current, open, remember, replaceUnsaved, select, useEditor } from "./st
 import { stable } from "./merge";
 import { startValidation } from "./validation";
 import "./editor.css";
+import "./cards.css";
+import "./panels.css";
+import "./narrow.css";
 
 /** Changes that an earlier visit could not save: taken up, or put to the choice when the draft moved on. */
 function takeUpLocalCopy(pipeline: Pipeline): void {

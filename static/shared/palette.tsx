@@ -7,6 +7,7 @@ import { useCommands } from "./commands";
 import { useLive } from "./live";
 import { toggleTheme } from "./theme";
 import "./ui/ui.css";
+import "./palette.css";
 
 const useOpen = create<{ open: boolean }>(() => ({ open: false }));
 

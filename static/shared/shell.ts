@@ -1,5 +1,9 @@
 /** Loaded by every page: styles, theme, rail, live indicator, command palette. */
 import "./base.css";
+import "./shell.css";
+import "./buttons.css";
+import "./surfaces.css";
+import "./forms.css";
 import { applyStored, isDark, toggleRail, toggleTheme } from "./theme";
 
 function part(name: string): HTMLElement | null {

@@ -57,6 +57,11 @@ class Conflict(Problem):
     kind = "conflict"
 
 
+class LengthRequired(Problem):
+    status = 411
+    kind = "length-required"
+
+
 class TooLarge(Problem):
     status = 413
     kind = "too-large"

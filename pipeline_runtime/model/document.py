@@ -14,6 +14,7 @@ from pipeline_runtime.model.spec import Frozen
 
 API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
+ELEMENTS_MAX = 500
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 
 Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
@@ -30,21 +31,21 @@ class Element(Frozen):
     type: str = Field(min_length=1, max_length=60)
     title: str | None = Field(default=None, max_length=120)
     params: dict[str, Any] = {}
-    inputs: dict[str, str] = {}  # port: "element" or "element.port"
+    inputs: dict[str, str] = Field(default={}, max_length=50)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
     ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
 
 
 class Group(Frozen):
     id: Name
-    elements: tuple[str, ...] = Field(min_length=1)
+    elements: tuple[str, ...] = Field(min_length=1, max_length=ELEMENTS_MAX)
     title: str | None = Field(default=None, max_length=120)
     ui: dict[str, Any] | None = None
 
 
 class Spec(Frozen):
-    elements: tuple[Element, ...] = ()
-    groups: tuple[Group, ...] = ()
+    elements: tuple[Element, ...] = Field(default=(), max_length=ELEMENTS_MAX)
+    groups: tuple[Group, ...] = Field(default=(), max_length=ELEMENTS_MAX)
 
 
 class PipelineDocument(Frozen):

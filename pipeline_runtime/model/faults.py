@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 
 from pipeline_runtime.model.spec import Frozen
+
+_HINT_CHARACTERS_MAX = 60
+_HINT_NAMES_MAX = 200
 
 
 class Fault(Frozen):
@@ -42,7 +46,10 @@ def join_path(*parts: str | int) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint to append to a message: '; did you mean "rate"?', or nothing."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    # Comparing takes long: a name that is no name, or a large document full of them, gets no hint.
+    if len(name) > _HINT_CHARACTERS_MAX:
+        return ""
+    near = get_close_matches(name, list(islice(known, _HINT_NAMES_MAX)), n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
 
 

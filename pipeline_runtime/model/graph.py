@@ -24,13 +24,15 @@ def topological_order(nodes: Iterable[str], before: Mapping[str, Iterable[str]])
 def find_cycles(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     """One cycle through each knot of nodes, e.g. ('a', 'b', 'a'), following the data's direction."""
     order = list(dict.fromkeys(nodes))
-    left = [n for n in order if n not in set(topological_order(order, before))]
+    placed = set(topological_order(order, before))
+    left = [n for n in order if n not in placed]
+    among = set(left)
     cycles: list[tuple[str, ...]] = []
     covered: set[str] = set()
     for start in left:
         if start in covered:
             continue
-        path = _path_back(start, before, set(left))
+        path = _path_back(start, before, among)
         if path is not None:
             cycles.append(path)
             covered.update(path)

@@ -9,17 +9,21 @@ Seq = NewType("Seq", int)
 """Counts a group's committed batches. 0: nothing is committed yet."""
 
 
+OWN_TOPICS = "fl."
+"""What the names of Fogline's own topics begin with."""
+
+
 def stream_topic(deployment: str, element: str, port: str = "out") -> str:
-    return f"fl.{deployment}.{element}.{port}"
+    return f"{OWN_TOPICS}{deployment}.{element}.{port}"
 
 
 def dead_letter_topic(deployment: str, element: str) -> str:
-    return f"fl.{deployment}.{element}.dead"
+    return f"{OWN_TOPICS}{deployment}.{element}.dead"
 
 
 def journal_topic(deployment: str, group: str) -> str:
-    return f"fl.{deployment}.{group}.journal"
+    return f"{OWN_TOPICS}{deployment}.{group}.journal"
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:
-    return f"fl.{deployment}.{group}.{epoch}"
+    return f"{OWN_TOPICS}{deployment}.{group}.{epoch}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
 from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
@@ -14,7 +15,15 @@ from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOpe
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+
+def _of_the_user(topic: str) -> str:
+    """What Fogline or Kafka keeps in its own topics, a pipeline must not write, nor take for data."""
+    if topic.startswith((OWN_TOPICS, "__")):
+        raise ValueError(f'topics that begin with "{OWN_TOPICS}" or "__" are not the user\'s; choose another')
+    return topic
+
+
+TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$"), AfterValidator(_of_the_user)]
 
 
 class KafkaInParams(Params):

@@ -25,10 +25,12 @@ from pipeline_runtime.model.schema import Field, FieldType
 DATA = Path(__file__).parent / "data"
 HEAD_BYTES = 64 * 1024
 
+UNPACKED_BYTES_MAX = 2 << 30
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATTERNS = {
     FieldType.INTEGER: r"^[+-]?\d{1,18}$",
-    FieldType.NUMBER: r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$",
+    FieldType.NUMBER: r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$",
     FieldType.BOOLEAN: r"^(?i:true|false|yes|no|0|1)$",
     FieldType.TIMESTAMP: r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$",
 }
@@ -159,9 +161,7 @@ def load_recording(path: Path, layout: Layout) -> Recording:
 
 @lru_cache(maxsize=4)
 def _load(path: str, _modified_ns: int, _size: int, layout: Layout) -> Recording:
-    data = Path(path).read_bytes()
-    if data.startswith(_GZIP_MAGIC):
-        data = gzip.decompress(data)
+    data = _unpacked(Path(path))
     texts, rejects = _parse_text(data, layout)
     columns, reasons = _convert(texts, layout)
     time_us = _times(texts, columns, layout, reasons)
@@ -176,6 +176,19 @@ def _load(path: str, _modified_ns: int, _size: int, layout: Layout) -> Recording
         names=[*(field.name for field in layout.columns), "_reject", "_raw"],
     ).combine_chunks()
     return _timed(table, time_us)
+
+
+def _unpacked(path: Path) -> bytes:
+    with path.open("rb") as file:
+        if not file.peek(2).startswith(_GZIP_MAGIC):
+            return file.read()
+        with gzip.open(file) as packed:
+            data = packed.read(UNPACKED_BYTES_MAX + 1)
+    if len(data) > UNPACKED_BYTES_MAX:
+        raise ValueError(
+            f"the recording is larger than {UNPACKED_BYTES_MAX:,} bytes when it is unpacked; split it"
+        )
+    return data
 
 
 def _parse_text(data: bytes, layout: Layout) -> tuple[pa.Table, dict[int, tuple[str, str]]]:

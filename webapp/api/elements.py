@@ -136,9 +136,8 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
             next="Restore the element on another node, then download it.",
         )
     headers, parts = open_output(node.name, node.url, f"{deployment.pk}.{found['group']}", id)
-    headers.setdefault("content-disposition", f'attachment; filename="{name}-{id}.csv"')
-    content_type = headers.pop("content-type", "application/octet-stream")
-    return StreamingHttpResponse(in_thread(parts), content_type=content_type, headers=headers)
+    headers["content-disposition"] = f'attachment; filename="{name}-{id}.csv"'
+    return StreamingHttpResponse(in_thread(parts), content_type="text/csv", headers=headers)
 
 
 @router.get("/pipelines/{name}/streams/{stream}/peek")

@@ -26,7 +26,7 @@ class Enrolment(Body):
     name: str = Field(max_length=60)
     version: str = Field(max_length=40)
     cores: int = Field(ge=1, le=4096)
-    url: str = Field(max_length=200, pattern=r"^https?://\S+$")
+    url: str = Field(max_length=200, pattern=r"^https?://[A-Za-z0-9.:_\[\]-]+/?$")
     token: str | None = Field(default=None, max_length=200)  # instead of the Authorization header
 
 

@@ -1,14 +1,25 @@
-"""Refuses bodies that are too large before they are read: Django under ASGI reads all of a body first."""
+"""Refuses bodies that are too large before they are read: Django under ASGI reads all of a body first.
+
+So who sends more than a form may hold is asked who they are here, too, and not only when it is on the disk.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 
+from channels.db import database_sync_to_async
 from django.conf import settings
+from django.contrib.auth import get_user
+from django.core.handlers.asgi import ASGIRequest
 
-from webapp.problems import problem_document
+from webapp.accounts.models import Role
+from webapp.accounts.permissions import require
+from webapp.accounts.tokens import user_of_token
+from webapp.problems import LengthRequired, Problem, TooLarge, Unauthenticated
 
 UPLOADS = "/api/v1/files"
 MULTIPART_BYTES = 64 * 1024  # what a form adds around the file
@@ -24,29 +35,58 @@ class BodyLimit:
         self.application = application
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        upload = scope["path"] == UPLOADS
-        bytes_max = (
-            settings.UPLOAD_BYTES_MAX + MULTIPART_BYTES if upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        )
-        length = headers.get(b"content-length", b"0")
-        if b"chunked" in headers.get(b"transfer-encoding", b"").lower():
-            detail = "The request does not say how long it is."
-            await _refuse(send, 411, detail, "Send Content-Length.")
-        elif not length.isdigit() or int(length) > bytes_max:
-            hint = "Split it, or raise FOGLINE_UPLOAD_BYTES_MAX." if upload else "Send less."
-            await _refuse(send, 413, f"The request is larger than {bytes_max:,} bytes.", hint)
+        try:
+            if _length(scope) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+                await database_sync_to_async(_require_editor)(scope)
+        except Problem as problem:
+            await _refuse(send, problem)
         else:
             await self.application(scope, receive, send)
 
 
-async def _refuse(send: Send, status: int, detail: str, next: str) -> None:
-    document = problem_document(status, detail, "too-large", "Nothing was stored.", next)
-    body = json.dumps(document).encode()
+def _length(scope: Message) -> int:
+    """The body's, in bytes. Raises LengthRequired, TooLarge."""
+    headers = dict(scope["headers"])
+    upload = scope["path"] == UPLOADS and scope["method"] == "POST"
+    bytes_max = (
+        settings.UPLOAD_BYTES_MAX + MULTIPART_BYTES if upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    )
+    length = headers.get(b"content-length", b"0")
+    if b"chunked" in headers.get(b"transfer-encoding", b"").lower():
+        raise LengthRequired(
+            "The request does not say how long it is.",
+            safe="Nothing was stored.",
+            next="Send Content-Length.",
+        )
+    if not length.isdigit() or int(length) > bytes_max:
+        hint = "Split it, or raise FOGLINE_UPLOAD_BYTES_MAX." if upload else "Send less."
+        raise TooLarge(
+            f"The request is larger than {bytes_max:,} bytes.", safe="Nothing was stored.", next=hint
+        )
+    return int(length)
+
+
+def _require_editor(scope: Message) -> None:
+    """Raises Unauthenticated, Forbidden."""
+    request = ASGIRequest(scope, io.BytesIO())
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        user = user_of_token(secret.strip())
+        if user is None:
+            raise Unauthenticated("This API token is not valid.", safe="Nothing was stored.")
+    else:
+        sessions = import_module(settings.SESSION_ENGINE)
+        request.session = sessions.SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+        user = get_user(request)
+    require(user, Role.EDITOR, "upload files")
+
+
+async def _refuse(send: Send, problem: Problem) -> None:
+    body = json.dumps(problem.document()).encode()
     headers = [
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
     ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

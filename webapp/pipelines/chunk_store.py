@@ -73,7 +73,7 @@ def put_file(sha256: str, parts: Iterable[bytes]) -> None:
 
 
 def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[str, str], Iterator[bytes]]:
-    """What a sink wrote, from its node: (headers worth handing on, the bytes)."""
+    """What a sink wrote, from its node: (its length, if it is known, the bytes)."""
     client = httpx.Client(timeout=TIMEOUT, trust_env=False)
     try:
         with _answering(f"The node {node}"):
@@ -89,11 +89,9 @@ def open_output(node: str, url: str, group_id: str, element: str) -> tuple[dict[
     except BaseException:
         client.close()
         raise
-    headers = {
-        name: response.headers[name]
-        for name in ("content-type", "content-length", "content-disposition")
-        if name in response.headers
-    }
+    # Not its type and disposition: a node does not decide what a browser does with its bytes.
+    length = response.headers.get("content-length", "")
+    headers = {"content-length": length} if length.isdecimal() else {}
 
     def parts() -> Iterator[bytes]:
         try:

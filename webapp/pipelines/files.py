@@ -96,11 +96,9 @@ def csv_columns(head: bytes) -> list[dict[str, str]]:
     lines = text.splitlines()
     if not lines:
         return []
-    try:
-        dialect: Any = csv.Sniffer().sniff("\n".join(lines[:20]), delimiters=",;\t|")
-    except csv.Error:
-        dialect = csv.excel
-    rows = list(csv.reader(io.StringIO("\n".join(lines[:200])), dialect))
+    # Not csv.Sniffer: its expressions take quadratic time, and a comma in a quoted cell misleads it.
+    delimiter = max(",;\t|", key=lines[0].count)
+    rows = list(csv.reader(io.StringIO("\n".join(lines[:200])), delimiter=delimiter))
     names = [name.strip() for name in rows[0]]
     if not all(names) or len(set(names)) != len(names) or all(_type_of(name) != "string" for name in names):
         return []
@@ -121,7 +119,7 @@ def _common(values: list[str]) -> str:
 def _type_of(value: str) -> str:
     if re.fullmatch(r"[+-]?\d{1,18}", value):
         return "integer"
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value):
+    if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", value):
         return "number"
     if value.lower() in ("true", "false"):
         return "boolean"

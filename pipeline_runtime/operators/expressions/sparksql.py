@@ -35,6 +35,8 @@ SPARK_TYPES = {
 }
 # They may have a value where an argument is null, or null where none is.
 _LENIENT = ("coalesce", "if", "nullif", "greatest", "least")
+# Some functions name an argument several times, so calls within calls grow by powers.
+CALL_SQL_MAX = 20_000
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 
@@ -104,7 +106,12 @@ def to_sql(node: Node) -> str:
                 parts.append("0")
             if name == "round":
                 parts[1] = parts[1].removesuffix("L")
-            return FUNCTIONS[name].sql.format(*parts, all=", ".join(parts))
+            sql = FUNCTIONS[name].sql.format(*parts, all=", ".join(parts))
+            if len(sql) > CALL_SQL_MAX:
+                raise ExpressionInvalid(
+                    f"{name}(...) has too much within it; derive a field of the inner part first"
+                )
+            return sql
 
 
 def _literal(value: int | float | str | bool | None) -> str:

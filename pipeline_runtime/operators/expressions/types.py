@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import FieldType, StreamSchema
@@ -56,12 +56,12 @@ def type_of(node: Node, types: Mapping[str, FieldType]) -> FieldType | None:
         case Case(branches, otherwise):
             for condition, _ in branches:
                 _require(condition, types, "boolean", "case when")
-            return _common([*(value for _, value in branches), otherwise], types, "case")
+            return _common(_typed([*(value for _, value in branches), otherwise], types), "case")
         case IsNull(operand):
             type_of(operand, types)
             return FieldType.BOOLEAN
         case In(operand, items):
-            _common([operand, *items], types, "in")
+            _common(_typed([operand, *items], types), "in")
             return FieldType.BOOLEAN
         case Like(operand, _):
             _require(operand, types, "string", "like")
@@ -129,11 +129,17 @@ def _name(node: Node) -> str:
             return "a part of it"
 
 
-def _common(nodes: Sequence[Node], types: Mapping[str, FieldType], where: str) -> FieldType | None:
-    """The one type of all nodes; integers and numbers together are numbers."""
+_Typed = tuple[Node, FieldType | None]
+
+
+def _typed(nodes: Iterable[Node], types: Mapping[str, FieldType]) -> list[_Typed]:
+    return [(node, type_of(node, types)) for node in nodes]
+
+
+def _common(parts: Iterable[_Typed], where: str) -> FieldType | None:
+    """The one type of all parts; integers and numbers together are numbers."""
     common: FieldType | None = None
-    for node in nodes:
-        found = type_of(node, types)
+    for node, found in parts:
         if found is None or found == common:
             continue
         if common is None:
@@ -162,7 +168,7 @@ def _binary_type(operator: str, left: Node, right: Node, types: Mapping[str, Fie
         return FieldType.NUMBER if operator == "/" or FieldType.NUMBER in found else FieldType.INTEGER
     if any(isinstance(side, Literal) and side.value is None for side in (left, right)):
         raise ExpressionInvalid(f'nothing compares with null by {operator}; write "is null"')
-    _common([left, right], types, operator)
+    _common(_typed([left, right], types), operator)
     return FieldType.BOOLEAN
 
 
@@ -176,15 +182,15 @@ def _cast_type(operand: Node, target: FieldType, types: Mapping[str, FieldType])
 
 def _call_type(node: Call, types: Mapping[str, FieldType]) -> FieldType | None:
     function = FUNCTIONS[node.name]
+    parts: list[_Typed] = []
     for index, argument in enumerate(node.arguments):
         kind = function.arguments[min(index, len(function.arguments) - 1)]
-        _require(argument, types, kind, node.name)
+        parts.append((argument, _require(argument, types, kind, node.name)))
         if kind == "digits" and not _is_digits(argument):
             raise ExpressionInvalid(f"the digits of {node.name} are a number from 0 to {ROUND_DIGITS_MAX}")
     if function.result != "same":
         return FieldType(function.result)
-    values = node.arguments[1:] if node.name == "if" else node.arguments
-    return _common(values, types, node.name)
+    return _common(parts[1:] if node.name == "if" else parts, node.name)
 
 
 def _is_digits(node: Node) -> bool:

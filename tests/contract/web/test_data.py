@@ -126,34 +126,6 @@ def test_without_the_central_store_an_upload_says_who_is_away(caller: Call, sett
     assert not DataFile.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("path", "headers", "status"),
-    [
-        ("/api/v1/pipelines", {b"content-length": b"99999999"}, 413),
-        ("/api/v1/files", {b"content-length": b"99999999999"}, 413),
-        ("/api/v1/files", {b"transfer-encoding": b"chunked"}, 411),
-        ("/api/v1/files", {b"content-length": b"-5"}, 413),
-    ],
-)
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read(
-    path: str, headers: dict[bytes, bytes], status: int
-) -> None:
-    from webapp.config.body_limit import BodyLimit
-
-    async def never(*args: Any) -> None:
-        raise AssertionError("the body was read")
-
-    sent: list[dict[str, Any]] = []
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "method": "POST", "path": path, "headers": list(headers.items())}
-    await BodyLimit(never)(scope, never, send)
-    assert sent[0]["status"] == status
-    assert json.loads(sent[1]["body"])["detail"]
-
-
 # --- checkpoints --------------------------------------------------------------------------------
 def put_checkpoint(central: Central, group: str, seq: int) -> None:
     manifest = Manifest(

@@ -172,3 +172,10 @@ WORDS += ["in", "between", "like", "cast(", "as", "integer", "'a'", "1", ",", "=
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
 def test_no_order_of_words_breaks_the_parser(text):
     test_no_text_breaks_the_parser.hypothesis.inner_test(text)
+
+
+@pytest.mark.parametrize("function", ["abs", "floor"])
+def test_calls_within_calls_do_not_grow_without_limit(function):
+    """They name their argument several times: 30 of them would be larger than any memory."""
+    with pytest.raises(ExpressionInvalid, match="too much within it"):
+        compile_expression(f"{function}(" * 30 + "x" + ")" * 30, ROW_SCHEMA)

@@ -20,7 +20,7 @@ install: ## install what is missing, start nothing
 up: install ## start everything on this machine; Ctrl-C stops it
 	@exec $(PY) -m workers.supervisor
 
-node: ## run a node on this machine: make node ARGS="--join URL --token T --name N"
+node: ## run a node on this machine: FOGLINE_TOKEN=T make node ARGS="--join URL --name N"
 	@.ci/install node java
 	@exec $(PY) -m workers.node $(ARGS)
 

@@ -6,6 +6,7 @@ import sys
 
 
 def main() -> None:
+    os.umask(0o077)  # the database has sessions in it
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
     from django.core.management import execute_from_command_line
 

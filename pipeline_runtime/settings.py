@@ -31,6 +31,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
@@ -42,6 +43,7 @@ from typing import Any, Self, TypeVar
 
 _T = TypeVar("_T")
 _NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_SECRET = ("FOGLINE_KAFKA_SECURITY",)  # what is wrong with it is said without it
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -136,7 +138,6 @@ class Settings:
             "kafka_embedded": not kafka,
             "kafka_port": kafka_port,
             "kafka_security": reader.read("FOGLINE_KAFKA_SECURITY", "{}", _json_object),
-            "redis_url": redis_url or f"redis://127.0.0.1:{redis_port}/0",
             "redis_embedded": not redis_url,
             "redis_port": redis_port,
             "database_url": reader.text("DATABASE_URL", f"sqlite:///{data / 'fogline.sqlite3'}"),
@@ -164,6 +165,7 @@ class Settings:
         given = {name: reader.text(f"FOGLINE_{name.upper()}", "") for name in ("secret_key", "cluster_key")}
         kept = {} if all(given.values()) else _kept_secrets(data)
         values |= {name: value or kept[name] for name, value in given.items()}
+        values["redis_url"] = redis_url or _embedded_redis(redis_port, values["cluster_key"])
         return cls(**values)
 
 
@@ -189,7 +191,8 @@ class _Reader:
         try:
             return parse(value)
         except ValueError as error:
-            self.faults.append(f"{name}={value!r}: {error}")
+            shown = "(not shown)" if name in _SECRET else repr(value)
+            self.faults.append(f"{name}={shown}: {error}")
             return None
 
     def port(self, name: str, default: int, ports: int = 1) -> int:
@@ -285,13 +288,18 @@ def _switch(value: str) -> bool:
     return value.lower() in ("1", "true", "yes")
 
 
+def _embedded_redis(port: int, cluster_key: str) -> str:
+    password = hmac.new(cluster_key.encode(), b"embedded redis", "sha256").hexdigest()
+    return f"redis://:{password}@127.0.0.1:{port}/0"
+
+
 def _kept_secrets(data: Path) -> dict[str, str]:
     """The secrets of this data directory, made at the first call.
 
     Several processes may call this at the same time: link() lets exactly one of their files in.
     """
     path = data / "secrets.json"
-    data.mkdir(parents=True, exist_ok=True)
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         draft = data / f".secrets-{os.getpid()}-{secrets.token_hex(4)}"
         fresh = {name: secrets.token_urlsafe(48) for name in ("secret_key", "cluster_key")}

@@ -52,7 +52,6 @@ class RunningFogline:
         }
         self.url = f"http://127.0.0.1:{self.port}"
         self.bootstrap = f"127.0.0.1:{kafka_port}"
-        self.redis_url = f"redis://127.0.0.1:{redis_port}/0"
         self.process: psutil.Popen | None = None
 
     @property

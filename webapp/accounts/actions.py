@@ -43,6 +43,7 @@ def change_user(
     if password is not None:
         _check(user, password)
         user.set_password(password)  # also ends the account's sessions
+        user.tokens.all().delete()  # whoever had the old password may have made some
     others = User.objects.filter(role=Role.ADMIN, is_active=True).exclude(pk=user.pk)
     if was_admin and not user.may(Role.ADMIN) and not others.exists():
         raise Conflict(

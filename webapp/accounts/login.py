@@ -25,7 +25,7 @@ def locked(username: str, address: str) -> bool:
     )
 
 
-def note_failure(username: str, address: str) -> None:
+def note_attempt(username: str, address: str) -> None:
     FailedLogin.objects.filter(at__lt=timezone.now() - timedelta(days=1)).delete()
     FailedLogin.objects.create(username=username[:150], address=address)
 
@@ -46,11 +46,8 @@ class SignInForm(AuthenticationForm):
                 code="locked",
                 params={"minutes": max(1, round(settings.LOGIN_LOCK_S / 60))},
             )
-        try:
-            cleaned = super().clean()
-        except ValidationError:
-            note_failure(username, address)
-            raise
+        note_attempt(username, address)  # before the password is looked at: guesses at once all count
+        cleaned = super().clean()
         FailedLogin.objects.filter(username=username, address=address).delete()
         return cleaned
 

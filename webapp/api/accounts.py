@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field
 from webapp.accounts import actions
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.accounts.permissions import require
-from webapp.api.authentication import actor
+from webapp.api.authentication import actor, by_token
+from webapp.problems import Forbidden
 
 router = Router(tags=["accounts"])
 
@@ -76,6 +77,12 @@ def list_tokens(request: HttpRequest) -> Any:
 
 @router.post("/tokens", response={201: TokenCreated})
 def create_token(request: HttpRequest, body: TokenIn) -> Any:
+    if by_token(request):
+        raise Forbidden(
+            "An API token cannot make another one.",
+            safe="Nothing was changed.",
+            next="Sign in and make it under Account, API tokens.",
+        )
     token, secret = actions.create_token(actor(request), body.name)
     return Status(
         201,

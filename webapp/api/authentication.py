@@ -48,6 +48,11 @@ def actor(request: HttpRequest) -> User:
     return user
 
 
+def by_token(request: HttpRequest) -> bool:
+    """Whether an API token calls, rather than a person in a browser."""
+    return request.headers.get("Authorization", "").lower().startswith("bearer ")
+
+
 def bearer_secret(request: HttpRequest) -> str:
     """The bearer token of a call that is not a user's, such as an enrolment."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")

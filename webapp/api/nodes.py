@@ -46,7 +46,7 @@ def invite(request: HttpRequest, body: Invitation) -> Any:
             "name": body.name,
             "token": secret,
             "expires_at": token.expires_at.isoformat(),
-            "command": f'make node ARGS="--join {url} --token {secret} --name {body.name}"',
+            "command": f'FOGLINE_TOKEN={secret} make node ARGS="--join {url} --name {body.name}"',
             "version": settings.FOGLINE_VERSION,
             "url": url,
             "kafka": settings.FOGLINE.kafka,

@@ -16,11 +16,15 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.utils.crypto import constant_time_compare
 
 from webapp.accounts.models import User
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
@@ -139,9 +143,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     @database_sync_to_async
     def _still_signed_in(self) -> bool:
-        session = self.scope.get("session")
+        """Asked anew: the session may have ended meanwhile, or a new password may have ended it."""
+        sessions = import_module(settings.SESSION_ENGINE)
+        session = sessions.SessionStore(self.scope["session"].session_key)  # empty when it has expired
         user = User.objects.filter(pk=self.scope["user"].pk, is_active=True).first()
-        return user is not None and session is not None and session.exists(session.session_key)
+        return user is not None and constant_time_compare(
+            session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()
+        )
 
 
 def _parsed(text: str | None) -> dict[str, Any]:

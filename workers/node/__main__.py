@@ -1,4 +1,4 @@
-"""`python -m workers.node --name edge-a`, or `--join URL --token T --name N` on a new machine."""
+"""`python -m workers.node --name edge-a`, or `FOGLINE_TOKEN=T ... --join URL --name N` on a new machine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workers.node", description=__doc__)
     parser.add_argument("--name", default=os.environ.get("FOGLINE_NODE"), help="this node's name")
     parser.add_argument("--join", metavar="URL", help="enrol at this dashboard first")
-    parser.add_argument("--token", help="the one-time token that the dashboard gave")
     arguments = parser.parse_args()
+    token = os.environ.get(
+        "FOGLINE_TOKEN", ""
+    )  # no argument: everybody may read those
     if not arguments.name:
         parser.error("--name is needed (or FOGLINE_NODE)")
-    if bool(arguments.join) != bool(arguments.token):
-        parser.error("--join and --token belong together")
+    if arguments.join and not token:
+        parser.error("--join needs FOGLINE_TOKEN, the one-time token that the dashboard gave")
+    os.umask(0o077)  # state, checkpoints and credentials are for this user alone
     try:
         settings = Settings.from_env({**os.environ, "FOGLINE_NODE": arguments.name})
     except SettingsError as error:
@@ -37,7 +40,7 @@ def main() -> int:
     _allow_many_open_files()
     try:
         if arguments.join:
-            enrol(arguments.join, arguments.token, arguments.name, settings)
+            enrol(arguments.join, token, arguments.name, settings)
         identity = enrolled_identity(arguments.name, settings) or local_identity(arguments.name, settings)
         # Late, because it loads Spark's and Kafka's code: a wrong token should be told at once.
         from workers.node.process import NodeAlreadyRuns, NodeProcess

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from pipeline_runtime.settings import Settings, SettingsError
@@ -13,6 +14,9 @@ from workers.supervisor.supervision import Supervision
 
 
 def main() -> int:
+    os.umask(
+        0o077
+    )  # sessions, checkpoints and logs are for Fogline's own user; all that it starts inherits it
     try:
         settings = Settings.from_env()
         lock(settings.data)

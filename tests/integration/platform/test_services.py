@@ -60,6 +60,17 @@ def test_redis_keeps_its_data_over_a_restart(tmp_path: Path) -> None:
         assert client.get("key") == b"kept"
 
 
+def test_redis_asks_for_its_password_which_no_command_line_shows(tmp_path: Path) -> None:
+    with Redis(tmp_path, *free_ports(1), password="a secret") as service:
+        assert service.pid is not None
+        assert not any("a secret" in word for word in psutil.Process(service.pid).cmdline())
+        assert (tmp_path / "redis.conf").stat().st_mode & 0o077 == 0
+        with redis.Redis.from_url(service.url) as client:
+            assert client.ping()
+        with redis.Redis(port=service.port) as stranger, pytest.raises(redis.AuthenticationError):
+            stranger.config_set("dir", "/")
+
+
 def test_a_service_on_a_taken_port_fails_with_its_log_and_leaves_nothing(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -38,6 +38,12 @@ def refused(fogline: RunningFogline) -> str:
     return done.stderr
 
 
+def open_to_others(data: Path) -> list[Path]:
+    """What another user of this machine could read or write. `output.txt` is of the test itself."""
+    inside = [path for path in data.rglob("*") if path.name != "output.txt" and not path.is_symlink()]
+    return [path for path in inside if path.lstat().st_mode & 0o077]
+
+
 def test_it_prints_a_working_address_and_login_and_continues_with_the_same_data(
     fogline: RunningFogline,
 ) -> None:
@@ -56,6 +62,7 @@ def test_it_prints_a_working_address_and_login_and_continues_with_the_same_data(
         }
         client.post("/api/v1/pipelines", json={"name": "kept", "document": document}).raise_for_status()
     assert "is already running" in refused(fogline)
+    assert open_to_others(fogline.data) == []
     assert fogline.stop() == 0
 
     fogline.start()

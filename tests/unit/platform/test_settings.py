@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +22,9 @@ def test_an_empty_environment_runs_everything_on_this_machine(tmp_path: Path) ->
     assert settings.kafka_embedded
     assert settings.redis_embedded
     assert settings.kafka == "127.0.0.1:19092"
-    assert settings.redis_url == "redis://127.0.0.1:16379/0"
+    assert re.fullmatch(r"redis://:[0-9a-f]{64}@127.0.0.1:16379/0", settings.redis_url)
+    assert settings.redis_url == read(tmp_path).redis_url, "all processes of a data directory agree"
+    assert settings.data.stat().st_mode & 0o777 == 0o700
     assert settings.database_url == f"sqlite:///{tmp_path / 'data' / 'fogline.sqlite3'}"
     assert settings.nodes == ("edge-a", "edge-b", "cloud")
     assert [settings.local_node_port(name) for name in settings.nodes] == [18110, 18111, 18112]
@@ -75,6 +78,10 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
     )
     assert "hidden" not in repr(settings)
     assert settings.cluster_key not in repr(settings)
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, FOGLINE_KAFKA_SECURITY='{"sasl_plain_password": "hidden-5"')
+    assert "hidden" not in str(caught.value.faults)
+    assert "FOGLINE_KAFKA_SECURITY" in str(caught.value.faults)
 
 
 def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:

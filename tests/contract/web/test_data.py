@@ -59,7 +59,9 @@ def central(tmp_path: Path, settings: Any, transactional_db: None) -> Iterator[C
             access.check(settings.FOGLINE.cluster_key, token, access.group_read(group))
             if request.path_params["element"] != "archive":
                 return PlainTextResponse("no", status_code=404)
-            return PlainTextResponse("a,b\n" * 100_000, media_type="text/csv")
+            # A node that would like to be a page of the dashboard's.
+            inline = {"content-disposition": "inline"}
+            return PlainTextResponse("a,b\n" * 100_000, media_type="text/html", headers=inline)
 
         app.router.routes.append(Route("/groups/{group}/output/{element}", output))
         server = serve(app, "127.0.0.1", 0)
@@ -164,7 +166,7 @@ def test_checkpoints_are_those_of_the_central_store_and_one_can_be_restored(
 
 
 # --- outputs ------------------------------------------------------------------------------------
-async def test_what_a_sink_wrote_is_streamed_from_its_node(
+async def test_what_a_sink_wrote_is_streamed_from_its_node_and_only_downloaded(
     users: Any, deployment: Deployment, central: Central
 ) -> None:
     await Node.objects.filter(name="cloud").aupdate(url=central.url)
@@ -173,7 +175,7 @@ async def test_what_a_sink_wrote_is_streamed_from_its_node(
     response = await client.get(f"/api/v1{E}/archive/output")
     assert response.status_code == 200
     assert response.headers["Content-Type"].startswith("text/csv")
-    assert "attachment" in response.headers["Content-Disposition"]
+    assert response.headers["Content-Disposition"] == f'attachment; filename="{PIPELINE}-archive.csv"'
     assert sum([len(part) async for part in response]) == 400_000
 
 

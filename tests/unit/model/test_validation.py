@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline_runtime.model.document import ELEMENTS_MAX
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.model.templates import load_template, template_names
 from pipeline_runtime.model.validation import validate
@@ -32,6 +33,11 @@ def test_schemas_propagate_along_edges(registry, pipeline, source, keep, window)
 
 def test_an_empty_pipeline_has_a_fault(faults, pipeline):
     assert faults(pipeline()) == [(None, "spec.elements", "empty")]
+
+
+def test_a_document_of_too_many_elements_is_refused(faults, pipeline, source):
+    too_many = [source(f"s{number}") for number in range(ELEMENTS_MAX + 1)]
+    assert faults(pipeline(*too_many)) == [(None, "spec.elements", "invalid")]
 
 
 def test_an_unknown_type_names_the_near_one(registry, pipeline, source):

@@ -6,8 +6,9 @@ import itertools
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pipeline_runtime.operators import recording
 from pipeline_runtime.operators.csv_replay import CsvReplay, CsvReplayParams, CsvReplayReader
-from pipeline_runtime.operators.recording import DEMOS, infer_columns, load_recording
+from pipeline_runtime.operators.recording import DEMOS, Layout, infer_columns, load_recording
 
 TEXT = """at,n,x
 2024-01-01T00:00:00.0Z,1,0.5
@@ -191,6 +192,20 @@ def test_a_row_without_a_time_is_rejected_and_takes_its_turn(replay):
 def test_times_are_read_in_other_formats(replay, time_format, values):
     reader = replay("t\n" + "\n".join(values) + "\n", time_column="t", time_format=time_format, restamp=False)
     assert milliseconds(everything(reader)) == [100_000, 100_500]
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "UNPACKED_BYTES_MAX", 10_000)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"n\n" + b"1\n" * 10_000))
+    with pytest.raises(ValueError, match="larger than 10,000 bytes when it is unpacked"):
+        load_recording(path, Layout(infer_columns(path.read_bytes())))
+
+
+@pytest.mark.parametrize("cell", ["1" * 30_000 + "x", '"' + "1," * 15_000])
+def test_no_cell_makes_looking_at_a_file_long(cell):
+    """With patterns of quadratic time this takes minutes, and no other thread runs meanwhile."""
+    assert [field.type.value for field in infer_columns(f"n\n{cell}\n".encode())] == ["string"]
 
 
 def test_gzip_other_delimiters_quotes_and_broken_utf8_are_read(replay):

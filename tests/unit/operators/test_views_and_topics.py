@@ -35,7 +35,9 @@ def test_what_goes_to_a_topic_is_what_came(operator, run, mismatch):
     assert mismatch(operator("kafka-out", {"topic": "t", "key": "y"}), **{"in": SCHEMA}) == ["params.key"]
 
 
-@pytest.mark.parametrize("topic", ["", "a b", "ä", "x" * 250, "a/b"])
+@pytest.mark.parametrize(
+    "topic", ["", "a b", "ä", "x" * 250, "a/b", "fl.d1.power.journal", "__consumer_offsets"]
+)
 def test_a_name_that_is_no_topic_is_refused(operator, topic):
     with pytest.raises(ValueError, match="topic"):
         operator("kafka-out", {"topic": topic})

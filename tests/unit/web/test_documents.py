@@ -81,3 +81,9 @@ def test_a_line_that_is_cut_by_the_end_of_the_head_does_not_count() -> None:
     row = b"12345\n"
     head = (b"value\n" + row * HEAD_BYTES)[:HEAD_BYTES]
     assert csv_columns(head) == [{"name": "value", "type": "integer"}]
+
+
+@pytest.mark.parametrize("cell", ["1" * 30_000 + "x", '"' + "1," * 15_000])
+def test_no_cell_makes_looking_at_a_file_long(cell: str) -> None:
+    """With patterns of quadratic time this takes minutes, and no other thread runs meanwhile."""
+    assert csv_columns(f"n\n{cell}\n".encode()) == [{"name": "n", "type": "string"}]

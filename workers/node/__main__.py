@@ -19,9 +19,7 @@ def main() -> int:
     parser.add_argument("--name", default=os.environ.get("FOGLINE_NODE"), help="this node's name")
     parser.add_argument("--join", metavar="URL", help="enrol at this dashboard first")
     arguments = parser.parse_args()
-    token = os.environ.get(
-        "FOGLINE_TOKEN", ""
-    )  # no argument: everybody may read those
+    token = os.environ.get("FOGLINE_TOKEN", "")  # no argument: everybody may read those
     if not arguments.name:
         parser.error("--name is needed (or FOGLINE_NODE)")
     if arguments.join and not token:

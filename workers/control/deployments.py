@@ -370,13 +370,19 @@ def _left_running(deployment: Deployment) -> str:
 
 def _delete_topics(specs: tuple[GroupSpec, ...], context: ControlContext) -> None:
     """What Kafka refuses may be for a moment only. Raises TopicsFailed, with what is still there, if not."""
+    names = [topic.name for topic in _topics(specs)]
     deadline = monotonic() + KAFKA_S_MAX
     while True:
         try:
-            return delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
+            return delete_topics(context.kafka, names)
         except TopicsFailed:
             if monotonic() > deadline:
                 raise
+        except Exception as error:
+            # Behind the deadline it ends all the same: a broker may be gone for good.
+            if monotonic() > deadline:
+                away = f"Kafka at {context.kafka.bootstrap} does not answer ({type(error).__name__})"
+                raise TopicsFailed(f"{away}, so it did not delete {', '.join(names)}") from error
         if context.closing.wait(1.0):
             raise Closing
 

@@ -39,6 +39,9 @@ RETIRE_S_MAX = 40.0
 STOP_S_MAX = 30.0
 
 
+UNDEPLOYED_BEFORE = "It was undeployed before it was running."
+
+
 class OperationFailed(Exception):
     def __init__(self, message: str, faults: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
@@ -107,7 +110,7 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         with steps.step("run"):
             _wait_for_owners(deployment, context)
     except Overtaken:
-        steps.end(Operation.Status.FAILED, "It was undeployed before it was running.")
+        steps.end(Operation.Status.FAILED, UNDEPLOYED_BEFORE)
         return
     except DocumentInvalid as error:
         _give_up(deployment, context, steps, str(error), [f.model_dump(mode="json") for f in error.faults])
@@ -126,7 +129,9 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         _give_up(deployment, context, steps, f"{type(error).__name__}: {error}", [])
         return
     with transaction.atomic():
-        _set_status(deployment, Deployment.Status.RUNNING, "")
+        if not _set_status(deployment, Deployment.Status.RUNNING):
+            steps.end(Operation.Status.FAILED, UNDEPLOYED_BEFORE)
+            return
         steps.end(Operation.Status.DONE, f"All {len(specs)} groups run.")
         record_event(
             "pipeline.deployed",
@@ -285,8 +290,9 @@ def _give_up(
     except Exception as error:
         log.warning("topics of %s are left over: %s", deployment.pk, error)
     with transaction.atomic():
-        _set_status(deployment, Deployment.Status.FAILED, message)
         steps.end(Operation.Status.FAILED, f"{message} Nothing of it runs.", faults)
+        if not _set_status(deployment, Deployment.Status.FAILED, message):
+            return  # it is being undeployed
         record_event(
             "pipeline.deploy_failed",
             f"{deployment.pipeline.name} was not deployed: {message}",
@@ -322,7 +328,7 @@ def undeploy(operation: Operation, context: ControlContext) -> None:
     message = f"Undeployed. Checkpoints are kept in the central store for a while.{left_over}"
     with transaction.atomic():
         Replica.objects.filter(deployment=deployment).delete()
-        _set_status(deployment, Deployment.Status.UNDEPLOYED, "")
+        _set_status(deployment, Deployment.Status.UNDEPLOYED)
         steps.end(Operation.Status.DONE, message)
         name = deployment.pipeline.name
         severity = "warning" if left_over else "info"
@@ -405,13 +411,17 @@ def _let_go(deployment: Deployment, context: ControlContext) -> None:
     context.wait_until(all_stopped, STOP_S_MAX)
 
 
-def _set_status(deployment: Deployment, status: str, message: str) -> None:
-    deployment.status, deployment.message = status, message
-    if status not in Deployment.ACTIVE:
-        deployment.ended_at = timezone.now()
-    deployment.save(update_fields=["status", "message", "ended_at"])
+def _set_status(deployment: Deployment, status: Deployment.Status, message: str = "") -> bool:
+    """False: it had another status than it can come from, since a user undeploys it, and keeps that."""
+    undeployed = status == Deployment.Status.UNDEPLOYED
+    before = Deployment.Status.UNDEPLOYING if undeployed else Deployment.Status.DEPLOYING
+    ended_at = None if status in Deployment.ACTIVE else timezone.now()
+    found = Deployment.objects.filter(pk=deployment.pk, status=before)
+    if not found.update(status=status, message=message, ended_at=ended_at):
+        return False
     announce("pipelines", deployment.pipeline.name)
     announce("elements", deployment.pipeline.name)
+    return True
 
 
 def _fault(

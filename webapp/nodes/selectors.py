@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from webapp.handovers.models import Handover
+from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from webapp.pipelines.shape import groups_of
@@ -37,8 +38,10 @@ def all_nodes() -> list[dict[str, Any]]:
             hosted.setdefault(replica.node_id, []).append(
                 {"pipeline": pipeline, "element": element, "group": replica.group, "role": replica.role}
             )
-    needed = removal_refusals()
-    return [node_json(node, hosted.get(node.pk, []), needed.get(node.name)) for node in Node.objects.all()]
+    needed, heard = removal_refusals(), control_state().hears
+    return [
+        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard) for node in Node.objects.all()
+    ]
 
 
 def one_node(name: str) -> dict[str, Any]:
@@ -63,10 +66,10 @@ def removal_refusals() -> dict[str, str]:
     return found
 
 
-def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None) -> dict[str, Any]:
+def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None, heard: bool) -> dict[str, Any]:
     return {
         "name": node.name,
-        "up": node.up,
+        "up": node.up and heard,
         "ready": node.ready,
         "cordoned": node.cordoned,
         "draining": node.draining_since is not None,

@@ -6,14 +6,17 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import redis
 from django.db import close_old_connections, transaction
+from django.utils import timezone
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
+from webapp.monitoring.control_state import BLIND, EACH_S, STORE, tell_control_state
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.actions import NAME
 from webapp.nodes.models import Node
@@ -32,6 +35,7 @@ CURSOR_KEY = "fogline:ingest:cursor"
 BLOCK_MS = 200
 ENTRIES_MAX = 500
 DETECT_INTERVAL_S = 0.2
+LOOK = "Pipelines may well go on; look at the nodes and the network between."
 STALL_MS = 500
 """Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
@@ -41,15 +45,19 @@ _STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
 class Ingest:
     """One thread. Reports are whole, so of each node only the newest of a round is written."""
 
-    def __init__(self, context: ControlContext) -> None:
+    def __init__(self, context: ControlContext, store_alerts: Callable[[], Iterable[str]] = tuple) -> None:
+        """`store_alerts()`: what is the matter with the central store now."""
         self._context = context
+        self._store_alerts = store_alerts
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
         )
         self._cursor: bytes | None = None
         self._hearing_since_ms: int | None = None  # Redis's clock
         self._hearing = Hearing()
-        self._blind_told = False
+        self._blind: str | None = None  # why nobody is counted as down
+        self._troubles: dict[tuple[str, str], str] = {}  # (kind, message) -> since when, as last told
+        self._state_at_s = 0.0
         self._detect_at_s = 0.0
         self._history_at_s: dict[str, float] = {}
         self._runs = Runs()
@@ -122,6 +130,25 @@ class Ingest:
         if len(entries) < ENTRIES_MAX and time.monotonic() - self._detect_at_s >= DETECT_INTERVAL_S:
             self._detect_at_s = time.monotonic()
             self._detect(now_ms)
+        if time.monotonic() - self._state_at_s >= EACH_S:
+            self._state_at_s = time.monotonic()
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        """That reports are taken in, for the web: else what it shows would look as if it were of now."""
+        kinds = [(STORE, alert) for alert in self._store_alerts()]
+        if self._blind is not None:
+            kinds.insert(0, (BLIND, self._blind))
+        now = timezone.now().isoformat()
+        self._troubles = {each: self._troubles.get(each, now) for each in kinds}
+        troubles = [
+            {"kind": kind, "message": message, "since": since}
+            for (kind, message), since in self._troubles.items()
+        ]
+        try:
+            tell_control_state(self._redis, troubles)
+        except redis.exceptions.OutOfMemoryError as error:
+            log.debug("the web is not told that control works: %s", error)
 
     def _redis_now_ms(self) -> int:
         seconds, microseconds = self._redis.time()
@@ -300,16 +327,11 @@ class Ingest:
         silence_s = self._context.settings.silence_s
         verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms)
         if verdict.blind is not None:
-            if not self._blind_told:
-                record_event(
-                    "detector.blind",
-                    f"No node is counted as down: {verdict.blind}. Pipelines may well go on; look at the "
-                    "nodes and the network between.",
-                    severity="warning",
-                )
-            self._blind_told = True
+            told, self._blind = self._blind, f"No node is counted as down: {verdict.blind}. {LOOK}"
+            if told is None:
+                record_event(BLIND, self._blind, severity="warning")
             return
-        self._blind_told = False
+        self._blind = None
         for name in verdict.down:
             alert = f"{name} is silent, and that could not be noted: it is tried again."
             with self._guard.only(f"noting that {name} is silent", alert, name), transaction.atomic():

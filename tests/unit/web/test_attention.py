@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.monitoring.attention import attention
+from webapp.monitoring.control_state import ControlState
 
+WORKS = ControlState()
 SINCE = "2026-11-20T12:00:00+00:00"
 
 
@@ -15,7 +17,7 @@ def node(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def pipeline(**changes: Any) -> dict[str, Any]:
-    return {"name": "p", "status": "running", "message": ""} | changes
+    return {"name": "p", "status": "running", "message": "", "upgrade_failed": None} | changes
 
 
 def element(id: str, **changes: Any) -> dict[str, Any]:
@@ -23,7 +25,8 @@ def element(id: str, **changes: Any) -> dict[str, Any]:
 
 
 def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> list[str]:
-    return [line["message"] for line in attention(nodes, [pipeline(**of_pipeline)], {"p": list(elements)})]
+    found = attention(nodes, [pipeline(**of_pipeline)], {"p": list(elements)}, WORKS)
+    return [line["message"] for line in found]
 
 
 def test_where_all_is_well_there_is_nothing() -> None:
@@ -33,7 +36,7 @@ def test_where_all_is_well_there_is_nothing() -> None:
 def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
     full = {"message": "The disk is full.", "since": SINCE}
     failed = element("power", status="failed", error={"message": "boom.", "next": "Mend it.", "at": SINCE})
-    first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]})
+    first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]}, WORKS)
     assert (first["message"], first["at"], first["node"]) == ("a: The disk is full.", SINCE, "a")
     assert second["message"] == "power has failed on a: boom. Mend it."
     assert (second["severity"], second["pipeline"], second["element"]) == ("error", "p", "power")

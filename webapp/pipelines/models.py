@@ -113,6 +113,7 @@ class Deployment(models.Model):
                 name="one_active_deployment",
             )
         ]
+        indexes = [models.Index(fields=["pipeline", "-created_at"], name="newest_deployments")]
 
     def __str__(self) -> str:
         return f"{self.pipeline.name} {self.id}"

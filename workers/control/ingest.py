@@ -335,14 +335,15 @@ class Ingest:
         for name in verdict.down:
             alert = f"{name} is silent, and that could not be noted: it is tried again."
             with self._guard.only(f"noting that {name} is silent", alert, name), transaction.atomic():
-                self._note_silence(name, now_ms)
+                self._note_silence(name)
         if verdict.down:
             self._context.reports.notify()
             self._context.work.notify()
 
-    def _note_silence(self, name: str, now_ms: int) -> None:
+    def _note_silence(self, name: str) -> None:
         found = Node.objects.filter(name=name, up=True)
-        if not found.update(up=False, ready=False, silent_at=_at(now_ms)):
+        # By our own clock, as the handovers and events that are compared with it; Redis's may be another.
+        if not found.update(up=False, ready=False, silent_at=timezone.now()):
             return
         record_event(
             "node.silent",

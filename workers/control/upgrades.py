@@ -76,7 +76,7 @@ def _failed_before(operation: Operation) -> set[str]:
     before = operation.deployment.operations.filter(
         kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
     ).first()
-    return {step["name"] for step in before.steps if step["state"] == "failed"} if before else set()
+    return {step["name"] for step in before.steps if step["state"] != "done"} if before else set()
 
 
 def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:

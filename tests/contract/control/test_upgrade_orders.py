@@ -13,7 +13,7 @@ from tests.contract.control.conftest import report
 from webapp.pipelines.models import GroupPlacement
 from workers.control.context import ControlContext
 from workers.control.deployments import OperationFailed
-from workers.control.upgrades import ORDERS_MAX, _order, _wait_for_owner
+from workers.control.upgrades import ORDERS_MAX, _order, _to_upgrade, _wait_for_owner
 
 Deployed = Callable[..., GroupPlacement]
 
@@ -99,3 +99,15 @@ def test_who_is_refused_every_time_fails_with_the_reason(
     with pytest.raises(OperationFailed, match="refused on edge-a: epoch 5 was granted to edge-b"):
         wait(upgraded, context, *[refuse] * ORDERS_MAX)
     assert len(orders) == ORDERS_MAX
+
+
+@pytest.mark.parametrize(("state", "again"), [("done", False), ("failed", True), ("pending", True)])
+def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
+    state: str, again: bool, deployed: Deployed
+) -> None:
+    placement = deployed("power", "edge-a")
+    steps = [{"name": "power", "state": state, "at": None}]
+    make = placement.deployment.operations.create
+    make(kind="upgrade", status="failed", steps=steps)
+    found = _to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
+    assert [spec.group for spec in found] == (["power"] if again else [])

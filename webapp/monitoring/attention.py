@@ -24,7 +24,10 @@ def attention(
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
     for pipeline, items in elements.items():
         for item in items:
-            if item["status"] == "silent":
+            if item["status"] in (
+                "silent",
+                "moving",
+            ):  # being restored is no home yet
                 waiting.setdefault(item["node"], set()).add(f"{pipeline}/{item['group']}")
     found = list(_of_control(control, nodes))
     for node in nodes:

@@ -50,6 +50,12 @@ def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
     assert line.startswith("a was stopped. It is to run p/g: ")
 
 
+def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
+    moving = [element("power", status="moving"), element("other", status="moving", node="b")]
+    [line] = lines(node("a", up=False, silent_at=SINCE), elements=moving)
+    assert line.startswith("a is silent. It is to run p/power: ")
+
+
 def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:
     assert lines(node("a", up=False)) == []
     [line] = lines(node("a", up=False, silent_at=SINCE))

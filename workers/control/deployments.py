@@ -26,6 +26,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers.control.candidates import candidates
 from workers.control.context import Closing, ControlContext
+from workers.control.replica_rows import reported
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +75,7 @@ class Steps:
         self._set(name, "done")
 
     def end(self, status: str, message: str, faults: list[dict[str, Any]] | None = None) -> None:
-        self.operation.status, self.operation.message = status, message
-        self.operation.faults, self.operation.ended_at = faults or [], timezone.now()
-        self._save()
+        end_operation(self.operation, status, message, faults)
 
     def _set(self, name: str, state: str) -> None:
         for step in self.operation.steps:
@@ -85,8 +84,20 @@ class Steps:
         self._save()
 
     def _save(self) -> None:
-        self.operation.save(update_fields=["status", "steps", "message", "faults", "ended_at"])
-        announce("operations", str(self.operation.pk))
+        _save(self.operation)
+
+
+def end_operation(
+    operation: Operation, status: str, message: str, faults: list[dict[str, Any]] | None = None
+) -> None:
+    operation.status, operation.message = status, message
+    operation.faults, operation.ended_at = faults or [], timezone.now()
+    _save(operation)
+
+
+def _save(operation: Operation) -> None:
+    operation.save(update_fields=["status", "steps", "message", "faults", "ended_at"])
+    announce("operations", str(operation.pk))
 
 
 # -- deploy ----------------------------------------------------------------------------------------
@@ -264,7 +275,7 @@ def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
         node=placement.node_id,
         generation=placement.generation,
     ).first()
-    return ReplicaStatus.model_validate(row.status) if row else None
+    return reported(row)
 
 
 def _refuse_when_overtaken(deployment: Deployment) -> None:

@@ -24,6 +24,7 @@ from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handover_steps import Phase, Strategy, wants_fresh_checkpoint
+from workers.control.replica_rows import reported
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +251,7 @@ class Effects:
         row = Replica.objects.filter(
             deployment=self.handover.deployment_id, group=self.handover.group, node__name=node
         ).first()
-        return ReplicaStatus.model_validate(row.status) if row is not None else None
+        return reported(row)
 
     def _has_replicated_checkpoint(self) -> bool:
         """By the central store; or, since that may have been begun anew, by what the origin said last: its

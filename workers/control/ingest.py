@@ -25,7 +25,8 @@ from workers import messages
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext
 from workers.control.detector import Hearing, judge
-from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
+from workers.control.guard import NOT_OF_ONE_ROW, Guard
+from workers.control.replica_rows import reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
 
@@ -275,8 +276,7 @@ class Ingest:
         node: Node,
         heard_ms: int,
     ) -> None:
-        before = _known(row) if row is not None else None
-        for notice in notices(before, status, group, node.name):
+        for notice in notices(reported(row), status, group, node.name):
             record_event(
                 notice.kind,
                 notice.message,
@@ -387,15 +387,6 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     # A database does not take every text that JSON can hold.
     wellformed = isinstance(name, str) and NAME.fullmatch(name)
     return name if wellformed and Node.objects.filter(name=name).exists() else ""
-
-
-def _known(row: Replica) -> ReplicaStatus | None:
-    """What was reported before; None: it cannot be read, such as after an upgrade of Fogline."""
-    try:
-        return ReplicaStatus.model_validate(row.status)
-    except ValidationError as error:
-        log.warning("the last report of %s.%s is replaced: %s", row.deployment_id, row.group, reason(error))
-        return None
 
 
 def _at(ms: int) -> datetime:

@@ -11,6 +11,7 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from webapp.pipelines.models import GroupPlacement
+from workers.control import upgrades
 from workers.control.context import ControlContext
 from workers.control.deployments import OperationFailed
 from workers.control.upgrades import ORDERS_MAX, _order, _to_upgrade, _wait_for_owner
@@ -111,3 +112,19 @@ def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
     make(kind="upgrade", status="failed", steps=steps)
     found = _to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
     assert [spec.group for spec in found] == (["power"] if again else [])
+
+
+def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
+    deployed: Deployed, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(upgrades, "planned", breaks)
+    monkeypatch.setattr(upgrades, "parse_document", lambda document: document)
+    placement = deployed("power", "edge-a")
+    operation = placement.deployment.operations.create(kind="upgrade")
+    upgrades.upgrade(operation, context)
+    operation.refresh_from_db()
+    assert operation.status == "failed"
+    assert operation.message.startswith("ZeroDivisionError: division by zero. ")

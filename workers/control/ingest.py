@@ -26,6 +26,7 @@ from workers.control.clocks import Clocks
 from workers.control.context import ControlContext
 from workers.control.detector import Hearing, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard
+from workers.control.histories import Histories
 from workers.control.replica_rows import reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
@@ -60,7 +61,7 @@ class Ingest:
         self._troubles: dict[tuple[str, str], str] = {}  # (kind, message) -> since when, as last told
         self._state_at_s = 0.0
         self._detect_at_s = 0.0
-        self._history_at_s: dict[str, float] = {}
+        self._histories = Histories(self._redis)
         self._runs = Runs()
         self._rates = Rates()
         self._clocks = Clocks()
@@ -123,6 +124,7 @@ class Ingest:
             except NOT_OF_ONE_ROW:
                 self._runs.forget(report.node)  # it is read again
                 raise
+        self._histories.write()
         if entries:
             self._cursor = entries[-1][0]
             self._redis.set(CURSOR_KEY, self._cursor)
@@ -233,8 +235,10 @@ class Ingest:
                 "alerts",
             ]
         )
-        load = {name: node.load.get(name) for name in _LOAD_POINT}
-        self._history(messages.node_history(node.name), {"t": heard_ms, **load})
+        key = messages.node_history(node.name)
+        if self._histories.due(key):
+            load = {name: node.load.get(name) for name in _LOAD_POINT}
+            self._histories.add(key, {"t": heard_ms, **load})
 
     def _say_goodbye(self, node: Node) -> None:
         Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
@@ -291,31 +295,17 @@ class Ingest:
         row.epoch, row.seq, row.at = status.epoch, status.seq, _at(heard_ms)
         row.status, row.rates = status.model_dump(mode="json"), rates
         row.save()
-        if status.role is Role.OWNER:
+        if status.role is Role.OWNER and self._histories.due(status.group):
             by_element = rates["elements"]
             whole = {name: rate for name, rate in rates.items() if name != "elements"}
             measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
                 point = {"t": heard_ms, **by_element.get(element, whole), **measured}
-                self._history(messages.element_history(deployment.pk, element), point)
+                self._histories.add(messages.element_history(deployment.pk, element), point)
 
     def _elements_of(self, deployment: str, group: str) -> list[str]:
         placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
         return [element["id"] for element in placement.spec["elements"]] if placement else []
-
-    def _history(self, key: str, point: dict[str, Any]) -> None:
-        if time.monotonic() - self._history_at_s.get(key, 0.0) < messages.HISTORY_INTERVAL_S - 0.1:
-            return
-        self._history_at_s[key] = time.monotonic()
-        pipe = self._redis.pipeline(transaction=False)
-        pipe.rpush(key, json.dumps(point))
-        pipe.ltrim(key, -messages.HISTORY_POINTS_MAX, -1)
-        pipe.expire(key, 86_400)
-        try:
-            pipe.execute()
-        except redis.exceptions.OutOfMemoryError as error:
-            # The reports themselves may be what fills Redis: they must go on being read, and deleted.
-            log.debug("a point of %s is left out: %s", key, error)
 
     # -- silence ---------------------------------------------------------------------------------
 

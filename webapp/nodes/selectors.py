@@ -9,7 +9,7 @@ from django.conf import settings
 from webapp.handovers.models import Handover
 from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.pipelines.shape import groups_of
 from webapp.problems import Missing
 
@@ -63,6 +63,11 @@ def removal_refusals() -> dict[str, str]:
         moving = f"{handover.deployment.pipeline.name}/{handover.group}"
         for node in (handover.origin, handover.target):
             found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
+    # The origin's, of a move with a pause whose target does not own yet; a standby is only a convenience.
+    kept = ExtraReplica.objects.filter(deployment__status__in=Deployment.ACTIVE).exclude(role="standby")
+    for node, pipeline, group in kept.values_list("node__name", "deployment__pipeline__name", "group"):
+        state = f"it keeps the state of {pipeline}/{group}, perhaps the newest, until that runs elsewhere"
+        found.setdefault(node, f"{state}: wait for that, or restore it")
     return found
 
 

@@ -189,7 +189,9 @@ class Ingest:
             if report.kind == "bye":
                 self._say_goodbye(node)
             else:
-                alerts = (*report.alerts, *self._clocks.alerts(node.name, report.at_ms, heard_ms))
+                before = [alert["message"] for alert in node.alerts]
+                clock = self._clocks.alerts(node.name, report.at_ms, heard_ms, before)
+                alerts = (*report.alerts, *clock)
                 self._update_node(node, report.model_copy(update={"alerts": alerts}), heard_ms)
             pipelines = self._update_replicas(node, report, heard_ms)
             announce("nodes", node.name)

@@ -205,6 +205,11 @@ def test_a_node_whose_clock_is_wrong_is_told_of_once_and_heard_all_the_same(
     [alert] = alerts("edge-a")
     assert "ahead of" in alert
     assert alerts("edge-b") == []
+    [first] = Node.objects.get(name="edge-a").alerts
+    sent(real_redis, "edge-a", 6, at_ms=int(time.time() * 1000) + 60_000)
+    Ingest(context)._round()
+    assert Node.objects.get(name="edge-a").alerts == [first], "also after a start of control"
+    assert alerts("edge-a") == [alert]
 
 
 # -- what is told ------------------------------------------------------------------------------------

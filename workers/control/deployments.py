@@ -422,7 +422,7 @@ def _let_go(deployment: Deployment, context: ControlContext) -> None:
     context.wait_until(all_stopped, STOP_S_MAX)
 
 
-def _set_status(deployment: Deployment, status: Deployment.Status, message: str = "") -> bool:
+def _set_status(deployment: Deployment, status: str, message: str = "") -> bool:
     """False: it had another status than it can come from, since a user undeploys it, and keeps that."""
     undeployed = status == Deployment.Status.UNDEPLOYED
     before = Deployment.Status.UNDEPLOYING if undeployed else Deployment.Status.DEPLOYING

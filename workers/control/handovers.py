@@ -15,6 +15,7 @@ from django.db import close_old_connections, transaction
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.handovers.models import Handover
+from webapp.handovers.phases import Phase
 from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
@@ -30,7 +31,6 @@ from workers.control.handover_steps import (
     GiveBack,
     Observed,
     OrderCopy,
-    Phase,
     Progress,
     Reorder,
     Step,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
@@ -218,17 +217,14 @@ def _order_owners(
         if any(name not in nodes or nodes[name].cordoned for name in chosen):
             return False
         for spec in specs:
-            # Those that are there were ordered before this process crashed, and may run already.
-            GroupPlacement.objects.get_or_create(
-                deployment=deployment,
-                group=spec.group,
-                defaults={
-                    "spec": spec.model_dump(mode="json"),
-                    "node": nodes[placed[spec.group]],
-                    "order_id": uuid.uuid4().hex,
-                    "order_over": 0,
-                },
+            if spec.group in there:
+                continue  # ordered before this process crashed, and may run already
+            placement = GroupPlacement(
+                deployment=deployment, group=spec.group, node=nodes[placed[spec.group]]
             )
+            placement.spec = spec.model_dump(mode="json")
+            placement.give_order(over=0)
+            placement.save()
         announce("elements", deployment.pipeline.name)
     context.desired.notify()
     return True

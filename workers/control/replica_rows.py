@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 
+from django.db.models import Max
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import ReplicaStatus
-from webapp.pipelines.models import Replica
+from pipeline_runtime.model.ids import Epoch
+from webapp.pipelines.models import GroupPlacement, Replica
 from workers.control.guard import reason
 
 log = logging.getLogger(__name__)
@@ -23,3 +25,9 @@ def reported(row: Replica | None) -> ReplicaStatus | None:
         group = f"{row.deployment_id}.{row.group}"
         log.warning("the last report of %s cannot be read and counts as none: %s", group, reason(error))
         return None
+
+
+def epoch_known(placement: GroupPlacement) -> Epoch:
+    """The newest that a copy of the group has reported; 0: none has."""
+    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
+    return Epoch(rows.aggregate(newest=Max("epoch"))["newest"] or 0)

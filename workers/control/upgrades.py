@@ -9,7 +9,6 @@ waited for.
 from __future__ import annotations
 
 import logging
-import uuid
 from time import monotonic
 
 from django.db import DatabaseError, transaction
@@ -21,7 +20,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce, record_event
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.pipelines.models import Deployment, GroupPlacement
 from workers.control.context import Closing, ControlContext
 from workers.control.deployments import (
     ERROR_S_MAX,
@@ -32,6 +31,7 @@ from workers.control.deployments import (
     end_operation,
     status_on,
 )
+from workers.control.replica_rows import epoch_known
 
 log = logging.getLogger(__name__)
 
@@ -103,8 +103,8 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
             placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
             if placement.spec["version"] != spec.version or _is_down(placement):
                 placement.spec = spec.model_dump(mode="json")
-                _give_order(placement)
-                placement.save(update_fields=["spec", "order_id", "order_over", "order_rewind"])
+                placement.give_order(epoch_known(placement))
+                placement.save(update_fields=["spec", *GroupPlacement.ORDER])
                 announce("elements", deployment.pipeline.name)
         context.desired.notify()
         return True
@@ -119,12 +119,6 @@ def _is_down(placement: GroupPlacement) -> bool:
     if status is None or status.role is Role.OWNER:
         return False
     return status.error is not None or _refusal(placement, status) is not None
-
-
-def _give_order(placement: GroupPlacement) -> None:
-    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
-    placement.order_id, placement.order_rewind = uuid.uuid4().hex, None
-    placement.order_over = max((row.epoch for row in rows), default=0)
 
 
 def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext) -> None:
@@ -145,8 +139,8 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
             if status.retired or orders >= ORDERS_MAX:
                 raise OperationFailed(f"{group} was refused on {placement.node.name}: {refused}")
             orders += 1
-            _give_order(placement)
-            placement.save(update_fields=["order_id", "order_over", "order_rewind"])
+            placement.give_order(epoch_known(placement))
+            placement.save(update_fields=GroupPlacement.ORDER)
             context.desired.notify()
         elif status is None or status.error is None:
             failing_since = None

@@ -10,6 +10,7 @@ from webapp.accounts.permissions import require
 from webapp.api.authentication import actor
 from webapp.monitoring import selectors
 from webapp.monitoring.attention import attention
+from webapp.monitoring.control_state import control_state
 from webapp.nodes.selectors import all_nodes
 from webapp.pipelines.selectors import whole_board
 
@@ -22,7 +23,11 @@ def overview(request: HttpRequest) -> Any:
     board, nodes = whole_board(), all_nodes()
     pipelines = [board.item(pipeline) for pipeline in board.pipelines]
     elements = {pipeline.name: board.elements(pipeline) for pipeline in board.pipelines}
-    return {"pipelines": pipelines, "nodes": nodes, "attention": attention(nodes, pipelines, elements)}
+    return {
+        "pipelines": pipelines,
+        "nodes": nodes,
+        "attention": attention(nodes, pipelines, elements, control_state()),
+    }
 
 
 @router.get("/events")

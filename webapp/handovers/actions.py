@@ -10,6 +10,7 @@ from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
 from webapp.handovers.models import Handover
+from webapp.handovers.phases import BEFORE_CUT
 from webapp.monitoring.records import announce, audit
 from webapp.pipelines.actions import deployed_group
 from webapp.pipelines.checkpoints import checkpoints_of, missing_inputs
@@ -26,7 +27,6 @@ from webapp.pipelines.models import Deployment
 from webapp.problems import Conflict, Invalid, Missing
 
 UNTOUCHED = "The element goes on as before."
-CANCELLABLE_PHASES = ("PENDING", "PREPARE", "WARM", "STOP", "COPY")
 
 
 def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str | None = None) -> Handover:
@@ -141,7 +141,7 @@ def cancellable(handover: Handover) -> bool:
 
 
 def _before_the_cut(handover: Handover) -> bool:
-    return handover.outcome is None and handover.phase.upper() in CANCELLABLE_PHASES
+    return handover.outcome is None and handover.phase in BEFORE_CUT
 
 
 def handover_with(id: str) -> Handover:

@@ -7,6 +7,8 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from webapp.handovers.phases import Phase
+
 
 class Operation(models.Model):
     class Kind(models.TextChoices):
@@ -32,7 +34,7 @@ class Operation(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -62,7 +64,7 @@ class Handover(models.Model):
     origin = models.CharField(max_length=40)  # node names
     target = models.CharField(max_length=40)
     checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # a restoration's; null: the newest
-    phase = models.CharField(max_length=16, default="PENDING")  # workers.control.handover_steps.Phase
+    phase = models.CharField(max_length=16, default=Phase.PENDING)
     reason = models.CharField(max_length=200, blank=True)  # of an automatic one: why
     outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
     message = models.TextField(blank=True)
@@ -76,7 +78,7 @@ class Handover(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -9,6 +9,8 @@ from webapp.handovers.models import Handover, Operation
 from webapp.problems import Missing
 
 RECENT = 20
+DRAFT = "deployment__pipeline__draft"
+"""Large, and not needed here."""
 
 
 def handover_json(handover: Handover) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def handovers(
 
 def recent_handovers() -> list[dict[str, Any]]:
     """All that run, and the newest that have ended; newest first."""
-    rows = Handover.objects.select_related("deployment__pipeline", "created_by")
+    rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(DRAFT)
     running, ended = rows.filter(outcome__isnull=True), rows.filter(outcome__isnull=False)
     found = sorted([*running, *ended[:RECENT]], key=lambda row: (row.created_at, str(row.pk)), reverse=True)
     return [handover_json(row) for row in found]
@@ -82,7 +84,7 @@ def operation_json(operation: Operation) -> dict[str, Any]:
 
 
 def recent_operations() -> list[dict[str, Any]]:
-    rows = Operation.objects.select_related("deployment__pipeline")
+    rows = Operation.objects.select_related("deployment__pipeline").defer(DRAFT)
     return [operation_json(row) for row in rows[:RECENT]]
 
 

@@ -8,21 +8,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from webapp.monitoring.control_state import BLIND, ControlState
+
 Item = dict[str, Any]
 
 
 def attention(
-    nodes: Iterable[Item], pipelines: Iterable[Item], elements: Mapping[str, list[Item]]
+    nodes: Iterable[Item],
+    pipelines: Iterable[Item],
+    elements: Mapping[str, list[Item]],
+    control: ControlState,
 ) -> list[Item]:
-    """Nodes first: what is wrong with an element often follows from its node. Shaped like events."""
+    """Control first, then nodes: an element's trouble often follows from theirs. Shaped like events."""
+    nodes = list(nodes)
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
     for pipeline, items in elements.items():
         for item in items:
-            if item["status"] == "silent":
+            if item["status"] in (
+                "silent",
+                "moving",
+            ):  # being restored is no home yet
                 waiting.setdefault(item["node"], set()).add(f"{pipeline}/{item['group']}")
-    found = [line for node in nodes for line in _of_node(node, sorted(waiting.get(node["name"], ())))]
+    found = list(_of_control(control, nodes))
+    for node in nodes:
+        # While nobody is heard, only of those that were silent before is it known that they are.
+        if control.hears or node["silent_at"]:
+            found += _of_node(node, sorted(waiting.get(node["name"], ())))
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []))]
     return found
+
+
+def _of_control(control: ControlState, nodes: list[Item]) -> Iterator[Item]:
+    if control.away is not None:
+        heard = max((node["last_seen_at"] for node in nodes if node["last_seen_at"]), default=None)
+        yield _line("control.away", control.away, heard, "error")
+    for trouble in control.troubles:
+        severity = "warning" if trouble["kind"] == BLIND else "error"
+        yield _line(trouble["kind"], trouble["message"], trouble["since"], severity)
 
 
 def _of_node(node: Item, waiting: list[str]) -> Iterator[Item]:
@@ -54,6 +76,10 @@ def _of_pipeline(pipeline: Item, elements: list[Item]) -> Iterator[Item]:
         text = f"{name} was not deployed: {pipeline['message']}"
         yield _line("pipeline.deploy_failed", text, None, "error", pipeline=name)
         return
+    if pipeline["upgrade_failed"]:
+        failed = pipeline["upgrade_failed"]
+        text = f"{name} was not upgraded: {failed['message']}"
+        yield _line("pipeline.upgrade_failed", text, failed["at"], "error", pipeline=name)
     groups = {item["group"]: item for item in elements}
     for group, item in groups.items():
         error = item["error"]

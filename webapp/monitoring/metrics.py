@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webapp.handovers.models import Handover
+from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
 from webapp.pipelines.shape import groups_of
@@ -35,7 +36,8 @@ STATE = Metric("fogline_element_state_bytes", "gauge", "Size of the state")
 CHECKPOINT_AGE = Metric("fogline_checkpoint_age_seconds", "gauge", "Age of the newest checkpoint")
 CPU = Metric("fogline_node_cpu_ratio", "gauge", "CPU use over all cores, 0 to 1")
 MEMORY = Metric("fogline_node_memory_bytes", "gauge", "Memory that the agent and its children use")
-UP = Metric("fogline_node_up", "gauge", "1: the node reports")
+UP = Metric("fogline_node_up", "gauge", "1: the node is heard")
+CONTROL_UP = Metric("fogline_control_up", "gauge", "1: the control process hears the nodes; else nobody does")
 GAP = Metric(
     "fogline_handover_gap_seconds",
     "gauge",
@@ -59,11 +61,14 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def samples() -> Iterator[Sample]:
-    yield from _element_samples()
+    hears = control_state().hears
+    yield CONTROL_UP, {}, float(hears)
+    yield from _element_samples(hears)
     for node in Node.objects.all():
         labels = {"node": node.name}
-        yield UP, labels, float(node.up)
-        if node.up and node.load:
+        heard = node.up and hears
+        yield UP, labels, float(heard)
+        if heard and node.load:
             yield CPU, labels, node.load.get("cpu_ratio", 0.0)
             yield MEMORY, labels, node.load.get("memory_bytes", 0.0)
     seen = set()
@@ -76,7 +81,7 @@ def samples() -> Iterator[Sample]:
             yield GAP, {**labels, "node": handover.target}, handover.gap_ms / 1000
 
 
-def _element_samples() -> Iterator[Sample]:
+def _element_samples(hears: bool) -> Iterator[Sample]:
     now_ms = timezone.now().timestamp() * 1000
     deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
         "version", "pipeline"
@@ -90,7 +95,7 @@ def _element_samples() -> Iterator[Sample]:
             labels = {"pipeline": pipeline, "element": element, "node": replica.node.name}
             for metric, field, factor in _COUNTERS:
                 yield metric, labels, (status.get(field) or 0) * factor
-            if replica.node.up:  # else they would be those of long ago
+            if replica.node.up and hears:  # else they would be those of long ago
                 yield from _present_samples(labels, status)
             if status.get("checkpoint_at_ms"):
                 yield CHECKPOINT_AGE, labels, max(0.0, (now_ms - status["checkpoint_at_ms"]) / 1000)

@@ -7,8 +7,9 @@ from typing import Any
 from django.conf import settings
 
 from webapp.handovers.models import Handover
+from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.pipelines.shape import groups_of
 from webapp.problems import Missing
 
@@ -37,8 +38,10 @@ def all_nodes() -> list[dict[str, Any]]:
             hosted.setdefault(replica.node_id, []).append(
                 {"pipeline": pipeline, "element": element, "group": replica.group, "role": replica.role}
             )
-    needed = removal_refusals()
-    return [node_json(node, hosted.get(node.pk, []), needed.get(node.name)) for node in Node.objects.all()]
+    needed, heard = removal_refusals(), control_state().hears
+    return [
+        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard) for node in Node.objects.all()
+    ]
 
 
 def one_node(name: str) -> dict[str, Any]:
@@ -60,13 +63,18 @@ def removal_refusals() -> dict[str, str]:
         moving = f"{handover.deployment.pipeline.name}/{handover.group}"
         for node in (handover.origin, handover.target):
             found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
+    # The origin's, of a move with a pause whose target does not own yet; a standby is only a convenience.
+    kept = ExtraReplica.objects.filter(deployment__status__in=Deployment.ACTIVE).exclude(role="standby")
+    for node, pipeline, group in kept.values_list("node__name", "deployment__pipeline__name", "group"):
+        state = f"it keeps the state of {pipeline}/{group}, perhaps the newest, until that runs elsewhere"
+        found.setdefault(node, f"{state}: wait for that, or restore it")
     return found
 
 
-def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None) -> dict[str, Any]:
+def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None, heard: bool) -> dict[str, Any]:
     return {
         "name": node.name,
-        "up": node.up,
+        "up": node.up and heard,
         "ready": node.ready,
         "cordoned": node.cordoned,
         "draining": node.draining_since is not None,

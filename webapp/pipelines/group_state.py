@@ -23,6 +23,7 @@ class NodeFacts:
     ready: bool
     cordoned: bool
     groups: int = 0  # that it is to own
+    heard: bool = True  # False: nobody hears it, so `up` is what was found last
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class GroupFacts:
     def owner_is_heard(self) -> bool:
         """Whether what is known of the owner is of now: of a silent node it is what was told last."""
         node = self.nodes.get(self.owner.node) if self.owner is not None else None
-        return node is not None and node.up
+        return node is not None and node.up and node.heard
 
     @property
     def hot_standby(self) -> ReplicaFacts | None:
@@ -93,6 +94,10 @@ class GroupFacts:
         node = self.nodes.get(self.node or "")
         return node is not None and node.up
 
+    @property
+    def node_is_heard(self) -> bool:
+        return self.node_is_up and self.nodes[self.node or ""].heard
+
 
 def status_of(group: GroupFacts) -> str:
     """running|paused|deploying|moving|lagging|failed|stopped|silent|ended|draft"""
@@ -103,7 +108,7 @@ def status_of(group: GroupFacts) -> str:
     if group.handover is not None:
         return "moving"
     owner = group.owner
-    if not group.node_is_up:
+    if not group.node_is_heard:
         return "silent"
     if owner is not None and owner.status.get("error"):
         return "failed"

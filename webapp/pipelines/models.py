@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import uuid
 
 from django.conf import settings
 from django.db import models
@@ -113,6 +114,7 @@ class Deployment(models.Model):
                 name="one_active_deployment",
             )
         ]
+        indexes = [models.Index(fields=["pipeline", "-created_at"], name="newest_deployments")]
 
     def __str__(self) -> str:
         return f"{self.pipeline.name} {self.id}"
@@ -143,6 +145,13 @@ class GroupPlacement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.deployment_id}.{self.group} on {self.node}"
+
+    ORDER = ("order_id", "order_over", "order_rewind")
+    """The fields that give_order sets."""
+
+    def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
+        """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""
+        self.order_id, self.order_over, self.order_rewind = id or uuid.uuid4().hex, over, rewind
 
 
 class ExtraReplica(models.Model):

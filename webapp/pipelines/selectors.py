@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 
-from webapp.handovers.models import Handover
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
 from webapp.pipelines.group_state import (
     FOLLOW_NOTES,
@@ -81,15 +83,14 @@ class Board:
     def __init__(self, pipelines: Iterable[Pipeline]) -> None:
         self.pipelines = list(pipelines)
         self.deployments: dict[int, Deployment] = {}
-        newest: set[int] = set()
-        rows = Deployment.objects.filter(pipeline__in=self.pipelines)
-        for row in rows.select_related("version", "pipeline").order_by("-created_at"):
-            # A failed deployment is shown only while it is the newest: its faults are still to be seen.
-            first = row.pipeline_id not in newest
-            newest.add(row.pipeline_id)
-            if row.status in Deployment.ACTIVE or (first and row.status == Deployment.Status.FAILED):
-                self.deployments[row.pipeline_id] = row
-        self.facts = group_facts(self.deployments.values())
+        active = Q(pipeline__in=self.pipelines, status__in=Deployment.ACTIVE)
+        # A failed deployment is shown only while it is the newest: its faults are still to be seen.
+        known = Pipeline.objects.filter(pk__in=[pipeline.pk for pipeline in self.pipelines])
+        failed = Q(pk__in=_newest(Deployment, "pipeline", known), status=Deployment.Status.FAILED)
+        for row in Deployment.objects.filter(active | failed).select_related("version"):
+            self.deployments[row.pipeline_id] = row
+        self._failed_upgrades = _failed_upgrades(self.deployments.values())
+        self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._elements: dict[int, list[dict[str, Any]]] = {}
 
     def deployment(self, pipeline: Pipeline) -> Deployment | None:
@@ -129,6 +130,7 @@ class Board:
             "message": deployment.message if deployment else "",
             "deployed_version": deployment.version.number if deployment else None,
             "deployment": deployment.pk if deployment else None,
+            "upgrade_failed": self._failed_upgrades.get(deployment.pk) if deployment else None,
             "differs": deployment is not None
             and document_key(pipeline.draft) != document_key(deployment.version.document),
             "updated_at": pipeline.updated_at.isoformat(),
@@ -136,6 +138,23 @@ class Board:
             "description": metadata.get("description") if isinstance(metadata, dict) else None,
             "elements": len(elements_of(pipeline.draft)),
         }
+
+
+def _newest(rows: type[Model], of: str, parents: QuerySet[Any]) -> QuerySet[Any]:
+    """Of each parent the newest row's id, to look it up by; null: it has none."""
+    newest = rows._default_manager.filter(**{of: OuterRef("pk")}).order_by("-created_at").values("pk")[:1]
+    return parents.annotate(newest=Subquery(newest)).values("newest")
+
+
+def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, dict[str, Any]]:
+    """By deployment: {"message", "at"} of the upgrade that failed, until something else is done with it."""
+    known = Deployment.objects.filter(pk__in=[deployment.pk for deployment in deployments])
+    rows = Operation.objects.filter(
+        pk__in=_newest(Operation, "deployment", known.filter(status=Deployment.Status.RUNNING)),
+        kind=Operation.Kind.UPGRADE,
+        status=Operation.Status.FAILED,
+    )
+    return {row.deployment_id: {"message": row.message, "at": _iso(row.ended_at)} for row in rows}
 
 
 def whole_board() -> Board:
@@ -163,22 +182,22 @@ def version_json(version: PipelineVersion, *, full: bool = True) -> dict[str, An
 
 
 # --- elements -----------------------------------------------------------------------------------
-def node_facts() -> dict[str, NodeFacts]:
+def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
     owned = Counter(
         GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner").values_list(
             "node_id", flat=True
         )
     )
     return {
-        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, owned[node.pk])
+        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, owned[node.pk], heard)
         for node in Node.objects.all()
     }
 
 
-def group_facts(deployments: Iterable[Deployment]) -> dict[str, dict[str, GroupFacts]]:
-    """By deployment, then by group; a group without a placement is not in it."""
+def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
+    """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
     by_id = {deployment.pk: deployment for deployment in deployments}
-    nodes = node_facts()
+    nodes = node_facts(heard)
     replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
     for row in Replica.objects.filter(deployment__in=by_id).select_related("node").order_by("node__name"):
         replicas.setdefault((row.deployment_id, row.group), []).append(
@@ -326,6 +345,10 @@ def _error(error: dict[str, Any] | None) -> dict[str, Any] | None:
         **{name: error.get(name) for name in ("message", "safe", "next", "traceback")},
         "at": iso_of_ms(error.get("at_ms")),
     }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
 
 
 def iso_of_ms(time_ms: int | None) -> str | None:

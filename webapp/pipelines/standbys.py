@@ -14,7 +14,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.actions import deployed_group
 from webapp.pipelines.copies import STANDBY, next_generation, standbys
 from webapp.pipelines.group_state import drop_standby_refusal, keep_standby_refusal
-from webapp.pipelines.models import ExtraReplica
+from webapp.pipelines.models import ExtraReplica, GroupPlacement
 from webapp.pipelines.selectors import element_named
 from webapp.problems import Conflict, Invalid
 
@@ -37,6 +37,8 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> dict[st
     refusal = keep_standby_refusal(group, node)
     if refusal is not None:
         raise Conflict(f'"{element}" cannot have a standby on {node}: {refusal}.', safe=UNTOUCHED)
+    # Locked: of two users who keep one at the same time, the second sees the first's.
+    GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
     there = standbys(deployment.pk, group.group)
     if not any(extra.node.name == node and extra.wanted for extra in there):
         ExtraReplica.objects.filter(pk__in=[extra.pk for extra in there if extra.wanted]).delete()

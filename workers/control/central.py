@@ -61,6 +61,10 @@ class CentralStore:
             self._server.close(timeout_s=2.0)
         self._care.close()
 
+    def alerts(self) -> tuple[str, ...]:
+        """What is the matter with it now."""
+        return self._care.alerts()
+
     def _changed(self) -> None:
         if self._server is None:
             return  # not started yet: told then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 
 OFF_MS = 5_000
 RIGHT_MS = 4_000
@@ -19,12 +20,17 @@ class Clocks:
         self._late_ms: dict[str, deque[int]] = {}
         self._off: set[str] = set()  # nodes whose clock is told to be wrong
 
-    def alerts(self, node: str, at_ms: int, heard_ms: int) -> tuple[str, ...]:
-        """What is wrong after a report of `at_ms` by the node's clock; the same text as long as it lasts."""
+    def alerts(self, node: str, at_ms: int, heard_ms: int, before: Collection[str] = ()) -> tuple[str, ...]:
+        """What is wrong after a report of `at_ms` by the node's clock; the same text as long as it lasts.
+
+        `before`: what is told of the node; it stays until enough is known, such as after a start of control.
+        """
         late = self._late_ms.setdefault(node, deque(maxlen=REPORTS))
         late.append(heard_ms - at_ms)
         if len(late) < REPORTS:
-            return ()
+            told = tuple(text for text in (_alert(1), _alert(-1)) if text in before)
+            self._off |= {node} if told else set()
+            return told
         off_ms = min(late)
         if abs(off_ms) > (RIGHT_MS if node in self._off else OFF_MS):
             self._off.add(node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
@@ -26,6 +25,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers.control.candidates import candidates
 from workers.control.context import Closing, ControlContext
+from workers.control.replica_rows import reported
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,9 @@ ERROR_S_MAX = 10.0
 """A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
 RETIRE_S_MAX = 40.0
 STOP_S_MAX = 30.0
+
+
+UNDEPLOYED_BEFORE = "It was undeployed before it was running."
 
 
 class OperationFailed(Exception):
@@ -71,9 +74,7 @@ class Steps:
         self._set(name, "done")
 
     def end(self, status: str, message: str, faults: list[dict[str, Any]] | None = None) -> None:
-        self.operation.status, self.operation.message = status, message
-        self.operation.faults, self.operation.ended_at = faults or [], timezone.now()
-        self._save()
+        end_operation(self.operation, status, message, faults)
 
     def _set(self, name: str, state: str) -> None:
         for step in self.operation.steps:
@@ -82,8 +83,20 @@ class Steps:
         self._save()
 
     def _save(self) -> None:
-        self.operation.save(update_fields=["status", "steps", "message", "faults", "ended_at"])
-        announce("operations", str(self.operation.pk))
+        _save(self.operation)
+
+
+def end_operation(
+    operation: Operation, status: str, message: str, faults: list[dict[str, Any]] | None = None
+) -> None:
+    operation.status, operation.message = status, message
+    operation.faults, operation.ended_at = faults or [], timezone.now()
+    _save(operation)
+
+
+def _save(operation: Operation) -> None:
+    operation.save(update_fields=["status", "steps", "message", "faults", "ended_at"])
+    announce("operations", str(operation.pk))
 
 
 # -- deploy ----------------------------------------------------------------------------------------
@@ -107,7 +120,7 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         with steps.step("run"):
             _wait_for_owners(deployment, context)
     except Overtaken:
-        steps.end(Operation.Status.FAILED, "It was undeployed before it was running.")
+        steps.end(Operation.Status.FAILED, UNDEPLOYED_BEFORE)
         return
     except DocumentInvalid as error:
         _give_up(deployment, context, steps, str(error), [f.model_dump(mode="json") for f in error.faults])
@@ -126,7 +139,9 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         _give_up(deployment, context, steps, f"{type(error).__name__}: {error}", [])
         return
     with transaction.atomic():
-        _set_status(deployment, Deployment.Status.RUNNING, "")
+        if not _set_status(deployment, Deployment.Status.RUNNING):
+            steps.end(Operation.Status.FAILED, UNDEPLOYED_BEFORE)
+            return
         steps.end(Operation.Status.DONE, f"All {len(specs)} groups run.")
         record_event(
             "pipeline.deployed",
@@ -202,17 +217,14 @@ def _order_owners(
         if any(name not in nodes or nodes[name].cordoned for name in chosen):
             return False
         for spec in specs:
-            # Those that are there were ordered before this process crashed, and may run already.
-            GroupPlacement.objects.get_or_create(
-                deployment=deployment,
-                group=spec.group,
-                defaults={
-                    "spec": spec.model_dump(mode="json"),
-                    "node": nodes[placed[spec.group]],
-                    "order_id": uuid.uuid4().hex,
-                    "order_over": 0,
-                },
+            if spec.group in there:
+                continue  # ordered before this process crashed, and may run already
+            placement = GroupPlacement(
+                deployment=deployment, group=spec.group, node=nodes[placed[spec.group]]
             )
+            placement.spec = spec.model_dump(mode="json")
+            placement.give_order(over=0)
+            placement.save()
         announce("elements", deployment.pipeline.name)
     context.desired.notify()
     return True
@@ -259,7 +271,7 @@ def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
         node=placement.node_id,
         generation=placement.generation,
     ).first()
-    return ReplicaStatus.model_validate(row.status) if row else None
+    return reported(row)
 
 
 def _refuse_when_overtaken(deployment: Deployment) -> None:
@@ -285,8 +297,9 @@ def _give_up(
     except Exception as error:
         log.warning("topics of %s are left over: %s", deployment.pk, error)
     with transaction.atomic():
-        _set_status(deployment, Deployment.Status.FAILED, message)
         steps.end(Operation.Status.FAILED, f"{message} Nothing of it runs.", faults)
+        if not _set_status(deployment, Deployment.Status.FAILED, message):
+            return  # it is being undeployed
         record_event(
             "pipeline.deploy_failed",
             f"{deployment.pipeline.name} was not deployed: {message}",
@@ -322,7 +335,7 @@ def undeploy(operation: Operation, context: ControlContext) -> None:
     message = f"Undeployed. Checkpoints are kept in the central store for a while.{left_over}"
     with transaction.atomic():
         Replica.objects.filter(deployment=deployment).delete()
-        _set_status(deployment, Deployment.Status.UNDEPLOYED, "")
+        _set_status(deployment, Deployment.Status.UNDEPLOYED)
         steps.end(Operation.Status.DONE, message)
         name = deployment.pipeline.name
         severity = "warning" if left_over else "info"
@@ -370,13 +383,19 @@ def _left_running(deployment: Deployment) -> str:
 
 def _delete_topics(specs: tuple[GroupSpec, ...], context: ControlContext) -> None:
     """What Kafka refuses may be for a moment only. Raises TopicsFailed, with what is still there, if not."""
+    names = [topic.name for topic in _topics(specs)]
     deadline = monotonic() + KAFKA_S_MAX
     while True:
         try:
-            return delete_topics(context.kafka, [topic.name for topic in _topics(specs)])
+            return delete_topics(context.kafka, names)
         except TopicsFailed:
             if monotonic() > deadline:
                 raise
+        except Exception as error:
+            # Behind the deadline it ends all the same: a broker may be gone for good.
+            if monotonic() > deadline:
+                away = f"Kafka at {context.kafka.bootstrap} does not answer ({type(error).__name__})"
+                raise TopicsFailed(f"{away}, so it did not delete {', '.join(names)}") from error
         if context.closing.wait(1.0):
             raise Closing
 
@@ -399,13 +418,17 @@ def _let_go(deployment: Deployment, context: ControlContext) -> None:
     context.wait_until(all_stopped, STOP_S_MAX)
 
 
-def _set_status(deployment: Deployment, status: str, message: str) -> None:
-    deployment.status, deployment.message = status, message
-    if status not in Deployment.ACTIVE:
-        deployment.ended_at = timezone.now()
-    deployment.save(update_fields=["status", "message", "ended_at"])
+def _set_status(deployment: Deployment, status: str, message: str = "") -> bool:
+    """False: it had another status than it can come from, since a user undeploys it, and keeps that."""
+    undeployed = status == Deployment.Status.UNDEPLOYED
+    before = Deployment.Status.UNDEPLOYING if undeployed else Deployment.Status.DEPLOYING
+    ended_at = None if status in Deployment.ACTIVE else timezone.now()
+    found = Deployment.objects.filter(pk=deployment.pk, status=before)
+    if not found.update(status=status, message=message, ended_at=ended_at):
+        return False
     announce("pipelines", deployment.pipeline.name)
     announce("elements", deployment.pipeline.name)
+    return True
 
 
 def _fault(

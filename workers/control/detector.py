@@ -66,15 +66,21 @@ def judge(up: Iterable[Sighting], now_ms: int, silence_ms: int, hearing_since_ms
 class _Heard:
     at_ms: int
     deaf_ms: int
-    grace_ms: int
+    quiet_ms: int
 
 
 class Hearing:
-    """When each node was heard, and what of the time since then does not count as its silence."""
+    """When each node was heard, and what of the time since then does not count as its silence.
+
+    Forgiven is the time in which nobody was heard, beyond QUIET_MS, and as grace for who is not heard again
+    at once, twice as much again: its tries have become rarer the longer it lasted. That grows with the time,
+    so that a report that is a little late delays no verdict by much, and is RETRY_MS at most, so that none
+    is put off for ever where all reports are late.
+    """
 
     def __init__(self) -> None:
         self._deaf_ms = 0  # how long Redis has kept us waiting, in all
-        self._grace_ms = 0  # what is forgiven of the times in which nobody was heard, in all
+        self._quiet_ms = 0  # how long nobody was heard, beyond QUIET_MS each time, in all
         self._heard: dict[str, _Heard] = {}  # node -> the two, when it was heard last
         self._newest: _Heard | None = None
 
@@ -88,18 +94,13 @@ class Hearing:
             if at_ms < self._newest.at_ms:
                 return
             quiet_ms = at_ms - self._newest.at_ms - (self._deaf_ms - self._newest.deaf_ms)
-            self._grace_ms += _grace_ms(quiet_ms)
-        self._heard[node] = self._newest = _Heard(at_ms, self._deaf_ms, self._grace_ms)
+            self._quiet_ms += max(0, quiet_ms - QUIET_MS)
+        self._heard[node] = self._newest = _Heard(at_ms, self._deaf_ms, self._quiet_ms)
 
     def sighting(self, node: str, last_seen_ms: int) -> Sighting:
         heard = self._heard.get(node)
         if heard is None:
             return Sighting(node, last_seen_ms)
-        return Sighting(node, last_seen_ms, self._deaf_ms - heard.deaf_ms, self._grace_ms - heard.grace_ms)
-
-
-def _grace_ms(quiet_ms: int) -> int:
-    """For those that are not heard again at once, after nobody was: their tries have become rarer the longer
-    it lasted. It grows with that time, so that a report that is a little late delays no verdict by much."""
-    beyond_ms = max(0, quiet_ms - QUIET_MS)
-    return beyond_ms + min(2 * beyond_ms, RETRY_MS)
+        quiet_ms = self._quiet_ms - heard.quiet_ms
+        grace_ms = quiet_ms + min(2 * quiet_ms, RETRY_MS)
+        return Sighting(node, last_seen_ms, self._deaf_ms - heard.deaf_ms, grace_ms)

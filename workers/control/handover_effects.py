@@ -6,7 +6,6 @@ All of it is called inside the transaction in which the step is persisted.
 from __future__ import annotations
 
 import logging
-import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -17,17 +16,19 @@ from kombu.exceptions import OperationalError
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.models import Handover
+from webapp.handovers.phases import Phase
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.copies import next_generation
 from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
-from workers.control.handover_steps import Phase, Strategy, wants_fresh_checkpoint
+from workers.control.handover_steps import Strategy, wants_fresh_checkpoint
+from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
 
-_MOVED = ["node", "role", "source", "generation", "order_id", "order_over", "order_rewind", "release"]
+_MOVED = ("node", "role", "source", "generation", *GroupPlacement.ORDER, "release")
 
 
 class Effects:
@@ -134,21 +135,19 @@ class Effects:
     def order_claim(self) -> None:
         """The placement moves to the target, which is ordered to own."""
         self._move_to_target()
-        self._new_order(self.epoch_known())
-        if self.handover.strategy == Strategy.REWIND:
-            self.placement.order_rewind = self.handover.checkpoint_seq
+        rewinds = self.handover.strategy == Strategy.REWIND
+        rewind = self.handover.checkpoint_seq if rewinds else None
+        self.placement.give_order(epoch_known(self.placement), rewind=rewind)
         self.placement.save(update_fields=_MOVED)
 
     def order_again(self, over: Epoch) -> None:
-        rewind = self.placement.order_rewind
-        self._new_order(over)
-        self.placement.order_rewind = rewind
-        self.placement.save(update_fields=["order_id", "order_over", "order_rewind"])
+        self.placement.give_order(over, rewind=self.placement.order_rewind)
+        self.placement.save(update_fields=GroupPlacement.ORDER)
 
     def order_origin_back(self) -> None:
         """The placement is still the origin's: it claims what it has released."""
         self.placement.release = ""
-        self._new_order(self.epoch_known())
+        self.placement.give_order(epoch_known(self.placement))
         self.placement.save(update_fields=_MOVED)
         self._drop_target()
 
@@ -159,8 +158,7 @@ class Effects:
         if released:
             self._move_to_target()
         if released or (target is not None and target.order_id == id):
-            self.placement.order_id = id
-            self.placement.order_over = max(0, self.epoch_known() - 1)
+            self.placement.give_order(max(0, epoch_known(self.placement) - 1), id=id)
         self.placement.order_rewind = None  # a rewind is done once: a node that restarts goes on behind it
         # The checkpoint that it began with may be pruned: from now on the newest is where to start again.
         self.placement.source = None
@@ -227,8 +225,8 @@ class Effects:
         if self.placement.role == "stopped":
             origin = self.status_on(self.handover.origin)
             self.placement.role = "owner"
-            self._new_order(origin.epoch if origin else self.epoch_known())
-            self.placement.save(update_fields=["role", "order_id", "order_over", "order_rewind"])
+            self.placement.give_order(origin.epoch if origin else epoch_known(self.placement))
+            self.placement.save(update_fields=["role", *GroupPlacement.ORDER])
 
     def _drop_target(self) -> None:
         copy = self.copies().filter(node__name=self.handover.target)
@@ -242,15 +240,11 @@ class Effects:
             deployment_id=self.handover.deployment_id, group=self.handover.group
         )
 
-    def epoch_known(self) -> Epoch:
-        rows = Replica.objects.filter(deployment=self.handover.deployment_id, group=self.handover.group)
-        return Epoch(max((row.epoch for row in rows), default=0))
-
     def status_on(self, node: str) -> ReplicaStatus | None:
         row = Replica.objects.filter(
             deployment=self.handover.deployment_id, group=self.handover.group, node__name=node
         ).first()
-        return ReplicaStatus.model_validate(row.status) if row is not None else None
+        return reported(row)
 
     def _has_replicated_checkpoint(self) -> bool:
         """By the central store; or, since that may have been begun anew, by what the origin said last: its
@@ -259,10 +253,6 @@ class Effects:
             return True
         origin = self.status_on(self.handover.origin)
         return origin is not None and any(place != self.handover.origin for place in origin.checkpoint_where)
-
-    def _new_order(self, over: Epoch) -> None:
-        self.placement.order_id, self.placement.order_over = uuid.uuid4().hex, over
-        self.placement.order_rewind = None
 
 
 # -- the row itself ----------------------------------------------------------------------------------

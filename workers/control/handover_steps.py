@@ -31,17 +31,7 @@ from enum import StrEnum
 
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
-
-
-class Phase(StrEnum):
-    PENDING = "PENDING"
-    PREPARE = "PREPARE"
-    WARM = "WARM"
-    CUT = "CUT"
-    STOP = "STOP"
-    COPY = "COPY"
-    CLAIM = "CLAIM"
-    FINISH = "FINISH"
+from webapp.handovers.phases import BEFORE_CUT, Phase
 
 
 class Strategy(StrEnum):
@@ -74,7 +64,6 @@ GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
 ORDERS_MAX = 5
 NO_EPOCH = Epoch(0)
-BEFORE_CUT = (Phase.PENDING, Phase.PREPARE, Phase.WARM, Phase.STOP, Phase.COPY)
 
 
 @dataclass(frozen=True)

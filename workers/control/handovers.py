@@ -15,6 +15,7 @@ from django.db import close_old_connections, transaction
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.handovers.models import Handover
+from webapp.handovers.phases import Phase
 from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
@@ -30,7 +31,6 @@ from workers.control.handover_steps import (
     GiveBack,
     Observed,
     OrderCopy,
-    Phase,
     Progress,
     Reorder,
     Step,
@@ -38,6 +38,7 @@ from workers.control.handover_steps import (
     Wait,
     next_step,
 )
+from workers.control.replica_rows import reported
 
 log = logging.getLogger(__name__)
 
@@ -126,12 +127,12 @@ class _Driver:
         wanted = extra.generation if extra is not None else -1
         if placement.node.name == handover.target:
             wanted = placement.generation
-        status = _status(target) if target is not None and target.generation == wanted else None
+        status = reported(target) if target is not None and target.generation == wanted else None
         if status is not None:
             shown = (status.phase, status.role, status.seq, status.bytes_fetched)
             if shown != self._target_seen:
                 self._target_seen, self._target_moved_at_ms = shown, now_ms()
-        origin = _status(rows.get(handover.origin))
+        origin = reported(rows.get(handover.origin))
         if origin is not None and origin.released == str(handover.pk):
             self._released_at_ms = self._released_at_ms or now_ms()
         others = [row for name, row in rows.items() if name != handover.target and up.get(name, False)]
@@ -243,10 +244,6 @@ def _done_message(handover: Handover) -> str:
             "were newer are gone."
         )
     return message
-
-
-def _status(row: Replica | None) -> ReplicaStatus | None:
-    return ReplicaStatus.model_validate(row.status) if row is not None else None
 
 
 def _ms(at: datetime) -> int:

@@ -6,14 +6,17 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import redis
 from django.db import close_old_connections, transaction
+from django.utils import timezone
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
+from webapp.monitoring.control_state import BLIND, EACH_S, STORE, tell_control_state
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.actions import NAME
 from webapp.nodes.models import Node
@@ -22,7 +25,9 @@ from workers import messages
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext
 from workers.control.detector import Hearing, judge
-from workers.control.guard import NOT_OF_ONE_ROW, Guard, reason
+from workers.control.guard import NOT_OF_ONE_ROW, Guard
+from workers.control.histories import Histories
+from workers.control.replica_rows import reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
 
@@ -32,6 +37,7 @@ CURSOR_KEY = "fogline:ingest:cursor"
 BLOCK_MS = 200
 ENTRIES_MAX = 500
 DETECT_INTERVAL_S = 0.2
+LOOK = "Pipelines may well go on; look at the nodes and the network between."
 STALL_MS = 500
 """Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
@@ -41,17 +47,21 @@ _STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
 class Ingest:
     """One thread. Reports are whole, so of each node only the newest of a round is written."""
 
-    def __init__(self, context: ControlContext) -> None:
+    def __init__(self, context: ControlContext, store_alerts: Callable[[], Iterable[str]] = tuple) -> None:
+        """`store_alerts()`: what is the matter with the central store now."""
         self._context = context
+        self._store_alerts = store_alerts
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
         )
         self._cursor: bytes | None = None
         self._hearing_since_ms: int | None = None  # Redis's clock
         self._hearing = Hearing()
-        self._blind_told = False
+        self._blind: str | None = None  # why nobody is counted as down
+        self._troubles: dict[tuple[str, str], str] = {}  # (kind, message) -> since when, as last told
+        self._state_at_s = 0.0
         self._detect_at_s = 0.0
-        self._history_at_s: dict[str, float] = {}
+        self._histories = Histories(self._redis)
         self._runs = Runs()
         self._rates = Rates()
         self._clocks = Clocks()
@@ -114,6 +124,7 @@ class Ingest:
             except NOT_OF_ONE_ROW:
                 self._runs.forget(report.node)  # it is read again
                 raise
+        self._histories.write()
         if entries:
             self._cursor = entries[-1][0]
             self._redis.set(CURSOR_KEY, self._cursor)
@@ -122,6 +133,25 @@ class Ingest:
         if len(entries) < ENTRIES_MAX and time.monotonic() - self._detect_at_s >= DETECT_INTERVAL_S:
             self._detect_at_s = time.monotonic()
             self._detect(now_ms)
+        if time.monotonic() - self._state_at_s >= EACH_S:
+            self._state_at_s = time.monotonic()
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        """That reports are taken in, for the web: else what it shows would look as if it were of now."""
+        kinds = [(STORE, alert) for alert in self._store_alerts()]
+        if self._blind is not None:
+            kinds.insert(0, (BLIND, self._blind))
+        now = timezone.now().isoformat()
+        self._troubles = {each: self._troubles.get(each, now) for each in kinds}
+        troubles = [
+            {"kind": kind, "message": message, "since": since}
+            for (kind, message), since in self._troubles.items()
+        ]
+        try:
+            tell_control_state(self._redis, troubles)
+        except redis.exceptions.OutOfMemoryError as error:
+            log.debug("the web is not told that control works: %s", error)
 
     def _redis_now_ms(self) -> int:
         seconds, microseconds = self._redis.time()
@@ -159,7 +189,9 @@ class Ingest:
             if report.kind == "bye":
                 self._say_goodbye(node)
             else:
-                alerts = (*report.alerts, *self._clocks.alerts(node.name, report.at_ms, heard_ms))
+                before = [alert["message"] for alert in node.alerts]
+                clock = self._clocks.alerts(node.name, report.at_ms, heard_ms, before)
+                alerts = (*report.alerts, *clock)
                 self._update_node(node, report.model_copy(update={"alerts": alerts}), heard_ms)
             pipelines = self._update_replicas(node, report, heard_ms)
             announce("nodes", node.name)
@@ -205,8 +237,10 @@ class Ingest:
                 "alerts",
             ]
         )
-        load = {name: node.load.get(name) for name in _LOAD_POINT}
-        self._history(messages.node_history(node.name), {"t": heard_ms, **load})
+        key = messages.node_history(node.name)
+        if self._histories.due(key):
+            load = {name: node.load.get(name) for name in _LOAD_POINT}
+            self._histories.add(key, {"t": heard_ms, **load})
 
     def _say_goodbye(self, node: Node) -> None:
         Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
@@ -248,8 +282,7 @@ class Ingest:
         node: Node,
         heard_ms: int,
     ) -> None:
-        before = _known(row) if row is not None else None
-        for notice in notices(before, status, group, node.name):
+        for notice in notices(reported(row), status, group, node.name):
             record_event(
                 notice.kind,
                 notice.message,
@@ -264,31 +297,17 @@ class Ingest:
         row.epoch, row.seq, row.at = status.epoch, status.seq, _at(heard_ms)
         row.status, row.rates = status.model_dump(mode="json"), rates
         row.save()
-        if status.role is Role.OWNER:
+        if status.role is Role.OWNER and self._histories.due(status.group):
             by_element = rates["elements"]
             whole = {name: rate for name, rate in rates.items() if name != "elements"}
             measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
                 point = {"t": heard_ms, **by_element.get(element, whole), **measured}
-                self._history(messages.element_history(deployment.pk, element), point)
+                self._histories.add(messages.element_history(deployment.pk, element), point)
 
     def _elements_of(self, deployment: str, group: str) -> list[str]:
         placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
         return [element["id"] for element in placement.spec["elements"]] if placement else []
-
-    def _history(self, key: str, point: dict[str, Any]) -> None:
-        if time.monotonic() - self._history_at_s.get(key, 0.0) < messages.HISTORY_INTERVAL_S - 0.1:
-            return
-        self._history_at_s[key] = time.monotonic()
-        pipe = self._redis.pipeline(transaction=False)
-        pipe.rpush(key, json.dumps(point))
-        pipe.ltrim(key, -messages.HISTORY_POINTS_MAX, -1)
-        pipe.expire(key, 86_400)
-        try:
-            pipe.execute()
-        except redis.exceptions.OutOfMemoryError as error:
-            # The reports themselves may be what fills Redis: they must go on being read, and deleted.
-            log.debug("a point of %s is left out: %s", key, error)
 
     # -- silence ---------------------------------------------------------------------------------
 
@@ -300,27 +319,23 @@ class Ingest:
         silence_s = self._context.settings.silence_s
         verdict = judge(up, now_ms, int(silence_s * 1000), self._hearing_since_ms)
         if verdict.blind is not None:
-            if not self._blind_told:
-                record_event(
-                    "detector.blind",
-                    f"No node is counted as down: {verdict.blind}. Pipelines may well go on; look at the "
-                    "nodes and the network between.",
-                    severity="warning",
-                )
-            self._blind_told = True
+            told, self._blind = self._blind, f"No node is counted as down: {verdict.blind}. {LOOK}"
+            if told is None:
+                record_event(BLIND, self._blind, severity="warning")
             return
-        self._blind_told = False
+        self._blind = None
         for name in verdict.down:
             alert = f"{name} is silent, and that could not be noted: it is tried again."
             with self._guard.only(f"noting that {name} is silent", alert, name), transaction.atomic():
-                self._note_silence(name, now_ms)
+                self._note_silence(name)
         if verdict.down:
             self._context.reports.notify()
             self._context.work.notify()
 
-    def _note_silence(self, name: str, now_ms: int) -> None:
+    def _note_silence(self, name: str) -> None:
         found = Node.objects.filter(name=name, up=True)
-        if not found.update(up=False, ready=False, silent_at=_at(now_ms)):
+        # By our own clock, as the handovers and events that are compared with it; Redis's may be another.
+        if not found.update(up=False, ready=False, silent_at=timezone.now()):
             return
         record_event(
             "node.silent",
@@ -364,15 +379,6 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     # A database does not take every text that JSON can hold.
     wellformed = isinstance(name, str) and NAME.fullmatch(name)
     return name if wellformed and Node.objects.filter(name=name).exists() else ""
-
-
-def _known(row: Replica) -> ReplicaStatus | None:
-    """What was reported before; None: it cannot be read, such as after an upgrade of Fogline."""
-    try:
-        return ReplicaStatus.model_validate(row.status)
-    except ValidationError as error:
-        log.warning("the last report of %s.%s is replaced: %s", row.deployment_id, row.group, reason(error))
-        return None
 
 
 def _at(ms: int) -> datetime:

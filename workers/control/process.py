@@ -20,6 +20,7 @@ from django.utils import timezone
 from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
+from webapp.monitoring.control_state import STORE
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
@@ -65,7 +66,7 @@ class ControlProcess:
             central=self._store.database,
         )
         self.work = Work(self.context)
-        self._ingest = Ingest(self.context)
+        self._ingest = Ingest(self.context, self._store.alerts)
         self._desired = DesiredSender(self.context)
         self._trimmer = Trimmer(self.context, settings.trim_s)
         register_commands(app, self.context, self.work)
@@ -142,7 +143,7 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
 def _alert(text: str) -> None:
     """Something is wrong with the central store; it goes on, and so do the pipelines."""
     close_old_connections()
-    record_event("central.store", text, severity="error")
+    record_event(STORE, text, severity="error")
 
 
 def _is_forgotten(group: str, newest_at_ms: int) -> bool:

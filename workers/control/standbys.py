@@ -14,8 +14,13 @@ from workers.control.context import ControlContext
 def tidy_copies(context: ControlContext) -> None:
     """Repeatable at any time; a group that has a running handover is left to that."""
     changed = False
-    for extra in ExtraReplica.objects.select_related("deployment__pipeline", "node"):
+    for pk in ExtraReplica.objects.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
+            # Read here, and locked: a user may keep the standby whose time is just over.
+            rows = ExtraReplica.objects.select_for_update(of=("self",))
+            extra = rows.select_related("deployment__pipeline").filter(pk=pk).first()
+            if extra is None:
+                continue
             running = Handover.objects.filter(
                 deployment=extra.deployment_id, group=extra.group, outcome__isnull=True
             )

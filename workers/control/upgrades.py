@@ -9,7 +9,6 @@ waited for.
 from __future__ import annotations
 
 import logging
-import uuid
 from time import monotonic
 
 from django.db import DatabaseError, transaction
@@ -21,9 +20,18 @@ from pipeline_runtime.model.spec import GroupSpec
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce, record_event
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.pipelines.models import Deployment, GroupPlacement
 from workers.control.context import Closing, ControlContext
-from workers.control.deployments import ERROR_S_MAX, START_S_MAX, OperationFailed, Overtaken, Steps, status_on
+from workers.control.deployments import (
+    ERROR_S_MAX,
+    START_S_MAX,
+    OperationFailed,
+    Overtaken,
+    Steps,
+    end_operation,
+    status_on,
+)
+from workers.control.replica_rows import epoch_known
 
 log = logging.getLogger(__name__)
 
@@ -32,30 +40,34 @@ ORDERS_MAX = 5
 
 def upgrade(operation: Operation, context: ControlContext) -> None:
     """Until every changed group runs its new version; a failure leaves the rest as it is."""
-    deployment = operation.deployment
-    number = deployment.version.number
     try:
-        specs = planned(parse_document(deployment.version.document), deployment.pk)
+        _upgrade(operation, context)
+    except Overtaken:
+        end_operation(operation, Operation.Status.FAILED, "It was undeployed before it was upgraded.")
     except DocumentInvalid as error:
         faults = [fault.model_dump(mode="json") for fault in error.faults]
-        Steps(operation, []).end(Operation.Status.FAILED, f"{error}", faults)
-        return
-    changed = _to_upgrade(operation, specs)
-    steps = Steps(operation, [spec.group for spec in changed])
-    try:
-        for spec in changed:
-            with steps.step(spec.group):
-                _order(spec, deployment, context)
-                _wait_for_owner(spec.group, deployment, context)
-    except Overtaken:
-        steps.end(Operation.Status.FAILED, "It was undeployed before it was upgraded.")
-        return
+        end_operation(operation, Operation.Status.FAILED, f"{error}", faults)
+    except OperationFailed as error:
+        _fail(operation, str(error))
     except (Closing, DatabaseError):
         raise  # taken up again: by the next process, or when the database is back
-    except OperationFailed as error:
-        _fail(operation, steps, str(error))
-        return
-    name = deployment.pipeline.name
+    except Exception as error:
+        log.exception(
+            "%s: its upgrade failed in a way that nobody foresaw", operation.deployment.pipeline.name
+        )
+        _fail(operation, f"{type(error).__name__}: {error}.")
+
+
+def _upgrade(operation: Operation, context: ControlContext) -> None:
+    deployment = operation.deployment
+    specs = planned(parse_document(deployment.version.document), deployment.pk)
+    changed = _to_upgrade(operation, specs)
+    steps = Steps(operation, [spec.group for spec in changed])
+    for spec in changed:
+        with steps.step(spec.group):
+            _order(spec, deployment, context)
+            _wait_for_owner(spec.group, deployment, context)
+    name, number = deployment.pipeline.name, deployment.version.number
     with transaction.atomic():
         done = f"{name} runs version {number}: {len(changed)} of {len(specs)} groups were upgraded."
         steps.end(Operation.Status.DONE, done)
@@ -76,7 +88,7 @@ def _failed_before(operation: Operation) -> set[str]:
     before = operation.deployment.operations.filter(
         kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
     ).first()
-    return {step["name"] for step in before.steps if step["state"] == "failed"} if before else set()
+    return {step["name"] for step in before.steps if step["state"] != "done"} if before else set()
 
 
 def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:
@@ -91,8 +103,8 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
             placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
             if placement.spec["version"] != spec.version or _is_down(placement):
                 placement.spec = spec.model_dump(mode="json")
-                _give_order(placement)
-                placement.save(update_fields=["spec", "order_id", "order_over", "order_rewind"])
+                placement.give_order(epoch_known(placement))
+                placement.save(update_fields=["spec", *GroupPlacement.ORDER])
                 announce("elements", deployment.pipeline.name)
         context.desired.notify()
         return True
@@ -107,12 +119,6 @@ def _is_down(placement: GroupPlacement) -> bool:
     if status is None or status.role is Role.OWNER:
         return False
     return status.error is not None or _refusal(placement, status) is not None
-
-
-def _give_order(placement: GroupPlacement) -> None:
-    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
-    placement.order_id, placement.order_rewind = uuid.uuid4().hex, None
-    placement.order_over = max((row.epoch for row in rows), default=0)
 
 
 def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext) -> None:
@@ -133,8 +139,8 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
             if status.retired or orders >= ORDERS_MAX:
                 raise OperationFailed(f"{group} was refused on {placement.node.name}: {refused}")
             orders += 1
-            _give_order(placement)
-            placement.save(update_fields=["order_id", "order_over", "order_rewind"])
+            placement.give_order(epoch_known(placement))
+            placement.save(update_fields=GroupPlacement.ORDER)
             context.desired.notify()
         elif status is None or status.error is None:
             failing_since = None
@@ -163,7 +169,7 @@ def _refuse_when_overtaken(deployment: Deployment) -> None:
         raise Overtaken
 
 
-def _fail(operation: Operation, steps: Steps, message: str) -> None:
+def _fail(operation: Operation, message: str) -> None:
     name = operation.deployment.pipeline.name
     text = (
         f"{message} What was upgraded before it runs on, the rest runs as before. Nothing is lost: deploy "
@@ -171,5 +177,5 @@ def _fail(operation: Operation, steps: Steps, message: str) -> None:
     )
     log.warning("%s was not upgraded: %s", name, message)
     with transaction.atomic():
-        steps.end(Operation.Status.FAILED, text)
+        end_operation(operation, Operation.Status.FAILED, text)
         record_event("pipeline.upgrade_failed", f"{name}: {text}", severity="error", pipeline=name)

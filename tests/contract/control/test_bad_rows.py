@@ -24,6 +24,7 @@ from workers.control import guard as guard_module, ingest as ingest_module
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
 from workers.control.guard import TELL_AGAIN_S, Guard
+from workers.control.handovers import drive_handover
 from workers.control.ingest import Ingest
 from workers.control.restorations import order_restorations
 
@@ -159,7 +160,7 @@ def test_an_old_row_that_cannot_be_read_is_replaced_by_the_new_report(
     sent(real_redis, "edge-a", 1, status(placement, 8))
     Ingest(context)._round()
     assert Replica.objects.get().status["seq"] == 8
-    assert "is replaced" in caplog.text
+    assert "counts as none" in caplog.text
     assert SECRET not in caplog.text
 
 
@@ -204,6 +205,11 @@ def test_a_node_whose_clock_is_wrong_is_told_of_once_and_heard_all_the_same(
     [alert] = alerts("edge-a")
     assert "ahead of" in alert
     assert alerts("edge-b") == []
+    [first] = Node.objects.get(name="edge-a").alerts
+    sent(real_redis, "edge-a", 6, at_ms=int(time.time() * 1000) + 60_000)
+    Ingest(context)._round()
+    assert Node.objects.get(name="edge-a").alerts == [first], "also after a start of control"
+    assert alerts("edge-a") == [alert]
 
 
 # -- what is told ------------------------------------------------------------------------------------
@@ -262,6 +268,27 @@ def test_a_group_that_cannot_be_restored_keeps_nothing_from_the_others(
     Replica.objects.filter(group="bad").update(status="unreadable", role="owner")
     order_restorations(context, Guard())
     assert "good" in Handover.objects.values_list("group", flat=True)
+
+
+def test_a_row_that_cannot_be_read_does_not_hold_a_handover_up(
+    context: ControlContext, deployed: Deployed
+) -> None:
+    placement = deployed("power", "edge-a")
+    Node.objects.filter(name="edge-a").update(up=False)
+    Replica.objects.update(status={"role": SECRET})
+    handover = Handover.objects.create(
+        deployment=placement.deployment,
+        group="power",
+        element="power",
+        kind="migration",
+        strategy="standby",
+        origin="edge-a",
+        target="edge-b",
+    )
+    drive_handover(str(handover.pk), context)
+    handover.refresh_from_db()
+    assert handover.outcome == "failed"
+    assert "does not answer" in handover.message
 
 
 def test_a_report_is_read_again_when_the_database_was_away(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import redis
+from django.utils import timezone
 
 from tests.contract.control.test_bad_rows import sent
 from webapp.monitoring.models import Event
@@ -15,17 +16,22 @@ from webapp.pipelines.models import GroupPlacement
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
 
+ONE_DIED = [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1500), ("edge-b", 400)]
+
 
 def redis_ms(client: redis.Redis) -> int:
     seconds, microseconds = client.time()
     return int(seconds) * 1000 + int(microseconds) // 1000
 
 
-def listen(context: ControlContext, client: redis.Redis, heard: list[tuple[str, int]]) -> None:
-    """`heard`: a node, and how many ms ago."""
-    now_ms = redis_ms(client)
+def listen(
+    context: ControlContext, client: redis.Redis, heard: list[tuple[str, int]], ahead_ms: int = 0
+) -> None:
+    """`heard`: a node, and how many ms ago; `ahead_ms`: Redis's clock, of ours."""
+    now_ms = redis_ms(client) + ahead_ms
     Node.objects.update(last_seen_at=None)
     ingest = Ingest(context)
+    ingest._redis_now_ms = lambda: redis_ms(client) + ahead_ms  # type: ignore[method-assign]
     ingest._hearing_since_ms = 0
     for number, (node, ago_ms) in enumerate(heard, 1):
         sent(client, node, number, heard_ms=now_ms - ago_ms)
@@ -35,7 +41,7 @@ def listen(context: ControlContext, client: redis.Redis, heard: list[tuple[str, 
 @pytest.mark.parametrize(
     ("law", "heard", "expected"),
     [
-        ("one died", [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1500), ("edge-b", 400)], {"edge-a"}),
+        ("one died", ONE_DIED, {"edge-a"}),
         ("the network broke", [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1800)], set()),
         ("it is back, and one is", [("edge-a", 21_000), ("edge-b", 20_500), ("edge-c", 0)], set()),
     ],
@@ -50,6 +56,17 @@ def test_who_is_down(
 ) -> None:
     listen(context, real_redis, heard)
     assert set(Node.objects.filter(up=False).values_list("name", flat=True)) == expected
+
+
+@pytest.mark.parametrize("ahead_ms", [-3_600_000, 3_600_000])
+def test_since_when_it_is_silent_goes_by_the_clock_of_what_is_compared_with_it(
+    ahead_ms: int, context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    before = timezone.now()
+    listen(context, real_redis, ONE_DIED, ahead_ms)
+    silent_at = Node.objects.get(name="edge-a").silent_at
+    assert silent_at is not None
+    assert before <= silent_at <= Event.objects.get(kind="node.silent").at
 
 
 @pytest.mark.parametrize(
@@ -70,5 +87,5 @@ def test_the_event_of_a_silence_says_what_follows(
 ) -> None:
     deployed("power", ran)
     context = replace(context, settings=replace(context.settings, restore=restore))
-    listen(context, real_redis, [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1500), ("edge-b", 400)])
+    listen(context, real_redis, ONE_DIED)
     assert Event.objects.get(kind="node.silent").message.endswith(said)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline_runtime.kafka.admin import TopicsFailed
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.plan import topics
+from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from webapp.handovers.models import Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers.control import deployments
-from workers.control.context import ControlContext
+from workers.control.context import Closing, ControlContext
 
 Deployed = Callable[..., GroupPlacement]
 REFUSED = "Kafka did not delete fl.1.power.out: TopicDeletionDisabledError"
@@ -57,6 +61,19 @@ def test_topics_that_kafka_does_not_delete_are_named_and_the_pipeline_is_undeplo
         assert "did not confirm" not in told
 
 
+def test_it_ends_without_kafka_and_names_the_topics(
+    retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployments, "KAFKA_S_MAX", 0.0)
+    kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
+    operation = undeployed(retired, replace(context, kafka=kafka))
+    assert operation.status == "done"
+    assert Deployment.objects.get().status == "undeployed"
+    assert "Kafka at 127.0.0.1:1 does not answer" in operation.message
+    for topic in topics(GroupSpec.model_validate(retired.spec)):
+        assert topic.name in operation.message
+
+
 def test_what_kafka_refuses_for_a_moment_is_not_left_over(
     retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,12 +97,12 @@ def test_who_has_retired_is_remembered_when_undeploying_is_taken_up_again(
     GroupPlacement.objects.filter(pk=unconfirmed.pk).update(deployment=retired.deployment)
     Node.objects.filter(name="edge-b").update(up=False)
 
-    def away(*_: Any) -> None:
-        raise ConnectionError("no broker answers")
+    def closing(*_: Any) -> None:
+        raise Closing
 
     with monkeypatch.context() as patched:
-        patched.setattr(deployments, "delete_topics", away)
-        with pytest.raises(ConnectionError):
+        patched.setattr(deployments, "_delete_topics", closing)
+        with pytest.raises(Closing):
             undeployed(retired, context)
     Replica.objects.all().delete()  # their nodes have let go of them
     monkeypatch.setattr(deployments, "delete_topics", lambda *_: None)

@@ -11,9 +11,10 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from webapp.pipelines.models import GroupPlacement
+from workers.control import upgrades
 from workers.control.context import ControlContext
 from workers.control.deployments import OperationFailed
-from workers.control.upgrades import ORDERS_MAX, _order, _wait_for_owner
+from workers.control.upgrades import ORDERS_MAX, _order, _to_upgrade, _wait_for_owner
 
 Deployed = Callable[..., GroupPlacement]
 
@@ -99,3 +100,31 @@ def test_who_is_refused_every_time_fails_with_the_reason(
     with pytest.raises(OperationFailed, match="refused on edge-a: epoch 5 was granted to edge-b"):
         wait(upgraded, context, *[refuse] * ORDERS_MAX)
     assert len(orders) == ORDERS_MAX
+
+
+@pytest.mark.parametrize(("state", "again"), [("done", False), ("failed", True), ("pending", True)])
+def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
+    state: str, again: bool, deployed: Deployed
+) -> None:
+    placement = deployed("power", "edge-a")
+    steps = [{"name": "power", "state": state, "at": None}]
+    make = placement.deployment.operations.create
+    make(kind="upgrade", status="failed", steps=steps)
+    found = _to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
+    assert [spec.group for spec in found] == (["power"] if again else [])
+
+
+def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
+    deployed: Deployed, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(upgrades, "planned", breaks)
+    monkeypatch.setattr(upgrades, "parse_document", lambda document: document)
+    placement = deployed("power", "edge-a")
+    operation = placement.deployment.operations.create(kind="upgrade")
+    upgrades.upgrade(operation, context)
+    operation.refresh_from_db()
+    assert operation.status == "failed"
+    assert operation.message.startswith("ZeroDivisionError: division by zero. ")

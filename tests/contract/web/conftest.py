@@ -26,6 +26,7 @@ from pipeline_runtime.operators.registry import default_registry  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.config import celery  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
+from webapp.monitoring import control_state  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import (  # noqa: E402
     Deployment,
@@ -48,6 +49,7 @@ def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
+        client.set(control_state.KEY, "[]")  # control works
         yield client
 
 

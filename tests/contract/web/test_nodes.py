@@ -19,7 +19,7 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import EnrolmentToken, Node
-from webapp.pipelines.models import Deployment
+from webapp.pipelines.models import Deployment, ExtraReplica
 
 Call = Callable[[str | None], Caller]
 Commands = Callable[[], list[tuple[str, list[Any]]]]
@@ -171,6 +171,22 @@ def test_a_node_that_something_moves_to_is_not_removed(caller: Call, deployment:
     assert "is being moved" in assert_problem(admin.delete("/nodes/spare"), 409)["detail"]
     moving.outcome = "cancelled"
     moving.save()
+    assert admin.delete("/nodes/spare").status_code == 204
+
+
+def test_a_node_that_keeps_the_newest_state_is_not_removed(caller: Call, deployment: Deployment) -> None:
+    spare = Node.objects.create(name="spare", up=True)
+    # As a stop-and-copy leaves its origin when the target does not come to own.
+    copy = ExtraReplica.objects.create(
+        deployment=deployment, group="power", node=spare, role="stopped", handover="failed"
+    )
+    admin = caller("admin")
+    offered = admin.get("/nodes/spare").json()["remove"]
+    problem = assert_problem(admin.delete("/nodes/spare"), 409)
+    assert "keeps the state of machine-power/power" in problem["detail"]
+    assert offered["reason"] in problem["detail"]
+    copy.role = "standby"
+    copy.save()
     assert admin.delete("/nodes/spare").status_code == 204
 
 

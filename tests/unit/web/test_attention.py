@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.monitoring.attention import attention
+from webapp.monitoring.control_state import ControlState
 
+WORKS = ControlState()
 SINCE = "2026-11-20T12:00:00+00:00"
 
 
@@ -15,7 +17,7 @@ def node(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def pipeline(**changes: Any) -> dict[str, Any]:
-    return {"name": "p", "status": "running", "message": ""} | changes
+    return {"name": "p", "status": "running", "message": "", "upgrade_failed": None} | changes
 
 
 def element(id: str, **changes: Any) -> dict[str, Any]:
@@ -23,7 +25,8 @@ def element(id: str, **changes: Any) -> dict[str, Any]:
 
 
 def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> list[str]:
-    return [line["message"] for line in attention(nodes, [pipeline(**of_pipeline)], {"p": list(elements)})]
+    found = attention(nodes, [pipeline(**of_pipeline)], {"p": list(elements)}, WORKS)
+    return [line["message"] for line in found]
 
 
 def test_where_all_is_well_there_is_nothing() -> None:
@@ -33,7 +36,7 @@ def test_where_all_is_well_there_is_nothing() -> None:
 def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
     full = {"message": "The disk is full.", "since": SINCE}
     failed = element("power", status="failed", error={"message": "boom.", "next": "Mend it.", "at": SINCE})
-    first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]})
+    first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]}, WORKS)
     assert (first["message"], first["at"], first["node"]) == ("a: The disk is full.", SINCE, "a")
     assert second["message"] == "power has failed on a: boom. Mend it."
     assert (second["severity"], second["pipeline"], second["element"]) == ("error", "p", "power")
@@ -45,6 +48,12 @@ def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
     assert line.startswith("a is silent. It is to run p/g: ")
     [line] = lines(node("a", up=False), elements=waiting)
     assert line.startswith("a was stopped. It is to run p/g: ")
+
+
+def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
+    moving = [element("power", status="moving"), element("other", status="moving", node="b")]
+    [line] = lines(node("a", up=False, silent_at=SINCE), elements=moving)
+    assert line.startswith("a is silent. It is to run p/power: ")
 
 
 def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:

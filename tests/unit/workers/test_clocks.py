@@ -40,3 +40,11 @@ def test_each_node_has_its_own_clock_and_the_text_does_not_change_while_it_lasts
     texts = {clocks.alerts("edge-a", NOW - late, NOW) for late in (7000, 8000, 9000, 10_000, 90_000)}
     assert len(texts) == 2, "none, and one"
     assert clocks.alerts("edge-b", NOW, NOW) == ()
+
+
+@pytest.mark.parametrize(("late_ms", "stays"), [(-4500, True), (10, False)])
+def test_what_was_told_before_a_start_stays_until_enough_is_known(late_ms: int, stays: bool) -> None:
+    earlier, clocks = Clocks(), Clocks()
+    [*_, told] = [earlier.alerts("edge-a", NOW + 6000, NOW) for _ in range(3)]
+    after = [clocks.alerts("edge-a", NOW - late_ms, NOW, [*told, "The disk is full."]) for _ in range(3)]
+    assert after == [told, told, told if stays else ()]

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
+from webapp.handovers.phases import Phase
 from workers.control.handover_steps import (
     CLAIM_MS_MAX,
     CUT_MS_MAX,
@@ -26,7 +27,6 @@ from workers.control.handover_steps import (
     GiveBack,
     Observed,
     OrderCopy,
-    Phase,
     Progress,
     Reorder,
     Step,

@@ -1,0 +1,57 @@
+"""What control says of itself while it works: read by the web, gone soon after it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from tests.contract.control.test_bad_rows import sent
+from tests.contract.control.test_silence import redis_ms
+from webapp.monitoring.control_state import BLIND, KEY, LASTS_S, STORE, control_state
+from webapp.nodes.models import Node
+from workers.control import ingest as module
+from workers.control.context import ControlContext
+from workers.control.ingest import Ingest
+
+
+@pytest.fixture
+def told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EACH_S", 0.0)
+    monkeypatch.setattr(module, "DETECT_INTERVAL_S", 0.0)
+
+
+def test_it_is_told_for_some_seconds_by_who_takes_reports_in(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    assert control_state().away is not None
+    Ingest(context)._round()
+    assert control_state().hears
+    assert 0 < real_redis.ttl(KEY) <= LASTS_S
+
+
+def test_what_is_the_matter_is_told_as_long_as_it_is(
+    told_each_time: None, context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    alerts = ["The disk is full."]
+    ingest = Ingest(context, lambda: alerts)
+    ingest._hearing_since_ms = 0
+    Node.objects.update(last_seen_at=None)
+    for number, name in enumerate(nodes, 1):
+        sent(real_redis, name, number, heard_ms=redis_ms(real_redis) - 60_000 + number)
+
+    def troubles() -> dict[str, Any]:
+        ingest._round()
+        return {trouble["kind"]: trouble for trouble in control_state().troubles}
+
+    first = troubles()
+    assert first[STORE]["message"] == "The disk is full."
+    assert "all 3 nodes fell silent at once" in first[BLIND]["message"]
+    assert not control_state().hears
+    assert troubles() == first, "with the time since when it is so"
+    for name in nodes:
+        sent(real_redis, name, 10)
+    alerts.clear()
+    assert troubles() == {}
+    assert control_state().hears

@@ -1,0 +1,54 @@
+"""The points of the curves: written in one go, behind the transactions, and only when they are due."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.contract.control.test_bad_rows import sent, status
+from webapp.pipelines.models import GroupPlacement
+from workers import messages
+from workers.control.context import ControlContext
+from workers.control.ingest import Ingest
+
+
+def test_a_round_makes_one_trip_with_no_transaction_open(
+    context: ControlContext,
+    deployed: Callable[..., GroupPlacement],
+    real_redis: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    execute, in_transaction = redis.client.Pipeline.execute, []
+
+    def noted(pipe: Any) -> Any:
+        in_transaction.append(connection.in_atomic_block)
+        return execute(pipe)
+
+    monkeypatch.setattr(redis.client.Pipeline, "execute", noted)
+    placed = [deployed("power", "edge-a"), deployed("saved", "edge-a"), deployed("third", "edge-b")]
+    ingest = Ingest(context)
+
+    def round_(number: int) -> None:
+        sent(real_redis, "edge-a", number, status(placed[0], 8), status(placed[1], 8))
+        sent(real_redis, "edge-b", number, status(placed[2], 8))
+        ingest._round()
+
+    round_(1)
+    assert in_transaction == [False]
+    keys = [messages.node_history(node) for node in ("edge-a", "edge-b")]
+    keys += [messages.element_history(each.deployment_id, each.group) for each in placed]
+    for key in keys:
+        [point] = real_redis.lrange(key, 0, -1)
+        assert json.loads(point)["t"] > 0
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        round_(2)
+    assert in_transaction == [False], "no point is due yet"
+    assert not [query for query in queries if GroupPlacement._meta.db_table in query["sql"]]

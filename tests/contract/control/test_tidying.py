@@ -1,0 +1,40 @@
+"""Copies that are tidied away, and one that a user keeps at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from webapp.nodes.models import Node
+from webapp.pipelines.models import ExtraReplica, GroupPlacement
+from workers.control import standbys
+from workers.control.context import ControlContext
+
+
+def test_a_standby_that_is_kept_just_when_its_time_is_over_stays(
+    context: ControlContext,
+    deployed: Callable[..., GroupPlacement],
+    nodes: dict[str, Node],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    placement = deployed("power", "edge-a")
+    _, kept = [
+        ExtraReplica.objects.create(
+            deployment=placement.deployment,
+            group="power",
+            node=nodes[name],
+            role="standby",
+            until=timezone.now(),
+        )
+        for name in ("edge-b", "edge-c")
+    ]
+
+    def keep(*_: Any) -> None:
+        ExtraReplica.objects.filter(pk=kept.pk).update(wanted=True, until=None)
+
+    monkeypatch.setattr(standbys, "announce", keep)  # comes between the two
+    standbys.tidy_copies(context)
+    assert list(ExtraReplica.objects.values_list("pk", flat=True)) == [kept.pk]

@@ -1,0 +1,119 @@
+"""What the dashboard shows while control, or its ear, is away: nothing of then as if it were of now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.test import Client
+from django.utils import timezone
+
+from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.test_health import samples
+from webapp.handovers.models import Operation
+from webapp.monitoring.control_state import BLIND, KEY, STORE
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment
+
+Call = Callable[[str | None], Caller]
+POWER = f"/pipelines/{PIPELINE}/elements/power"
+SINCE = "2026-11-20T12:00:00+00:00"
+NOBODY_IS_HEARD = {"kind": BLIND, "message": "all 3 nodes fell silent at once", "since": SINCE}
+STORE_IS_FULL = {"kind": STORE, "message": "The disk is full.", "since": SINCE}
+
+
+def attention(caller: Call) -> list[tuple[str, str]]:
+    lines = caller("viewer").get("/overview").json()["attention"]
+    return [(line["kind"], line["severity"]) for line in lines]
+
+
+def shown(caller: Call) -> dict[str, Any]:
+    viewer = caller("viewer")
+    item = viewer.get(POWER).json()
+    nodes = {node["name"]: node["up"] for node in viewer.get("/nodes").json()}
+    found = samples(Client().get("/metrics").content.decode())
+    assert ("fogline_element_lag_rows" in found) is (found["fogline_control_up"] == [({}, 1.0)])
+    return {
+        "status": item["status"],
+        "rate": item["rows_in_per_s"],
+        "pipeline": viewer.get(f"/pipelines/{PIPELINE}").json()["status"],
+        "nodes": set(nodes.values()),
+        "metrics": {value for _, value in found["fogline_node_up"]},
+    }
+
+
+UNHEARD = {"status": "silent", "rate": None, "pipeline": "attention", "nodes": {False}, "metrics": {0.0}}
+HEARD = {"status": "running", "rate": 100.0, "pipeline": "running", "nodes": {True}, "metrics": {1.0}}
+
+
+def away(client: redis.Redis, settings: Any) -> None:
+    client.delete(KEY)
+
+
+def redis_away(client: redis.Redis, settings: Any) -> None:
+    settings.FOGLINE = replace(settings.FOGLINE, redis_url="redis://127.0.0.1:1/0")
+
+
+def blind(client: redis.Redis, settings: Any) -> None:
+    client.set(KEY, json.dumps([NOBODY_IS_HEARD]))
+
+
+def full(client: redis.Redis, settings: Any) -> None:
+    client.set(KEY, json.dumps([STORE_IS_FULL]))
+
+
+@pytest.mark.parametrize(
+    ("happens", "sees", "lines"),
+    [
+        (lambda *_: None, HEARD, []),
+        (away, UNHEARD, [("control.away", "error")]),
+        (redis_away, UNHEARD, [("control.away", "error")]),
+        (blind, UNHEARD, [(BLIND, "warning")]),
+        (full, HEARD, [(STORE, "error")]),
+    ],
+)
+def test_what_is_shown(
+    happens: Callable[..., None],
+    sees: dict[str, Any],
+    lines: list[tuple[str, str]],
+    caller: Call,
+    deployment: Deployment,
+    real_redis: redis.Redis,
+    settings: Any,
+) -> None:
+    happens(real_redis, settings)
+    assert shown(caller) == sees
+    assert attention(caller) == lines
+
+
+def test_a_node_that_was_silent_before_still_is(
+    caller: Call, deployment: Deployment, real_redis: redis.Redis
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False, silent_at=timezone.now())
+    real_redis.delete(KEY)
+    control, cloud = caller("viewer").get("/overview").json()["attention"]
+    assert "nothing is restored by itself" in control["message"]
+    assert cloud["message"].startswith("cloud is silent. It is to run machine-power/archive, ")
+
+
+def test_a_failed_upgrade_is_told_until_another_operation_follows_it(
+    caller: Call, deployment: Deployment
+) -> None:
+    def operation(kind: str, status: str) -> None:
+        Operation.objects.create(
+            kind=kind, deployment=deployment, status=status, message="boom.", ended_at=timezone.now()
+        )
+
+    operation("deploy", "done")
+    operation("upgrade", "failed")
+    [line] = caller("viewer").get("/overview").json()["attention"]
+    assert (line["kind"], line["pipeline"]) == ("pipeline.upgrade_failed", PIPELINE)
+    assert line["message"] == f"{PIPELINE} was not upgraded: boom."
+    assert timezone.now() - timedelta(minutes=1) < datetime.fromisoformat(line["at"])
+    operation("upgrade", "done")
+    assert attention(caller) == []

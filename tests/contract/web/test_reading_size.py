@@ -1,0 +1,86 @@
+"""What one reading for the dashboards takes from the database: what is shown, not all that ever was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, models
+from django.db.models.signals import post_init
+
+from webapp.handovers.models import Handover, Operation
+from webapp.handovers.selectors import RECENT
+from webapp.monitoring.live_state import read_state
+from webapp.pipelines.models import Deployment, Pipeline, PipelineVersion
+from webapp.pipelines.selectors import whole_board
+
+
+@contextmanager
+def loaded() -> Iterator[Counter[type[models.Model]]]:
+    """How many rows of each model were made into objects."""
+    rows: Counter[type[models.Model]] = Counter()
+
+    def count(sender: type[models.Model], **_: Any) -> None:
+        rows[sender] += 1
+
+    post_init.connect(count)
+    try:
+        yield rows
+    finally:
+        post_init.disconnect(count)
+
+
+def deployed_before(deployment: Deployment, times: int, status: str = "undeployed") -> Deployment:
+    made = deployment
+    for _ in range(times):
+        made = Deployment.objects.create(
+            pipeline=deployment.pipeline, version=deployment.version, status=status
+        )
+        Operation.objects.create(kind="deploy", deployment=made, status="done")
+    return made
+
+
+def test_it_grows_with_what_runs_not_with_what_ran(deployment: Deployment) -> None:
+    deployed_before(deployment, RECENT)
+    with loaded() as before:
+        read_state()
+    deployed_before(deployment, RECENT, "failed")
+    deployed_before(deployment, RECENT)
+    with loaded() as after:
+        read_state()
+    for model in (Deployment, PipelineVersion, Pipeline):
+        assert after[model] == before[model]
+
+
+@pytest.mark.parametrize(
+    ("active", "later", "shown"),
+    [
+        (True, [], "running"),
+        (True, ["failed"], "running"),
+        (False, ["failed"], "failed"),
+        (False, ["failed", "undeployed"], "draft"),
+        (False, ["undeployed", "failed"], "failed"),
+    ],
+)
+def test_a_failed_deployment_is_shown_while_it_is_the_newest(
+    active: bool, later: list[str], shown: str, deployment: Deployment
+) -> None:
+    if not active:
+        Deployment.objects.update(status="undeployed")
+    for status in later:
+        deployed_before(deployment, 1, status)
+    board = whole_board()
+    [pipeline] = board.pipelines
+    assert board.item(pipeline)["status"] == shown
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's plan")
+@pytest.mark.parametrize(
+    "newest",
+    [lambda: Handover.objects.filter(outcome__isnull=False)[:20], lambda: Operation.objects.all()[:20]],
+)
+def test_the_newest_are_found_without_sorting_all(newest: Any, transactional_db: None) -> None:
+    assert "TEMP B-TREE" not in newest().explain()

@@ -1,0 +1,64 @@
+"""What the control process says of itself: that it takes reports in, and what is the matter with it.
+
+    control --SET fogline:control, for LASTS_S--> Redis --GET--> web
+
+Whether a node is up is control's verdict, and stays in the database as it was when control dies. So it
+holds only as long as this is there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from django.conf import settings
+
+KEY = "fogline:control"
+EACH_S = 1.0
+LASTS_S = 10
+"""By Redis's clock. A control process that is only started again takes less."""
+BLIND = "detector.blind"
+STORE = "central.store"
+
+STANDS_STILL = (
+    "Pipelines go on, but of nodes and elements only what was known last is shown, and until that is mended "
+    "nothing is restored by itself, moved or deployed."
+)
+NOT_HEARD = (
+    "The control process is not heard: it does not run, or it reaches Redis or the database no more. Start "
+    f"it again, or see its log. {STANDS_STILL}"
+)
+NO_REDIS = (
+    "Redis does not answer, so neither the control process nor any node is heard. Start it again, or see its "
+    f"log. {STANDS_STILL}"
+)
+
+
+@dataclass(frozen=True)
+class ControlState:
+    away: str | None = None  # why nothing is known of it; None: it works
+    troubles: tuple[dict[str, Any], ...] = ()  # [{"kind", "message", "since"}], while they last
+
+    @property
+    def hears(self) -> bool:
+        """Whether what is known of the nodes is of now."""
+        return self.away is None and all(trouble["kind"] != BLIND for trouble in self.troubles)
+
+
+def control_state() -> ControlState:
+    client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=0.5, socket_timeout=0.5)
+    try:
+        raw = client.get(KEY)
+    except redis.RedisError:
+        return ControlState(away=NO_REDIS)
+    finally:
+        client.close()
+    return ControlState(troubles=tuple(json.loads(raw))) if raw is not None else ControlState(away=NOT_HEARD)
+
+
+def tell_control_state(client: redis.Redis, troubles: Iterable[dict[str, Any]] = ()) -> None:
+    """Raises redis.RedisError."""
+    client.set(KEY, json.dumps(list(troubles)), ex=LASTS_S)

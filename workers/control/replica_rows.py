@@ -1,0 +1,33 @@
+"""What a node reported of a replica, as it stands in the database: perhaps by another version of Fogline."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db.models import Max
+from pydantic import ValidationError
+
+from pipeline_runtime.model.desired import ReplicaStatus
+from pipeline_runtime.model.ids import Epoch
+from webapp.pipelines.models import GroupPlacement, Replica
+from workers.control.guard import reason
+
+log = logging.getLogger(__name__)
+
+
+def reported(row: Replica | None) -> ReplicaStatus | None:
+    """None: nothing, or nothing that can be read; the node's next report replaces it."""
+    if row is None:
+        return None
+    try:
+        return ReplicaStatus.model_validate(row.status)
+    except ValidationError as error:
+        group = f"{row.deployment_id}.{row.group}"
+        log.warning("the last report of %s cannot be read and counts as none: %s", group, reason(error))
+        return None
+
+
+def epoch_known(placement: GroupPlacement) -> Epoch:
+    """The newest that a copy of the group has reported; 0: none has."""
+    rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
+    return Epoch(rows.aggregate(newest=Max("epoch"))["newest"] or 0)

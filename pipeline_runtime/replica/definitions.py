@@ -2,29 +2,49 @@
 
     <directory>/definitions/<version>.json
 
-What the journal has from before an upgrade is followed with the definition that it was processed by, so a
-replica keeps those that it was started with, and each checkpoint takes them along.
+What the journal has from before an upgrade is followed with the definition that it was processed by. So a
+replica keeps those that it was started with and those that it reads of in a CLAIM, before its mark goes
+past that; and each checkpoint takes them along. So whoever starts from one has, of each batch behind it, the
+definition: in the checkpoint, or from the CLAIM under which that definition was taken up.
 """
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.local_state import LocalStateDamaged, replace_text
 
+log = logging.getLogger(__name__)
+
 
 def keep(directory: Path, spec: GroupSpec) -> None:
-    """Once for each version."""
+    """Writes unless it is there already."""
     target = directory / "definitions" / f"{spec.version}.json"
-    if target.exists():
+    text = spec.model_dump_json()
+    if target.exists() and target.read_bytes() == text.encode():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(target, spec.model_dump_json())
+    replace_text(target, text)
+
+
+def keep_claimed(directory: Path, claim: Claim) -> None:
+    """The definition that a CLAIM carries, if it carries one that can be read."""
+    if claim.spec is None:
+        return
+    try:
+        spec = GroupSpec.model_validate(claim.spec)
+    except ValidationError as error:
+        # A later version wrote it. Whether it is needed is for what follows to say.
+        log.warning("%s: cannot read the definition in the CLAIM of %d: %s", directory, claim.epoch, error)
+        return
+    keep(directory, spec)
 
 
 def kept(directory: Path) -> dict[str, GroupSpec]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pipeline_runtime.journal.records import Claim
+from pipeline_runtime.journal.records import Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
@@ -58,10 +58,15 @@ def kept(directory: Path) -> dict[str, GroupSpec]:
     return found
 
 
-def next_definition(view: JournalView, local: Seq, spec: GroupSpec, directory: Path) -> GroupSpec:
+def to_begin_with(
+    view: JournalView, local: Seq, spec: GroupSpec, directory: Path, rewinds_to: Seq | None = None
+) -> GroupSpec:
     """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
-    to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition."""
-    commit = view.next_commit(local)
+    to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition.
+
+    `rewinds_to`: as in ReplicaState; what lies behind it is not followed.
+    """
+    commit = _to_follow(view, local, rewinds_to)
     if commit is None or commit.is_of(spec.version):
         return spec
     found = kept(directory).get(commit.definition)
@@ -71,3 +76,25 @@ def next_definition(view: JournalView, local: Seq, spec: GroupSpec, directory: P
             f" and the state at {local} came without it"
         )
     return found
+
+
+def is_anothers_turn(
+    view: JournalView, local: Seq, running: str, wanted: str, rewinds_to: Seq | None = None
+) -> bool:
+    """Whether a follower at `local` has come to where its query, of the definition `running`, has to give way
+    to one of another: the batch that it has to follow next is another's, or there is none, and its group goes
+    on with the `wanted` one."""
+    commit = _to_follow(view, local, rewinds_to)
+    if commit is not None:
+        return not commit.is_of(running)
+    return running != wanted and (view.definition == wanted or local == rewinds_to)
+
+
+def may_commit(view: JournalView, running: str, wanted: str) -> bool:
+    """Whether an owner may: with the definition that is wanted of it, and that its group goes on with
+    according to the journal."""
+    return running == wanted and view.definition in ("", running)
+
+
+def _to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:
+    return None if local == rewinds_to else view.next_commit(local)

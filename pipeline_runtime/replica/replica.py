@@ -228,7 +228,11 @@ class Replica:
         self._roles.set(Role.STANDBY, "reading the journal")
         definitions.keep(self.directory, self.spec)
         marks = self._journal.follow(local.seq)
-        self._definition = self._next_definition()
+        with self._state.changed:
+            view, rewinds_to = self._state.view, self._state.rewinds_to
+            self._definition = definitions.to_begin_with(
+                view, local.seq, self.spec, self.directory, rewinds_to
+            )
         frame, grants, sink = self._build(local, marks)
         gate_address = self._host.gate.open(self.spec.id, grants)
         try:
@@ -257,12 +261,6 @@ class Replica:
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest or Boundary(Seq(0), {}, 0)
-
-    def _next_definition(self) -> GroupSpec:
-        with self._state.changed:
-            if self._state.rewinds_to is not None:
-                return self.spec
-            return definitions.next_definition(self._state.view, self._state.local, self.spec, self.directory)
 
     def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
         spec, host = self._definition, self._host
@@ -330,7 +328,7 @@ class Replica:
                 retire = state.wishes.retire and state.permit is not None
                 failed = state.failure is not None
                 void = state.view.is_void(state.local)
-                other_definition = self._is_another_definitions_turn()
+                other_definition = self._needs_another_definition()
             if self._journal.failure is not None:
                 raise self._journal.failure
             if void:
@@ -340,7 +338,10 @@ class Replica:
             if self._killed or (self._stopping.is_set() and drained):
                 return False
             if other_definition:
-                return self._change_definition()
+                log.info("%s: it starts again, with another definition", self.spec.id)
+                if state.permit is not None:
+                    self._roles.claim_again("it owns, but its query or its journal has another definition")
+                return True
             if retire:
                 return self._retire(query)
             try:
@@ -352,24 +353,12 @@ class Replica:
             if self._roles.ended:
                 return False
 
-    def _is_another_definitions_turn(self) -> bool:
+    def _needs_another_definition(self) -> bool:
         """With `changed` held."""
-        view, running, own = self._state.view, self._definition, self.spec
-        if self._state.permit is not None:
-            return running.version != own.version
-        commit = view.next_commit(self._state.local)
-        if commit is not None and self._state.rewinds_to is None:
-            return not commit.is_of(running.version)
-        return running.version != own.version and view.definition == own.version
-
-    def _change_definition(self) -> bool:
-        """True: start again."""
-        log.info("%s: it starts again, with the definition of what comes next", self.spec.id)
-        with self._state.changed:
-            owns = self._state.permit is not None
-        if owns:
-            self._roles.claim_again(Doubtful("it owns, with the definition from before an upgrade"))
-        return True
+        state, running, wanted = self._state, self._definition.version, self.spec.version
+        if state.permit is not None:
+            return not definitions.may_commit(state.view, running, wanted)
+        return definitions.is_anothers_turn(state.view, state.local, running, wanted, state.rewinds_to)
 
     def _after_failure(self, query: StreamingQuery) -> bool:
         failure = self._state.failure
@@ -387,7 +376,7 @@ class Replica:
         if isinstance(loss, Fenced) and self._was_replaced():
             self._roles.give_way(str(loss))
             return False
-        self._roles.claim_again(loss)
+        self._roles.claim_again(str(loss))
         with self._state.changed:
             self._state.draining = self._stopping.is_set()
         return True

@@ -75,8 +75,8 @@ def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
 ) -> None:
     view = JournalView()
     restored(tmp_path, view, [claim(SECOND, 2), claim(THIRD, 3)])
-    assert definitions.next_definition(view, Seq(local), THIRD, tmp_path) == SECOND
-    assert definitions.next_definition(view, Seq(120), THIRD, tmp_path) == THIRD
+    assert definitions.to_begin_with(view, Seq(local), THIRD, tmp_path) == SECOND
+    assert definitions.to_begin_with(view, Seq(120), THIRD, tmp_path) == THIRD
 
 
 def test_a_journal_of_an_older_version_has_no_definitions(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit
+from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.replica.grants import next_followed
+from pipeline_runtime.model.spec import Follow, GroupSpec
+from pipeline_runtime.replica.grants import Grants, next_followed
 from pipeline_runtime.replica.positions import END_STAGE, shares, slices_between
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
@@ -81,6 +85,25 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
     made = state(rows)
     made.view.apply(Announce(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq}, seq)))
     return made
+
+
+def gate(made: ReplicaState, follow: Follow = "exact", **others: Any) -> Grants:
+    """Of a group that asks neither Kafka nor a source."""
+    spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
+    untyped: Any = (spec, (), made, None, None, {})
+    untold: Any = {"flushes": False, "release": None, "asked": lambda _: None, **others}
+    return Grants(*untyped, **untold)
+
+
+@pytest.mark.parametrize("follow", ["exact", "coalesced"])
+def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) -> None:
+    """The checkpoint at 4 was damaged, and the one before it was taken."""
+    made = state([1] * 6)
+    made.wishes.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
+    grants, path = gate(made, follow), [Seq(2)]
+    while (boundary := grants._followed(path[-1])) is not None:
+        path.append(boundary.seq)
+    assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 
 
 @pytest.mark.parametrize("coalesced", [True, False])

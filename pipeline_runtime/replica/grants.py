@@ -168,6 +168,7 @@ class Grants:
                     state.permit is not None
                     and state.view.following(start.seq) > state.view.last_seq
                     and state.view.definition in ("", self._spec.version)
+                    and not state.view.is_void(start.seq)  # a claim may stand behind somebody's rewind
                 )
                 releases = owner and self._release.due() is not None
                 alone = releases and self._idle()

@@ -79,6 +79,18 @@ def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
     assert definitions.to_begin_with(view, Seq(120), THIRD, tmp_path) == THIRD
 
 
+def test_a_standby_that_is_not_told_of_an_upgrade_yet_follows_it(tmp_path: Path) -> None:
+    """Its state is sound, and must not be taken for damaged."""
+    definitions.keep(tmp_path, FIRST)
+    follower = JournalFollower(FIRST, KafkaSettings("none:1"), tmp_path, state := ReplicaState())
+    state.view.begin_at(Seq(100))
+    commit = Commit(Epoch(2), Boundary(Seq(101), {}, 101), definition="v2")
+    follower._apply_records(state.view, [(7, 0, claim(SECOND, 2)), (8, 0, commit)])
+    assert definitions.is_anothers_turn(state.view, Seq(100), "v1", "v1")
+    assert definitions.to_begin_with(state.view, Seq(100), FIRST, tmp_path) == SECOND
+    assert not definitions.is_anothers_turn(state.view, Seq(101), "v2", "v1")
+
+
 def test_a_journal_of_an_older_version_has_no_definitions(tmp_path: Path) -> None:
     view = JournalView()
     claims = [Claim(Epoch(epoch), f"o{epoch}", "a", definition=f"v{epoch}") for epoch in (2, 3)]

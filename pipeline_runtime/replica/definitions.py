@@ -11,6 +11,7 @@ definition: in the checkpoint, or from the CLAIM under which that definition was
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -25,13 +26,14 @@ log = logging.getLogger(__name__)
 
 
 def keep(directory: Path, spec: GroupSpec) -> None:
-    """Writes unless it is there already."""
+    """Unless it is there already, whole: what a power cut has left of it is replaced."""
     target = directory / "definitions" / f"{spec.version}.json"
     text = spec.model_dump_json()
-    if target.exists() and target.read_bytes() == text.encode():
-        return
+    with suppress(FileNotFoundError):
+        if target.read_bytes() == text.encode():
+            return
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(target, text)
+    replace_text(target, text, durable=True)
 
 
 def keep_claimed(directory: Path, claim: Claim) -> None:
@@ -53,7 +55,7 @@ def kept(directory: Path) -> dict[str, GroupSpec]:
     for path in sorted((directory / "definitions").glob("*.json")):
         try:
             found[path.stem] = GroupSpec.model_validate_json(path.read_text())
-        except (OSError, ValidationError):
+        except (OSError, ValueError):
             continue  # as good as none: whether it is needed is for the journal to say
     return found
 

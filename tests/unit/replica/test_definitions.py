@@ -63,9 +63,23 @@ def test_a_state_without_the_definition_it_needs_is_of_no_use(tmp_path: Path) ->
         to_begin_with(journal("old"), Seq(0), NEW, tmp_path)
 
 
-def test_a_file_that_cannot_be_read_is_as_good_as_none(directory: Path) -> None:
-    (directory / "definitions" / "old.json").write_text("{")
+TORN = [b"", b"{", b"\0" * 100, b'{"deployment":"d\xc3', OLD.model_dump_json().encode()[:-40]]
+
+
+@pytest.mark.parametrize("torn", TORN, ids=["empty", "begun", "zeros", "half a letter", "half"])
+def test_a_file_that_cannot_be_read_is_as_good_as_none(directory: Path, torn: bytes) -> None:
+    (directory / "definitions" / "old.json").write_bytes(torn)
     assert kept(directory) == {"new": NEW}
+    keep(directory, OLD)
+    assert kept(directory) == {"old": OLD, "new": NEW}
+
+
+def test_a_definition_that_is_there_is_not_written_again(directory: Path) -> None:
+    """It is read of in every CLAIM, and a checkpoint may be linking it."""
+    path = directory / "definitions" / "old.json"
+    before = path.stat().st_ino
+    keep(directory, OLD)
+    assert path.stat().st_ino == before
 
 
 @settings(deadline=None)

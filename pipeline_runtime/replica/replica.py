@@ -31,7 +31,7 @@ from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Take
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
-from pipeline_runtime.replica.errors import explain
+from pipeline_runtime.replica.errors import RewindUndone, explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
@@ -327,12 +327,10 @@ class Replica:
                 drained = state.draining and state.granted is None
                 retire = state.wishes.retire and state.permit is not None
                 failed = state.failure is not None
-                void = state.view.is_void(state.local)
                 other_definition = self._needs_another_definition()
+                self._check_not_rewound()
             if self._journal.failure is not None:
                 raise self._journal.failure
-            if void:
-                raise LocalStateDamaged(f"{self.spec.id}: at {state.local}, which was rewound since")
             if failed or not query.isActive:
                 return self._after_failure(query)
             if self._killed or (self._stopping.is_set() and drained):
@@ -417,8 +415,11 @@ class Replica:
     # --- called by others
 
     def _start_ends(self) -> Ends:
-        """For the CLAIM: where the group's first batch begins, unless the journal says so already."""
+        """For the CLAIM, when the journal was read to its end: where the group's first batch begins, unless
+        the journal says so already. Raises Doubtful, and LocalStateDamaged when somebody else has rewound
+        meanwhile what this replica would go on from."""
         with self._state.changed:
+            self._check_not_rewound()
             if self._state.view.start is not None:
                 return self._state.view.start
         assert self._positions is not None
@@ -428,6 +429,14 @@ class Replica:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
     # --- small things
+
+    def _check_not_rewound(self) -> None:
+        """With `changed` held."""
+        state = self._state
+        if state.view.is_void(state.local):
+            raise LocalStateDamaged(f"{self.spec.id}: at {state.local}, which was rewound since")
+        if state.rewinds_to is not None and state.view.is_void(state.rewinds_to):
+            raise RewindUndone(f"{self.spec.id}: a rewind to {state.rewinds_to}, which was rewound itself")
 
     def _lag_rows(self) -> int:
         plan, positions = self._state.plan, self._positions

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from pipeline_runtime.handover.crash_points import reached
@@ -221,7 +223,13 @@ class Ownership:
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
         rewind = order.rewind if isinstance(order, ClaimOrder) else None
-        return journal.Claim(epoch, order.id, self._node, self._start_ends(), rewind, self._spec.version)
+        spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
+        if (size := len(json.dumps(spec))) > journal.SPEC_BYTES_MAX:
+            log.warning("%s: its definition of %d bytes is too large for a CLAIM", self._spec.id, size)
+            spec = None
+        return journal.Claim(
+            epoch, order.id, self._node, self._start_ends(), rewind, self._spec.version, spec
+        )
 
     def _commit(self, record: Record) -> None:
         assert self._transactions is not None

@@ -18,6 +18,9 @@ from typing import Any
 
 from pipeline_runtime.model.ids import Epoch, Seq
 
+SPEC_BYTES_MAX = 500_000
+"""Of a definition in a CLAIM: brokers take records of up to 1 MiB by default."""
+
 Ends = dict[str, Any]
 """Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""
 
@@ -71,6 +74,9 @@ class Claim:
     """The seq from which it goes on: what was committed behind it is void, and is emitted again."""
     definition: str = ""
     """The GroupSpec.version that it goes on with."""
+    spec: dict[str, Any] | None = None
+    """That definition itself, as JSON: who starts from a checkpoint of before has it from nowhere else.
+    None: not said, by an older version, or because it is larger than SPEC_BYTES_MAX."""
 
 
 @dataclass(frozen=True, slots=True)

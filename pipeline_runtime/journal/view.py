@@ -33,7 +33,7 @@ class JournalView:
     armed: Armed | None = None  # the newest
     released: Release | None = None  # the newest
     retired: bool = False
-    ended: set[str] = field(default_factory=set)
+    ended: dict[str, Seq] = field(default_factory=dict)  # inputs -> the batch that has read their end
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
     takeover: Takeover | None = None
@@ -88,7 +88,8 @@ class JournalView:
         self.last_ends = commit.boundary.ends
         self.definition = commit.definition or self.definition
         self.marks = commit.marks
-        self.ended.update(commit.ended)
+        for key in commit.ended:
+            self.ended.setdefault(key, commit.seq)
         self.announced = None
         if commit.rows_out:
             self._note_output(at_ms)
@@ -101,6 +102,7 @@ class JournalView:
             raise JournalBroken(f"a rewind to seq {to}, which an earlier rewind had made void")
         self.rewinds.append((to, self.last_seq))
         self.commits = {seq: commit for seq, commit in self.commits.items() if seq <= to}
+        self.ended = {key: seq for key, seq in self.ended.items() if seq <= to}
 
     def following(self, seq: Seq) -> Seq:
         """The seq of the batch behind `seq`."""
@@ -143,7 +145,7 @@ class JournalView:
             "armed": asdict(self.armed) if self.armed else None,
             "released": asdict(self.released) if self.released else None,
             "retired": self.retired,
-            "ended": sorted(self.ended),
+            "ended": dict(sorted(self.ended.items())),
             "marks": self.marks,
             "rewinds": self.rewinds,
             "takeover": self.takeover.model_dump() if self.takeover else None,
@@ -159,8 +161,13 @@ class JournalView:
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
-                "ended": set(data["ended"]),
+                "ended": _ended(data["ended"]),
             }
         )
         view._forgotten = view.last_seq
         return view
+
+
+def _ended(data: Any) -> dict[str, Seq]:
+    """It was a list once: which batch has read an end is not known then, so no rewind undoes it."""
+    return dict(data) if isinstance(data, dict) else dict.fromkeys(data, Seq(0))

@@ -2,29 +2,51 @@
 
     <directory>/definitions/<version>.json
 
-What the journal has from before an upgrade is followed with the definition that it was processed by, so a
-replica keeps those that it was started with, and each checkpoint takes them along.
+What the journal has from before an upgrade is followed with the definition that it was processed by. So a
+replica keeps those that it was started with and those that it reads of in a CLAIM, before its mark goes
+past that; and each checkpoint takes them along. So whoever starts from one has, of each batch behind it, the
+definition: in the checkpoint, or from the CLAIM under which that definition was taken up.
 """
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from pipeline_runtime.journal.records import Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.local_state import LocalStateDamaged, replace_text
 
+log = logging.getLogger(__name__)
+
 
 def keep(directory: Path, spec: GroupSpec) -> None:
-    """Once for each version."""
+    """Unless it is there already, whole: what a power cut has left of it is replaced."""
     target = directory / "definitions" / f"{spec.version}.json"
-    if target.exists():
-        return
+    text = spec.model_dump_json()
+    with suppress(FileNotFoundError):
+        if target.read_bytes() == text.encode():
+            return
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(target, spec.model_dump_json())
+    replace_text(target, text, durable=True)
+
+
+def keep_claimed(directory: Path, claim: Claim) -> None:
+    """The definition that a CLAIM carries, if it carries one that can be read."""
+    if claim.spec is None:
+        return
+    try:
+        spec = GroupSpec.model_validate(claim.spec)
+    except ValidationError as error:
+        # A later version wrote it. Whether it is needed is for what follows to say.
+        log.warning("%s: cannot read the definition in the CLAIM of %d: %s", directory, claim.epoch, error)
+        return
+    keep(directory, spec)
 
 
 def kept(directory: Path) -> dict[str, GroupSpec]:
@@ -33,15 +55,20 @@ def kept(directory: Path) -> dict[str, GroupSpec]:
     for path in sorted((directory / "definitions").glob("*.json")):
         try:
             found[path.stem] = GroupSpec.model_validate_json(path.read_text())
-        except (OSError, ValidationError):
+        except (OSError, ValueError):
             continue  # as good as none: whether it is needed is for the journal to say
     return found
 
 
-def next_definition(view: JournalView, local: Seq, spec: GroupSpec, directory: Path) -> GroupSpec:
+def to_begin_with(
+    view: JournalView, local: Seq, spec: GroupSpec, directory: Path, rewinds_to: Seq | None = None
+) -> GroupSpec:
     """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
-    to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition."""
-    commit = view.next_commit(local)
+    to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition.
+
+    `rewinds_to`: as in ReplicaState; what lies behind it is not followed.
+    """
+    commit = _to_follow(view, local, rewinds_to)
     if commit is None or commit.is_of(spec.version):
         return spec
     found = kept(directory).get(commit.definition)
@@ -51,3 +78,25 @@ def next_definition(view: JournalView, local: Seq, spec: GroupSpec, directory: P
             f" and the state at {local} came without it"
         )
     return found
+
+
+def is_anothers_turn(
+    view: JournalView, local: Seq, running: str, wanted: str, rewinds_to: Seq | None = None
+) -> bool:
+    """Whether a follower at `local` has come to where its query, of the definition `running`, has to give way
+    to one of another: the batch that it has to follow next is another's, or there is none, and its group goes
+    on with the `wanted` one."""
+    commit = _to_follow(view, local, rewinds_to)
+    if commit is not None:
+        return not commit.is_of(running)
+    return running != wanted and (view.definition == wanted or local == rewinds_to)
+
+
+def may_commit(view: JournalView, running: str, wanted: str) -> bool:
+    """Whether an owner may: with the definition that is wanted of it, and that its group goes on with
+    according to the journal."""
+    return running == wanted and view.definition in ("", running)
+
+
+def _to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:
+    return None if local == rewinds_to else view.next_commit(local)

@@ -16,6 +16,10 @@ _PYTHON_ERROR = re.compile(
 _STARVED = "Python worker failed to connect back"
 
 
+class RewindUndone(RuntimeError):
+    """Told to go on from a seq that another rewind has made void."""
+
+
 def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     """Spark wraps what an operator raised in its own text: the innermost Python error says more."""
     text = str(error) or type(error).__name__
@@ -28,6 +32,8 @@ def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
             "The node starts the element again by itself. If this comes again, the machine has too little"
             " CPU or memory: move elements to another node."
         )
+    if isinstance(error, RewindUndone):
+        next_step = "Rewind to another checkpoint of the list, or restore the newest one."
     return ReplicaError(
         message=message,
         safe=SAFE,

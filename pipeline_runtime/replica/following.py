@@ -9,11 +9,12 @@ from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
 from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
-from pipeline_runtime.journal.records import Record
+from pipeline_runtime.journal.records import Claim, Record
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.local_state import JournalMark, LocalStateDamaged, read_mark, write_mark
 from pipeline_runtime.replica.state import ReplicaState
 
@@ -115,9 +116,15 @@ class JournalFollower:
         self._ends.close()
 
     def _apply_records(self, view: JournalView, records: list[tuple[int, int, Record]]) -> None:
+        if self._state.view is not view:
+            return  # read by a tail that was closed meanwhile
+        # Before any mark goes past them, and not with `changed` held: a disk may be slow.
+        for _, _, record in records:
+            if isinstance(record, Claim) and record.definition != self._spec.version:
+                definitions.keep_claimed(self._directory, record)
         with self._state.changed:
             if self._state.view is not view:
-                return  # read by a tail that was closed meanwhile
+                return
             for offset, at_ms, record in records:
                 view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1

@@ -40,27 +40,31 @@ def next_followed(
     coalesced: bool,
     rows_max: int,
     ahead: bool = False,
+    up_to: Seq | None = None,
 ) -> Boundary | None:
     """The next boundary that the journal has for a follower at `start`. Pure.
 
     `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
     `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
     the owner has announced; the sink then waits for its COMMIT. Nothing that another `definition` has
-    processed.
+    processed, and nothing behind `up_to`.
     """
+    last = view.last_seq + 1 if up_to is None else up_to
     announced = view.announced if ahead else None
+    if announced is not None and announced.seq > last:
+        announced = None
     commit = view.next_commit(start)
     if commit is None:
         return announced if announced is not None and announced.seq == view.following(start) else None
-    if not commit.is_of(definition):
+    if commit.seq > last or not commit.is_of(definition):
         return None
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
     while (following := view.next_commit(commit.seq)) is not None:
         rows += following.rows_in
-        ends_alike = following.boundary.ends.get(END_STAGE) == stage
-        if rows > rows_max or not ends_alike or following.definition != commit.definition:
+        alike = following.boundary.ends.get(END_STAGE) == stage and following.definition == commit.definition
+        if rows > rows_max or following.seq > last or not alike:
             return commit.boundary
         commit = following
     if (
@@ -164,6 +168,7 @@ class Grants:
                     state.permit is not None
                     and state.view.following(start.seq) > state.view.last_seq
                     and state.view.definition in ("", self._spec.version)
+                    and not state.view.is_void(start.seq)  # a claim may stand behind somebody's rewind
                 )
                 releases = owner and self._release.due() is not None
                 alone = releases and self._idle()
@@ -192,7 +197,7 @@ class Grants:
             self._state.tell()
 
     def _followed(self, start: Seq) -> Boundary | None:
-        if start == self._state.rewinds_to or self._state.view.is_void(start):
+        if self._state.view.is_void(start):
             return None
         return next_followed(
             self._state.view,
@@ -201,6 +206,7 @@ class Grants:
             coalesced=self._spec.follow == "coalesced",
             rows_max=self._spec.pace.batch_rows_max,
             ahead=self._state.armed,
+            up_to=self._state.rewinds_to,
         )
 
     def _grant(self, boundary: Boundary) -> Boundary:

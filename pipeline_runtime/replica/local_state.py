@@ -103,10 +103,17 @@ def write_mark(directory: Path, mark: JournalMark) -> None:
     replace_text(directory / "replica.json", text)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """The file has its former content or the new one, and a cut leaves out what is not there yet."""
+def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
+    """The file has its former content or the new one, and a cut leaves out what is not there yet.
+
+    `durable`: also after a power cut.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text)
+    with open(temporary, "w") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(temporary, path)
 
 

@@ -31,7 +31,7 @@ from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Take
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
-from pipeline_runtime.replica.errors import explain
+from pipeline_runtime.replica.errors import RewindUndone, explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
@@ -228,7 +228,11 @@ class Replica:
         self._roles.set(Role.STANDBY, "reading the journal")
         definitions.keep(self.directory, self.spec)
         marks = self._journal.follow(local.seq)
-        self._definition = self._next_definition()
+        with self._state.changed:
+            view, rewinds_to = self._state.view, self._state.rewinds_to
+            self._definition = definitions.to_begin_with(
+                view, local.seq, self.spec, self.directory, rewinds_to
+            )
         frame, grants, sink = self._build(local, marks)
         gate_address = self._host.gate.open(self.spec.id, grants)
         try:
@@ -257,12 +261,6 @@ class Replica:
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest or Boundary(Seq(0), {}, 0)
-
-    def _next_definition(self) -> GroupSpec:
-        with self._state.changed:
-            if self._state.rewinds_to is not None:
-                return self.spec
-            return definitions.next_definition(self._state.view, self._state.local, self.spec, self.directory)
 
     def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
         spec, host = self._definition, self._host
@@ -329,18 +327,19 @@ class Replica:
                 drained = state.draining and state.granted is None
                 retire = state.wishes.retire and state.permit is not None
                 failed = state.failure is not None
-                void = state.view.is_void(state.local)
-                other_definition = self._is_another_definitions_turn()
+                other_definition = self._needs_another_definition()
+                self._check_not_rewound()
             if self._journal.failure is not None:
                 raise self._journal.failure
-            if void:
-                raise LocalStateDamaged(f"{self.spec.id}: at {state.local}, which was rewound since")
             if failed or not query.isActive:
                 return self._after_failure(query)
             if self._killed or (self._stopping.is_set() and drained):
                 return False
             if other_definition:
-                return self._change_definition()
+                log.info("%s: it starts again, with another definition", self.spec.id)
+                if state.permit is not None:
+                    self._roles.claim_again("it owns, but its query or its journal has another definition")
+                return True
             if retire:
                 return self._retire(query)
             try:
@@ -352,24 +351,12 @@ class Replica:
             if self._roles.ended:
                 return False
 
-    def _is_another_definitions_turn(self) -> bool:
+    def _needs_another_definition(self) -> bool:
         """With `changed` held."""
-        view, running, own = self._state.view, self._definition, self.spec
-        if self._state.permit is not None:
-            return running.version != own.version
-        commit = view.next_commit(self._state.local)
-        if commit is not None and self._state.rewinds_to is None:
-            return not commit.is_of(running.version)
-        return running.version != own.version and view.definition == own.version
-
-    def _change_definition(self) -> bool:
-        """True: start again."""
-        log.info("%s: it starts again, with the definition of what comes next", self.spec.id)
-        with self._state.changed:
-            owns = self._state.permit is not None
-        if owns:
-            self._roles.claim_again(Doubtful("it owns, with the definition from before an upgrade"))
-        return True
+        state, running, wanted = self._state, self._definition.version, self.spec.version
+        if state.permit is not None:
+            return not definitions.may_commit(state.view, running, wanted)
+        return definitions.is_anothers_turn(state.view, state.local, running, wanted, state.rewinds_to)
 
     def _after_failure(self, query: StreamingQuery) -> bool:
         failure = self._state.failure
@@ -387,7 +374,7 @@ class Replica:
         if isinstance(loss, Fenced) and self._was_replaced():
             self._roles.give_way(str(loss))
             return False
-        self._roles.claim_again(loss)
+        self._roles.claim_again(str(loss))
         with self._state.changed:
             self._state.draining = self._stopping.is_set()
         return True
@@ -428,8 +415,11 @@ class Replica:
     # --- called by others
 
     def _start_ends(self) -> Ends:
-        """For the CLAIM: where the group's first batch begins, unless the journal says so already."""
+        """For the CLAIM, when the journal was read to its end: where the group's first batch begins, unless
+        the journal says so already. Raises Doubtful, and LocalStateDamaged when somebody else has rewound
+        meanwhile what this replica would go on from."""
         with self._state.changed:
+            self._check_not_rewound()
             if self._state.view.start is not None:
                 return self._state.view.start
         assert self._positions is not None
@@ -439,6 +429,14 @@ class Replica:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
     # --- small things
+
+    def _check_not_rewound(self) -> None:
+        """With `changed` held."""
+        state = self._state
+        if state.view.is_void(state.local):
+            raise LocalStateDamaged(f"{self.spec.id}: at {state.local}, which was rewound since")
+        if state.rewinds_to is not None and state.view.is_void(state.rewinds_to):
+            raise RewindUndone(f"{self.spec.id}: a rewind to {state.rewinds_to}, which was rewound itself")
 
     def _lag_rows(self) -> int:
         plan, positions = self._state.plan, self._positions

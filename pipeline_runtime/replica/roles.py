@@ -13,7 +13,6 @@ from time import monotonic, time
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
-from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.errors import replaced
@@ -211,9 +210,9 @@ class Roles:
         self.error = replaced(reason, now_ms())
         self.set(Role.STOPPED, "fenced")
 
-    def claim_again(self, doubt: Fenced | Doubtful) -> None:
+    def claim_again(self, reason: str) -> None:
         """As after a restart: it may, while its own epoch is the newest."""
-        log.warning("%s: %s; the journal decides", self._group, doubt)
+        log.warning("%s: %s; the journal decides", self._group, reason)
         with self._state.changed:
             state = self._state
             epoch = state.permit.epoch if state.permit else Epoch(0)

@@ -165,6 +165,8 @@ class BatchSink:
         with state.changed:
             epoch = state.view.granted
             while True:
+                if state.view.is_void(state.local):
+                    raise NotCommitted(f"{self._spec.id}: seq {state.local} was rewound, and {seq} with it")
                 committed = state.view.commits.get(seq)
                 if committed is not None and state.ahead and not self._as_announced(committed, boundary):
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was committed otherwise than announced")

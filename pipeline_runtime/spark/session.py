@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyspark
 from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from pipeline_runtime.spark.jars import bare_local_fs_jar
@@ -76,6 +77,9 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    # Spark would start it with the first query. It waits by select(), which takes no descriptor from 1,024
+    # on, and by then a node of many groups may have as many files open.
+    ensure_callback_server_started(session.sparkContext._gateway)
     session.dataSource.register(GatedSource)
     return session
 

@@ -114,9 +114,10 @@ class ReplicaActor:
     ) -> None:
         self.name = name
         self.desired = Desired()
-        self.states = [0]  # its local state after each seq, on its disk
+        self.states = {Seq(0): 0}  # its local state after each seq that it came past, on its disk
         self.up = True
         self.paused_until = 0
+        self.heeds_rewinds = True
         self.reads = 0.7  # how often, per step, it reads on in its journal
         self.end_of_journal: Callable[[State], int] = self._end_of_journal
         self._network = network
@@ -129,7 +130,11 @@ class ReplicaActor:
 
     @property
     def local(self) -> Seq:
-        return Seq(len(self.states) - 1)
+        return next(reversed(self.states))
+
+    @property
+    def _state(self) -> int:
+        return self.states[self.local]
 
     # --- from outside
 
@@ -140,7 +145,8 @@ class ReplicaActor:
     def crash(self, *, lost_batches: int) -> None:
         self.up = False
         self.memory = Memory()
-        del self.states[max(1, len(self.states) - lost_batches) :]
+        for seq in list(self.states)[max(1, len(self.states) - lost_batches) :]:
+            del self.states[seq]
 
     def status(self) -> Status:
         memory = self.memory
@@ -185,31 +191,56 @@ class ReplicaActor:
     def _follow(self) -> None:
         """Apply the next batch that the journal has."""
         view = self.memory.view
-        commit = view.commits.get(Seq(self.local + 1))
-        if commit is not None:
+        commit = view.next_commit(self.local) if self.local != self._rewinds_to else None
+        if commit is not None and not view.is_void(self.local):
             self._apply(commit.boundary)
-            if commit.marks["state"] != self.states[-1]:
+            if commit.marks["state"] != self._state:
                 raise LawBroken(f"{self.name}: seq {commit.seq} gives another state than its owner's")
             view.forget(commit.seq)
 
     def _apply(self, boundary: Boundary) -> None:
-        assert boundary.seq == self.local + 1
-        self.states.append(fold(self.states[-1], boundary))
+        assert boundary.seq > self.local
+        self.states[boundary.seq] = fold(self._state, boundary)
 
     @property
     def _caught_up(self) -> bool:
-        return self.local >= self.memory.view.last_seq
+        """To where it may claim, or go on committing."""
+        view = self.memory.view
+        return self.local == self._rewinds_to or view.following(self.local) > view.last_seq
+
+    @property
+    def _rewinds_to(self) -> Seq | None:
+        order = self.desired.order
+        if order is None or self.memory.permit is not None or order.id in self.memory.view.orders:
+            return None
+        return order.rewind
+
+    @property
+    def _was_rewound(self) -> bool:
+        return self.heeds_rewinds and self.memory.view.is_void(self.local)
+
+    def start_over(self, states: dict[Seq, int]) -> None:
+        """From a checkpoint: the newest of these that was not rewound. Before it follows, it reads."""
+        self.memory = Memory()
+        self._read_journal(self._network.broker.stable_end())
+        self.states = {seq: at for seq, at in states.items() if not self.memory.view.is_void(seq)}
+        self._note(self.name, f"starts over from seq {self.local}")
 
     def _supervise(self) -> None:
         """Nothing is asked of the broker: see what is wanted."""
         memory, desired = self.memory, self.desired
-        if memory.permit is not None:
+        if self._was_rewound:
+            self.start_over(self.states)
+        elif memory.permit is not None:
             self._as_owner()
         elif not self._caught_up:
             return
         elif desired.order is not None and desired.order.id != memory.order_done:
             memory.order_done, memory.refused = None, False
-            self._tell(Ordered(desired.order))
+            order = desired.order
+            if order.rewind != self._rewinds_to:
+                order = order.model_copy(update={"rewind": None})
+            self._tell(Ordered(order))
         elif isinstance(memory.state, Armed):
             self._as_armed(memory.state)
         elif desired.succeed is not None and desired.order is None:
@@ -287,13 +318,19 @@ class ReplicaActor:
                 memory.handle = None
                 self._ask(lambda: broker.initialise(epoch), self._initialised)
             case CommitClaim(epoch):
-                self._commit((journal.Claim(epoch, order, self.name),), self._committed)
+                self._claim(epoch, memory.state.order)  # type: ignore[union-attr]
             case CommitArmed(epoch, token):
                 self._commit((journal.Armed(epoch, token, order, self.name),), self._committed)
             case CommitRelease(epoch, token):
                 self._release(epoch, token)
             case Own(epoch):
                 self._own(epoch, released=isinstance(event, JournalShows))
+
+    def _claim(self, epoch: Epoch, order: ClaimOrder) -> None:
+        if self._was_rewound:
+            return self.start_over(self.states)
+        claim = journal.Claim(epoch, order.id, self.name, rewind=order.rewind)
+        return self._commit((claim,), self._committed)
 
     def _end_of_journal(self, state: State) -> int:
         """The second read must not miss a grant behind somebody's open transaction. The first need
@@ -352,8 +389,9 @@ class ReplicaActor:
         self._tell(Committed())
 
     def _next_commit(self, epoch: Epoch) -> Commit:
-        boundary = Boundary(Seq(self.local + 1), {"in": self._random.randrange(10**6)}, 0)
-        return Commit(epoch, boundary, marks={"state": fold(self.states[-1], boundary)}, node=self.name)
+        seq = self.memory.view.following(self.local)
+        boundary = Boundary(seq, {"in": self._random.randrange(10**6)}, 0)
+        return Commit(epoch, boundary, marks={"state": fold(self._state, boundary)}, node=self.name)
 
     def _commit_batch(self) -> None:
         assert self.memory.permit is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from pipeline_runtime.handover import protocol
@@ -26,7 +26,7 @@ from pipeline_runtime.journal.records import Claim, Commit, Release
 from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from tests.simulation.actors import Desired, LawBroken, ReplicaActor
+from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
 from tests.simulation.broker import Broker
 from tests.simulation.control import ControlActor
 from tests.simulation.mutants import Decide
@@ -75,6 +75,8 @@ class Judge:
     epoch: int = 0
     commits: int = 0
     releases: int = 0
+    rewinds: int = 0
+    states: dict[int, int] = field(default_factory=lambda: {0: 0})  # after each seq that counts
     released: Release | None = None  # the last record that grants, and nothing was committed since
 
     def look(self) -> None:
@@ -86,6 +88,9 @@ class Judge:
                     self.released = None
                 case Claim():
                     self.released = None
+                    if record.rewind is not None:
+                        self.rewinds += 1
+                        self.states = {seq: at for seq, at in self.states.items() if seq <= record.rewind}
                 case Release():
                     self.released = record
                     self.releases += 1
@@ -95,6 +100,10 @@ class Judge:
             raise LawBroken(f"seq {commit.seq} of epoch {commit.epoch} follows seq {self.seq}")
         if commit.epoch < self.epoch:
             raise LawBroken(f"epoch {commit.epoch} commits seq {commit.seq} after epoch {self.epoch}")
+        state = fold(self.states[max(self.states)], commit.boundary)
+        if commit.marks["state"] != state:
+            raise LawBroken(f"seq {commit.seq} of epoch {commit.epoch} goes on from what was rewound")
+        self.states[commit.seq] = state
         self.seq, self.epoch = commit.seq, commit.epoch
         self.commits += 1
 

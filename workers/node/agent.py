@@ -115,12 +115,18 @@ class Agent:
         for group in wanted.keys() | slots.keys() | on_disk:
             slot = slots.get(group)
             if slot is None or not slot.want(wanted.get(group)):
-                slot = slots[group] = Slot(group, self._runtime)
+                slot = Slot(group, self._runtime)
                 slot.want(wanted.get(group))
                 new.append(slot)
-        self._slots, self._desired = slots, desired
-        for slot in new:
-            slot.start()
+        try:
+            for slot in new:
+                slot.start()
+                slots[slot.group] = slot
+        finally:
+            # The machine may have no thread to give: then there is no such slot, and the revision counts as
+            # not seen, so it comes again.
+            self._slots = slots
+        self._desired = desired
 
     def _checkpoint_all(self) -> None:
         """By time, and when batches are counted also at each change of a replica."""

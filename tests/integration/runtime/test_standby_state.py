@@ -206,6 +206,37 @@ def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
     deployed.assert_journal_lawful("all")
 
 
+def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path
+) -> None:
+    """The checkpoint has the first definition, who starts from it the third: the second is in its CLAIM."""
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact", _KEYED)
+    topics = [create_topic(kafka)]
+    deployed, former = deploy(kafka, case, topics)
+    waves = Waves(kafka, topics)
+    owner = node.own(former)
+    for _ in range(2):
+        waves.send(owner)
+    copied = copy_state(former, node, other_node, tmp_path)
+    while owner.status().seq < copied + BEHIND:
+        waves.send(owner)
+    specs = [former]
+    for reset in (False, True):
+        owner.stop(STOP_S)
+        specs.append(upgraded(specs[-1], {"column": "v", "every_s": 1, "reset": reset}))
+        owner = node.own(specs[-1], over=len(specs) - 1)
+        for _ in range(2):
+            waves.send(owner)
+    owner.set_paused(True)
+
+    standby = other_node.start(specs[-1])
+
+    assert_same_state(node, owner, other_node, standby, case)
+    assert standby.status().error is None
+    assert [claim.definition for claim in deployed.claims("all")] == [spec.version for spec in specs]
+    deployed.assert_journal_lawful("all")
+
+
 def test_who_is_told_to_own_before_it_has_come_to_its_definition_claims_and_changes_it(
     kafka: str, node: Node, other_node: Node, tmp_path: Path
 ) -> None:

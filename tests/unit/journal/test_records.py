@@ -40,7 +40,14 @@ RECORDS = st.one_of(
         ended=st.lists(st.text(max_size=8)).map(tuple),
         node=st.text(max_size=8),
     ),
-    st.builds(Claim, epoch=EPOCHS, order=st.text(max_size=8), node=st.text(max_size=8), start=ENDS),
+    st.builds(
+        Claim,
+        epoch=EPOCHS,
+        order=st.text(max_size=8),
+        node=st.text(max_size=8),
+        start=ENDS,
+        spec=st.none() | ENDS,
+    ),
     st.builds(Retire, epoch=EPOCHS, node=st.text(max_size=8)),
 )
 

@@ -88,7 +88,7 @@ def test_marks_and_ends_are_those_of_the_last_seq() -> None:
     )
     assert view.marks == {"f": 2}
     assert view.last_ends == {"in-0": 20}
-    assert view.ended == {"a", "b"}
+    assert view.ended == {"a": 1, "b": 2}
 
 
 @settings(deadline=None)
@@ -149,6 +149,43 @@ def test_a_rewind_makes_what_followed_void() -> None:
     assert JournalView.from_json(json.loads(json.dumps(view.to_json()))).rewinds == [(1, 3)]
     with pytest.raises(JournalBroken):
         view.apply(Claim(Epoch(3), "again", "b", {}, rewind=Seq(2)))
+
+
+def test_a_rewind_undoes_an_end_that_was_read_behind_it() -> None:
+    """Else its owner would close the windows before it has read again what they lack."""
+    view = folded([claim(1), commit(1, ended=("a",)), commit(2), commit(3, ended=("a", "b"))])
+    view.apply(Claim(Epoch(2), "rewind", "b", {}, rewind=Seq(2)))
+    assert set(view.ended) == {"a"}
+    view.apply(commit(4, epoch=2, ended=("b",)))
+    assert set(view.ended) == {"a", "b"}
+
+
+INPUTS = st.sets(st.sampled_from("abc")).map(lambda keys: tuple(sorted(keys)))
+
+
+@settings(deadline=None)
+@given(st.lists(INPUTS | st.floats(0, 1), max_size=15))
+def test_what_has_ended_is_what_the_batches_that_count_have_read(
+    steps: list[tuple[str, ...] | float],
+) -> None:
+    """A step is a batch that has read these ends, or a rewind to somewhere among the batches that count."""
+    view, counting, epoch = folded([claim(1)]), {Seq(0): ()}, 1
+    for step in steps:
+        if isinstance(step, float):
+            to = sorted(counting)[round(step * (len(counting) - 1))]
+            epoch += 1
+            view.apply(Claim(Epoch(epoch), f"o{epoch}", "a", {}, rewind=to))
+            counting = {seq: ended for seq, ended in counting.items() if seq <= to}
+        else:
+            view.apply(commit(view.last_seq + 1, epoch, ended=step))
+            counting[view.last_seq] = step
+        view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
+        assert set(view.ended) == {key for ended in counting.values() for key in ended}
+
+
+def test_the_ends_in_a_mark_of_an_older_version_are_known() -> None:
+    data = folded([claim(1), commit(1, ended=("a",))]).to_json()
+    assert set(JournalView.from_json({**data, "ended": ["a"]}).ended) == {"a"}
 
 
 def test_every_rewind_is_remembered() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
-from pipeline_runtime.replica.definitions import keep, kept, next_definition
+from pipeline_runtime.replica.definitions import is_anothers_turn, keep, kept, may_commit, to_begin_with
+from pipeline_runtime.replica.grants import next_followed
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 
 
@@ -27,7 +29,7 @@ def journal(*versions: str) -> JournalView:
     view = JournalView()
     view.apply(Claim(Epoch(1), "o", "a", definition=versions[0] if versions else ""))
     for seq, version in enumerate(versions, 1):
-        view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), definition=version))
+        view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), rows_in=1, definition=version))
     return view
 
 
@@ -43,24 +45,86 @@ def directory(tmp_path: Path) -> Path:
 def test_a_batch_is_followed_with_the_definition_that_it_was_processed_by(
     directory: Path, local: int, expected: GroupSpec
 ) -> None:
-    assert next_definition(journal("old", "old", "new"), Seq(local), NEW, directory) == expected
+    assert to_begin_with(journal("old", "old", "new"), Seq(local), NEW, directory) == expected
 
 
 def test_at_the_journals_end_it_is_the_one_that_is_wanted(directory: Path) -> None:
-    assert next_definition(journal("old", "old"), Seq(2), NEW, directory) == NEW
-    assert next_definition(journal(), Seq(0), NEW, directory) == NEW
+    assert to_begin_with(journal("old", "old"), Seq(2), NEW, directory) == NEW
+    assert to_begin_with(journal(), Seq(0), NEW, directory) == NEW
 
 
 def test_a_journal_of_before_says_nothing_of_definitions(directory: Path) -> None:
-    assert next_definition(journal("", ""), Seq(0), NEW, directory) == NEW
+    assert to_begin_with(journal("", ""), Seq(0), NEW, directory) == NEW
 
 
 def test_a_state_without_the_definition_it_needs_is_of_no_use(tmp_path: Path) -> None:
     keep(tmp_path, NEW)
     with pytest.raises(LocalStateDamaged, match="seq 1 was processed by definition old"):
-        next_definition(journal("old"), Seq(0), NEW, tmp_path)
+        to_begin_with(journal("old"), Seq(0), NEW, tmp_path)
 
 
-def test_a_file_that_cannot_be_read_is_as_good_as_none(directory: Path) -> None:
-    (directory / "definitions" / "old.json").write_text("{")
+TORN = [b"", b"{", b"\0" * 100, b'{"deployment":"d\xc3', OLD.model_dump_json().encode()[:-40]]
+
+
+@pytest.mark.parametrize("torn", TORN, ids=["empty", "begun", "zeros", "half a letter", "half"])
+def test_a_file_that_cannot_be_read_is_as_good_as_none(directory: Path, torn: bytes) -> None:
+    (directory / "definitions" / "old.json").write_bytes(torn)
     assert kept(directory) == {"new": NEW}
+    keep(directory, OLD)
+    assert kept(directory) == {"old": OLD, "new": NEW}
+
+
+def test_a_definition_that_is_there_is_not_written_again(directory: Path) -> None:
+    """It is read of in every CLAIM, and a checkpoint may be linking it."""
+    path = directory / "definitions" / "old.json"
+    before = path.stat().st_ino
+    keep(directory, OLD)
+    assert path.stat().st_ino == before
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["old", "new"]), max_size=12), st.booleans(), st.data())
+def test_who_is_to_rewind_follows_up_to_there_and_no_further_each_batch_as_it_was_processed(
+    tmp_path_factory: pytest.TempPathFactory, versions: list[str], coalesced: bool, data: st.DataObject
+) -> None:
+    """From whichever checkpoint it could have: the one that was chosen may be damaged."""
+    directory = tmp_path_factory.getbasetemp() / "definitions of both"
+    keep(directory, OLD)
+    keep(directory, NEW)
+    view = journal(*versions)
+    rewinds_to = Seq(data.draw(st.integers(0, len(versions))))
+    local = Seq(data.draw(st.integers(0, rewinds_to)))
+    rows_max = data.draw(st.integers(1, 5))
+    starts = 0
+    while True:
+        running = to_begin_with(view, local, NEW, directory, rewinds_to).version
+        starts += 1
+        assert starts <= len(versions) + 1
+        while not is_anothers_turn(view, local, running, "new", rewinds_to):
+            end = next_followed(
+                view, local, definition=running, coalesced=coalesced, rows_max=rows_max, up_to=rewinds_to
+            )
+            if end is None:
+                # This is what it waits for before it claims.
+                assert (local, running) == (rewinds_to, "new")
+                return
+            assert set(versions[local : end.seq]) == {running}
+            local = end.seq
+
+
+def test_who_has_come_to_the_seq_to_rewind_to_goes_on_with_what_is_wanted(directory: Path) -> None:
+    view = journal("old", "old", "old")
+    assert not is_anothers_turn(view, Seq(1), "old", "new", rewinds_to=Seq(2))
+    assert is_anothers_turn(view, Seq(2), "old", "new", rewinds_to=Seq(2))
+    assert to_begin_with(view, Seq(2), NEW, directory, rewinds_to=Seq(2)) == NEW
+
+
+@pytest.mark.parametrize(
+    ("said", "running", "may"),
+    [("new", "new", True), ("", "new", True), ("new", "old", False), ("old", "new", False)],
+)
+def test_an_owner_of_another_definition_than_its_journals_claims_anew(
+    said: str, running: str, may: bool
+) -> None:
+    """The last: it began at the journal's end, where there was nothing to follow, and was released to."""
+    assert may_commit(journal(said), running, "new") is may

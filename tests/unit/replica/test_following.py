@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline_runtime.journal.records import Boundary, Commit
+import pytest
+
+from pipeline_runtime.handover.ownership import Ownership
+from pipeline_runtime.handover.protocol import JournalEnd
+from pipeline_runtime.journal.records import SPEC_BYTES_MAX, Boundary, Claim, Commit, decode, encode
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.state import ReplicaState
 
@@ -25,3 +31,95 @@ def test_what_a_tail_that_was_closed_still_reads_is_not_taken(tmp_path: Path) ->
     # The same record once more, by the tail that counts.
     follower._apply_records(state.view, [commit])
     assert (state.view.last_seq, state.journal_offset) == (1, 8)
+
+
+def definition(version: str, params: dict[str, object] | None = None) -> GroupSpec:
+    element = ElementSpec(id="g", type="filter", params=params or {})
+    return GroupSpec(deployment="d", pipeline="p", group="g", elements=(element,), version=version)
+
+
+def claim(spec: GroupSpec, epoch: int) -> Claim:
+    """As the owner that runs `spec` writes it, and anybody reads it."""
+
+    def nothing_read(order: str, whole: bool) -> JournalEnd:
+        raise AssertionError("nothing reads it here")
+
+    owner = Ownership(spec, KafkaSettings("none:1"), "a", nothing_read, dict)
+    record = owner._claim_record(Epoch(epoch), ClaimOrder(id=f"o{epoch}", over=Epoch(epoch - 1)))
+    written = decode(encode(record))
+    assert isinstance(written, Claim)
+    return written
+
+
+FIRST, SECOND, THIRD = definition("v1"), definition("v2", {"condition": "x > 1"}), definition("v3")
+
+
+def restored(directory: Path, view: JournalView, claims: list[Claim]) -> JournalFollower:
+    """From a checkpoint at 100 that was cut under the first definition, and told the third. Behind it the
+    second one has committed 101 to 120, and the third has claimed: no checkpoint has the second."""
+    definitions.keep(directory, FIRST)
+    definitions.keep(directory, THIRD)
+    view.begin_at(Seq(100))
+    follower = JournalFollower(THIRD, KafkaSettings("none:1"), directory, state := ReplicaState())
+    state.view = view
+    commits = [Commit(Epoch(2), Boundary(Seq(seq), {}, seq), definition="v2") for seq in range(101, 121)]
+    follower._apply_records(
+        view, [(at, 0, record) for at, record in enumerate([claims[0], *commits, claims[1]])]
+    )
+    return follower
+
+
+@pytest.mark.parametrize("local", [100, 101, 119])
+def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
+    tmp_path: Path, local: int
+) -> None:
+    view = JournalView()
+    restored(tmp_path, view, [claim(SECOND, 2), claim(THIRD, 3)])
+    assert definitions.to_begin_with(view, Seq(local), THIRD, tmp_path) == SECOND
+    assert definitions.to_begin_with(view, Seq(120), THIRD, tmp_path) == THIRD
+
+
+def test_a_standby_that_is_not_told_of_an_upgrade_yet_follows_it(tmp_path: Path) -> None:
+    """Its state is sound, and must not be taken for damaged."""
+    definitions.keep(tmp_path, FIRST)
+    follower = JournalFollower(FIRST, KafkaSettings("none:1"), tmp_path, state := ReplicaState())
+    state.view.begin_at(Seq(100))
+    commit = Commit(Epoch(2), Boundary(Seq(101), {}, 101), definition="v2")
+    follower._apply_records(state.view, [(7, 0, claim(SECOND, 2)), (8, 0, commit)])
+    assert definitions.is_anothers_turn(state.view, Seq(100), "v1", "v1")
+    assert definitions.to_begin_with(state.view, Seq(100), FIRST, tmp_path) == SECOND
+    assert not definitions.is_anothers_turn(state.view, Seq(101), "v2", "v1")
+
+
+def test_a_journal_of_an_older_version_has_no_definitions(tmp_path: Path) -> None:
+    view = JournalView()
+    claims = [Claim(Epoch(epoch), f"o{epoch}", "a", definition=f"v{epoch}") for epoch in (2, 3)]
+    restored(tmp_path, view, claims)
+    assert definitions.kept(tmp_path) == {"v1": FIRST, "v3": THIRD}
+
+
+def test_a_definition_that_a_later_version_wrote_is_left_alone(tmp_path: Path) -> None:
+    later = Claim(Epoch(2), "o", "a", definition="v2", spec={"later": 1})
+    restored(tmp_path, view := JournalView(), [later, claim(THIRD, 3)])
+    assert view.granted == 3
+    assert set(definitions.kept(tmp_path)) == {"v1", "v3"}
+
+
+def test_a_definition_is_kept_before_a_mark_may_go_past_its_claim(tmp_path: Path) -> None:
+    """A checkpoint is cut at any moment: what its mark has passed is not read again."""
+    follower = JournalFollower(FIRST, KafkaSettings("none:1"), tmp_path, state := ReplicaState())
+
+    class Watching(JournalView):
+        def apply(self, record: object, at_ms: int = 0) -> None:
+            seen.append((state.journal_offset, set(definitions.kept(tmp_path))))
+
+    seen: list[tuple[int, set[str]]] = []
+    state.view = Watching()
+    follower._apply_records(state.view, [(4, 0, claim(SECOND, 2)), (5, 0, claim(THIRD, 3))])
+    assert seen == [(0, {"v2", "v3"}), (5, {"v2", "v3"})]
+
+
+def test_what_a_broker_might_not_take_is_left_out_of_a_claim() -> None:
+    large = claim(definition("v2", {"condition": "x" * SPEC_BYTES_MAX}), 2)
+    assert (large.definition, large.spec) == ("v2", None)
+    assert len(encode(claim(definition("v2", {"condition": "x" * (SPEC_BYTES_MAX // 2)}), 2))) > 200_000

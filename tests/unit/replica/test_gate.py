@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from pipeline_runtime.replica import gate as gate_module
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.spark.gate_client import GateClient, GateClosed
+from tests.shortages import no_more_files, no_more_threads
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
@@ -55,27 +53,6 @@ class Caller:
     def heard(self) -> str:
         with self._socket, self._socket.makefile() as file:
             return file.readline()
-
-
-@contextmanager
-def no_more_files() -> Iterator[None]:
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest_free = os.dup(0)
-    os.close(lowest_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-
-
-@contextmanager
-def no_more_threads() -> Iterator[None]:
-    before = threading.stack_size(1 << 47)  # more than there are addresses
-    try:
-        yield
-    finally:
-        threading.stack_size(before)
 
 
 @pytest.fixture

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit
+from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.replica.grants import next_followed
+from pipeline_runtime.model.spec import Follow, GroupSpec
+from pipeline_runtime.replica import grants as grants_module
+from pipeline_runtime.replica.grants import Grants, next_followed
 from pipeline_runtime.replica.positions import END_STAGE, shares, slices_between
+from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
 
@@ -81,6 +87,57 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
     made = state(rows)
     made.view.apply(Announce(Epoch(epoch), Boundary(Seq(seq), {"in-0": seq}, seq)))
     return made
+
+
+class Arrived:
+    """Stands in for Kafka and the CPU: there is always another row, and all the time to process it."""
+
+    oldest_at_s = None
+
+    def advance(self, ends: dict[str, int], now_ms: int) -> dict[str, int]:
+        return {"in-0": ends["in-0"] + 1}
+
+    def lag_rows(self, ends: object) -> int:
+        return 1
+
+    def ratio(self) -> float:
+        return 0.0
+
+
+def gate(made: ReplicaState, follow: Follow = "exact") -> Grants:
+    spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
+    untyped: Any = (spec, (), made, Arrived(), Arrived(), {})
+    unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
+    return Grants(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
+
+
+@pytest.mark.parametrize("is_void", [False, True])
+def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
+    is_void: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two claimed at the same time. Who came second had caught up with what the first one's claim undid."""
+    monkeypatch.setattr(grants_module, "LONG_POLL_S", 0.05)
+    made = state([1, 1, 1])
+    if is_void:
+        made.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
+    made.view.apply(Claim(Epoch(3), "restore", "b"))
+    made.local = Seq(3)
+    permit: Any = object()
+    made.permit = permit
+    start = Boundary(Seq(3), {"in-0": 3}, 3)
+    granted = gate(made)._next(start)
+    assert granted.seq == (3 if is_void else 4)
+
+
+@pytest.mark.parametrize("follow", ["exact", "coalesced"])
+def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) -> None:
+    """The checkpoint at 4 was damaged, and the one before it was taken."""
+    made = state([1] * 6)
+    made.wishes.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
+    grants, path = gate(made, follow), [Seq(2)]
+    while (boundary := grants._followed(path[-1])) is not None:
+        path.append(boundary.seq)
+    assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 
 
 @pytest.mark.parametrize("coalesced", [True, False])

@@ -12,7 +12,7 @@ from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
-from pipeline_runtime.replica.sink import BatchSink, NotDeterministic
+from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic
 from pipeline_runtime.replica.state import ReplicaState
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="out", type="csv-sink"),))
@@ -80,6 +80,22 @@ def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -
     assert again.growing.lengths(Seq(2)) == {PATH: 6}
     assert (tmp_path / PATH).stat().st_size == 6
     again.close()
+
+
+def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_claimed_behind_it(
+    tmp_path: Path,
+) -> None:
+    """An armed successor had begun what its owner had announced, and then claimed, as did another."""
+    sink, frame, state = follower(tmp_path, [6])
+    sink.restore(Seq(0), {})
+    process(sink, frame, state, 1, 2)
+    state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(0)))
+    state.view.apply(Claim(Epoch(3), "restore", "b"))
+    permit: Any = object()
+    state.permit = permit
+    with pytest.raises(NotCommitted, match="seq 1 was rewound"):
+        process(sink, frame, state, 2, 1)
+    sink.close()
 
 
 def test_of_a_batch_that_is_not_what_was_committed_nothing_is_known(tmp_path: Path) -> None:

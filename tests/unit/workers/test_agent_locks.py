@@ -1,4 +1,5 @@
-"""A desired state that takes long to be written down holds up no group and no heartbeat."""
+"""A desired state that takes long to be written down holds up no group and no heartbeat; one for which the
+machine has no threads is not taken for done."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline_runtime.model.desired import NodeDesired, Role
+from tests.shortages import no_more_threads
 from tests.unit.workers.test_agent_checkpoints import Runtime
 from tests.unit.workers.test_slot import owner
 from tests.waiting import wait_until
@@ -60,4 +62,27 @@ def test_groups_and_heartbeat_do_not_wait_for_a_slow_disk(tmp_path: Path, slow: 
             disk.done.set()
         assert applied.result(LIMIT_S)
     assert agent.revision == 2
+    agent.close(5)
+
+
+def test_a_desired_state_for_which_there_were_no_threads_is_worked_on_when_it_comes_again(
+    tmp_path: Path,
+) -> None:
+    runtime = Runtime(tmp_path)
+    agent = Agent("edge-a", runtime.runtime(), DesiredStore(tmp_path / "desired.json"), 3600.0)
+    agent.start()
+    agent.apply(NodeDesired(node="edge-a", revision=1, replicas=(owner(),)))
+    wait_until(lambda: agent.statuses() and agent.statuses()[0].role is Role.OWNER)
+    another = owner()
+    another = another.model_copy(update={"spec": another.spec.model_copy(update={"group": "another"})})
+    both = NodeDesired(node="edge-a", revision=2, replicas=(owner("o2"), another))
+    with no_more_threads(), pytest.raises(RuntimeError, match="can't start new thread"):
+        agent.apply(both)
+    assert agent.revision == 1
+    assert [status.group for status in agent.statuses()] == [owner().spec.id]
+    wait_until(lambda: runtime.replica.orders == ["o1", "o2"], "what runs to be told all the same")
+
+    assert agent.apply(both)
+    assert agent.revision == 2
+    wait_until(lambda: [status.role for status in agent.statuses()] == [Role.OWNER] * 2)
     agent.close(5)

@@ -1,0 +1,42 @@
+"""A node of many groups has more files open than select() can tell apart."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+# In a process of its own: Spark starts its callback server once in a process.
+PROGRAM = """
+import os, resource, sys, threading
+from pathlib import Path
+from pipeline_runtime.spark.session import open_session
+
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+directory = Path(sys.argv[1])
+session = open_session("many files", directory / "scratch")
+files = [open(os.devnull) for _ in range(1024)]
+called = threading.Event()
+writing = session.readStream.format("rate").load().writeStream
+writing = writing.option("checkpointLocation", str(directory / "query"))
+query = writing.foreachBatch(lambda frame, batch: called.set()).start()
+while not called.wait(0.2) and query.isActive:
+    pass
+print("called" if called.is_set() else query.exception(), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_query_that_starts_when_a_thousand_files_are_open_is_called_back(tmp_path: Path) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2048:
+        pytest.skip("this system allows no 2,048 open files")
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert ran.stdout.split("\n")[0] == "called", ran.stderr

@@ -1,0 +1,57 @@
+"""Two replicas claim at the same time, and the one that comes first rewinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.errors import RewindUndone, explain
+from pipeline_runtime.replica.local_state import LocalStateDamaged
+from pipeline_runtime.replica.replica import Replica
+
+SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
+
+
+class Host:
+    kafka, node = KafkaSettings("none:1"), "b"
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Replica:
+    """One whose journal has three batches."""
+    host: Any = Host()
+    made = Replica(SPEC, tmp_path, host)
+    made._state.view.apply(Claim(Epoch(1), "o", "a", {"in-0": 0}))
+    for seq in (1, 2, 3):
+        made._state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq)))
+    return made
+
+
+def test_what_a_claim_would_go_on_from_must_not_have_been_rewound_meanwhile(replica: Replica) -> None:
+    state = replica._state
+    state.local = Seq(3)
+    assert replica._start_ends() == {"in-0": 0}
+    state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
+    with pytest.raises(LocalStateDamaged, match="at 3, which was rewound since"):
+        replica._start_ends()
+
+
+def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so_and_does_not_wait_for_ever(
+    replica: Replica,
+) -> None:
+    """It follows from before, and does not come past there any more."""
+    state = replica._state
+    state.local = Seq(1)
+    state.wishes.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
+    replica._check_not_rewound()
+    state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
+    with pytest.raises(RewindUndone, match="a rewind to 2, which was rewound itself") as raised:
+        replica._check_not_rewound()
+    assert "another checkpoint" in explain(raised.value, "", 0).next

@@ -28,6 +28,7 @@ export async function request<T>(method: string, path: string, options: RequestO
   if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
+  let text: string;
   try {
     response = await fetch(PREFIX + path, {
       method,
@@ -37,11 +38,11 @@ export async function request<T>(method: string, path: string, options: RequestO
       credentials: "same-origin",
       keepalive: options.keepalive,
     });
+    text = await response.text();
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw new ApiError(unreachable());
   }
-  const text = await response.text();
   const body = parse(text);
   if (!response.ok) throw new ApiError(problemOf(response, body));
   return body as T;

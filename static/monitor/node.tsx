@@ -8,7 +8,7 @@ import { nodeNow } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
 import { withGaps } from "../shared/points";
-import { drainRefusal } from "../shared/status";
+import { drainRefusal, loadNow } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { NodeAlerts } from "../shared/ui/node-alerts";
@@ -159,7 +159,7 @@ function Actions({ node }: { node: ClusterNode }) {
 }
 
 function Figures({ node }: { node: ClusterNode }) {
-  const load = node.load ?? {};
+  const load = loadNow(node);
   const labels = Object.entries(node.labels ?? {});
   return (
     <div className="stack stack--tight">

@@ -4,6 +4,7 @@ import { get, listOf } from "../shared/api";
 import { bytes, instant, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
+import { alertsNow, loadNow } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Ago, Problem, Skeleton, Spark, StatusMark, useLoaded } from "../shared/ui/parts";
@@ -125,9 +126,14 @@ function Row({ node }: { node: ClusterNode }) {
     (signal) => get<unknown>(`/nodes/${encodeURIComponent(node.name)}/history`, signal),
     10_000,
   );
-  const values = listOf<NodePoint>(data)
-    .slice(-SPARK_POINTS)
-    .map((point) => point.cpu_ratio);
+  // the points of a silent node are of before: drawn up to the edge they would be taken for the last 5 min
+  const values = node.up
+    ? listOf<NodePoint>(data)
+        .slice(-SPARK_POINTS)
+        .map((point) => point.cpu_ratio)
+    : [];
+  const load = loadNow(node);
+  const alerts = alertsNow(node);
   const owned = node.elements.filter((element) => element.role === "owner");
   return (
     <tr>
@@ -138,20 +144,20 @@ function Row({ node }: { node: ClusterNode }) {
       </td>
       <td>
         <NodeMark node={node} />
-        {node.up && node.alerts.length > 0 && (
-          <div title={node.alerts.map((alert) => alert.message).join("\n")}>
-            <StatusMark status="warning" word={plural(node.alerts.length, "alert")} />
+        {alerts.length > 0 && (
+          <div title={alerts.map((alert) => alert.message).join("\n")}>
+            <StatusMark status="warning" word={plural(alerts.length, "alert")} />
           </div>
         )}
       </td>
       <td className="spark-cell">
         <Spark values={values} max={1} label={`CPU of ${node.name}`} />
       </td>
-      <td className="num">{percent(node.load?.cpu_ratio)}</td>
-      <td className="num" title={bytes(node.load?.memory_bytes)}>
-        {percent(node.load?.memory_ratio)}
+      <td className="num">{percent(load.cpu_ratio)}</td>
+      <td className="num" title={bytes(load.memory_bytes)}>
+        {percent(load.memory_ratio)}
       </td>
-      <td className="num">{bytes(node.load?.disk_free_bytes)}</td>
+      <td className="num">{bytes(load.disk_free_bytes)}</td>
       <td title={owned.map((element) => `${element.pipeline} / ${element.element}`).join("\n")}>
         {owned.length ? (
           owned

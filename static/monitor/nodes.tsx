@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { Server } from "lucide-react";
 import { get, listOf } from "../shared/api";
-import { bytes, instant, percent, plural } from "../shared/format";
+import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { alertsNow, loadNow } from "../shared/status";
@@ -72,9 +72,7 @@ export function aligned(
   const end = Math.floor(now_ms / STEP_MS);
   const steps = Array.from({ length: SPAN_MS / STEP_MS }, (_, index) => end - SPAN_MS / STEP_MS + 1 + index);
   const values = histories.map((points) => {
-    const byStep = new Map(
-      points.map((point) => [Math.floor((instant(point.t) ?? 0) / STEP_MS), point[figure] ?? null]),
-    );
+    const byStep = new Map(points.map((point) => [Math.floor(point.t / STEP_MS), point[figure] ?? null]));
     return steps.map((step) => byStep.get(step) ?? null);
   });
   const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));

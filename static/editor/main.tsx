@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { FilePlus2 } from "lucide-react";
-import { get, listOf } from "../shared/api";
+import { get } from "../shared/api";
 import { live } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
@@ -52,9 +52,9 @@ function takeUpLocalCopy(pipeline: Pipeline): void {
 async function load(name: string): Promise<void> {
   const [pipeline, operators] = await Promise.all([
     get<Pipeline>(`/pipelines/${encodeURIComponent(name)}`),
-    get<unknown>("/operators"),
+    get<Operator[]>("/operators"),
   ]);
-  open(pipeline, listOf<Operator>(operators));
+  open(pipeline, operators);
   const params = new URL(window.location.href).searchParams;
   useEditor.setState({ mode: params.get("mode") === "live" || page.mode === "live" ? "live" : "edit" });
   const chosen = params.get("element");

@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { Plus } from "lucide-react";
-import { get, listOf, post, problemText } from "../shared/api";
+import { get, post, problemText } from "../shared/api";
 import { roleReason } from "../shared/page";
 import type { Template } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
@@ -39,8 +39,7 @@ function Form({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<Template | null>(null);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  const { data } = useLoaded("templates", (signal) => get<unknown>("/templates", signal));
-  const templates = listOf<Template>(data);
+  const { data: templates = [] } = useLoaded("templates", (signal) => get<Template[]>("/templates", signal));
   const wrong = wrongName(name);
   const create = async () => {
     setBusy(true);

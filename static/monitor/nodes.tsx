@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { Server } from "lucide-react";
-import { get, listOf } from "../shared/api";
+import { get } from "../shared/api";
 import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
@@ -13,9 +13,9 @@ import { Frame } from "./frame";
 import { NodeMark } from "./node-tile";
 
 function NodesPage() {
-  const { data, error, reload } = useLoaded("nodes", (signal) => get<unknown>("/nodes", signal));
+  const { data, error, reload } = useLoaded("nodes", (signal) => get<ClusterNode[]>("/nodes", signal));
   const live = useLive();
-  const nodes = live.loaded ? live.nodes : data === undefined ? undefined : listOf<ClusterNode>(data);
+  const nodes = live.loaded ? live.nodes : data;
   return (
     <Frame title="Nodes" actions={<AddMachine />}>
       {!nodes && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={44} />)}
@@ -83,16 +83,14 @@ export function aligned(
   };
 }
 
+const historyOf = async (name: string, signal: AbortSignal): Promise<NodePoint[]> =>
+  (await get<{ points: NodePoint[] }>(`/nodes/${encodeURIComponent(name)}/history`, signal)).points;
+
 function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
   const names = nodes.map((node) => node.name);
   const { data } = useLoaded(
     `histories ${names.join(" ")}`,
-    (signal) =>
-      Promise.all(
-        names.map(async (name) =>
-          listOf<NodePoint>(await get<unknown>(`/nodes/${encodeURIComponent(name)}/history`, signal)),
-        ),
-      ),
+    (signal) => Promise.all(names.map((name) => historyOf(name, signal))),
     5000,
   );
   const charts = useMemo(() => {
@@ -119,17 +117,9 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
 const SPARK_POINTS = 150;
 
 function Row({ node }: { node: ClusterNode }) {
-  const { data } = useLoaded(
-    `history ${node.name}`,
-    (signal) => get<unknown>(`/nodes/${encodeURIComponent(node.name)}/history`, signal),
-    10_000,
-  );
+  const { data } = useLoaded(`history ${node.name}`, (signal) => historyOf(node.name, signal), 10_000);
   // the points of a silent node are of before: drawn up to the edge they would be taken for the last 5 min
-  const values = node.up
-    ? listOf<NodePoint>(data)
-        .slice(-SPARK_POINTS)
-        .map((point) => point.cpu_ratio)
-    : [];
+  const points = node.up && data ? data.slice(-SPARK_POINTS) : [];
   const load = loadNow(node);
   const alerts = alertsNow(node);
   const owned = node.elements.filter((element) => element.role === "owner");
@@ -149,7 +139,7 @@ function Row({ node }: { node: ClusterNode }) {
         )}
       </td>
       <td className="spark-cell">
-        <Spark values={values} max={1} label={`CPU of ${node.name}`} />
+        <Spark values={points.map((point) => point.cpu_ratio)} max={1} label={`CPU of ${node.name}`} />
       </td>
       <td className="num">{percent(load.cpu_ratio)}</td>
       <td className="num" title={bytes(load.memory_bytes)}>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Workflow } from "lucide-react";
-import { get, listOf } from "../shared/api";
+import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
@@ -11,13 +11,11 @@ import { Frame } from "./frame";
 import { NewPipeline } from "./new-pipeline";
 
 function PipelinesPage() {
-  const { data, error, reload } = useLoaded("pipelines", (signal) => get<unknown>("/pipelines", signal));
+  const { data, error, reload } = useLoaded("pipelines", (signal) =>
+    get<PipelineItem[]>("/pipelines", signal),
+  );
   const live = useLive();
-  const pipelines = live.loaded
-    ? live.pipelines
-    : data === undefined
-      ? undefined
-      : listOf<PipelineItem>(data);
+  const pipelines = live.loaded ? live.pipelines : data;
   const [words, setWords] = useState(new URL(window.location.href).searchParams.get("q") ?? "");
   const filter = (next: string) => {
     setWords(next);

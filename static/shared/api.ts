@@ -87,16 +87,6 @@ export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", 
 export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, { body: body ?? {} });
 export const del = <T>(path: string) => request<T>("DELETE", path);
 
-/** Lists come bare or as {"items": […]}: accept both. */
-export function listOf<T>(answer: unknown): T[] {
-  if (Array.isArray(answer)) return answer as T[];
-  if (answer && typeof answer === "object") {
-    const found = Object.values(answer).find(Array.isArray);
-    if (found) return found as T[];
-  }
-  return [];
-}
-
 export function problemText(error: unknown): string {
   if (error instanceof ApiError) {
     const { detail, title, safe, next } = error.problem;

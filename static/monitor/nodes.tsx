@@ -4,6 +4,7 @@ import { get } from "../shared/api";
 import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
+import { aligned } from "../shared/points";
 import { alertsNow, loadNow } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
@@ -59,29 +60,7 @@ function NodesPage() {
   );
 }
 
-/** From one point to the next of a chart over all nodes. */
-const STEP_MS = 4000;
 const SPAN_MS = 10 * 60_000;
-
-/** One axis of times for points that each node took at its own: the newest of each step. */
-export function aligned(
-  histories: NodePoint[][],
-  figure: "cpu_ratio" | "memory_ratio",
-  now_ms: number,
-): { times: number[]; values: (number | null)[][] } {
-  const end = Math.floor(now_ms / STEP_MS);
-  const steps = Array.from({ length: SPAN_MS / STEP_MS }, (_, index) => end - SPAN_MS / STEP_MS + 1 + index);
-  const values = histories.map((points) => {
-    const byStep = new Map(points.map((point) => [Math.floor(point.t / STEP_MS), point[figure] ?? null]));
-    return steps.map((step) => byStep.get(step) ?? null);
-  });
-  const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
-  const from = Math.max(0, first);
-  return {
-    times: steps.slice(from).map((step) => step * STEP_MS),
-    values: values.map((each) => each.slice(from)),
-  };
-}
 
 const historyOf = async (name: string, signal: AbortSignal): Promise<NodePoint[]> =>
   (await get<{ points: NodePoint[] }>(`/nodes/${encodeURIComponent(name)}/history`, signal)).points;
@@ -95,7 +74,7 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
   );
   const charts = useMemo(() => {
     const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
-      const { times, values } = aligned(data ?? [], figure, Date.now());
+      const { times, values } = aligned(data ?? [], figure, Date.now(), SPAN_MS);
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
       return { title, unit, times, lines, scale: "ratio" as const, gaps: true };
     };

@@ -50,6 +50,31 @@ export function loadPointOf(node: ClusterNode): NodePoint | null {
   return t === null ? null : node.up ? { ...node.load, t } : { t: t + 1 };
 }
 
+/** From one point to the next of a chart over all nodes. */
+const STEP_MS = 4000;
+
+/** One axis of times for points that each node took at its own: the newest of each step. */
+export function aligned(
+  histories: NodePoint[][],
+  figure: "cpu_ratio" | "memory_ratio",
+  now_ms: number,
+  span_ms: number,
+): { times: number[]; values: (number | null)[][] } {
+  const end = Math.floor(now_ms / STEP_MS);
+  const length = Math.floor(span_ms / STEP_MS);
+  const steps = Array.from({ length }, (_, index) => end - length + 1 + index);
+  const values = histories.map((points) => {
+    const byStep = new Map(points.map((point) => [Math.floor(point.t / STEP_MS), point[figure] ?? null]));
+    return steps.map((step) => byStep.get(step) ?? null);
+  });
+  const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
+  const from = Math.max(0, first);
+  return {
+    times: steps.slice(from).map((step) => step * STEP_MS),
+    values: values.map((each) => each.slice(from)),
+  };
+}
+
 /** Of the elements whose figure is known; null: of none. */
 export function total(elements: LiveElement[], figure: "rows_out_per_s" | "lag_rows"): number | null {
   const known = elements.flatMap((element) => element[figure] ?? []);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { loadPointOf, pointOf, total, withGaps, withNewest } from "../points";
+import { aligned, loadPointOf, pointOf, total, withGaps, withNewest } from "../points";
 import type { ElementPoint } from "../types";
 import { element, node, T0 } from "./fixtures";
 
@@ -47,6 +47,20 @@ describe("the points of a chart", () => {
       [66_000, true],
     ]);
   });
+});
+
+test("several nodes share one axis of times, which begins with the first point of any", () => {
+  const first = [{ t: T0 + 4100, cpu_ratio: 0.1 }];
+  const second = [
+    { t: T0 + 8000, cpu_ratio: 0.2 },
+    { t: T0 + 9000, cpu_ratio: 0.3 },
+  ];
+  const { times, values } = aligned([first, second], "cpu_ratio", T0 + 13_000, 600_000);
+  expect(times.map((t) => t - T0)).toEqual([4000, 8000, 12_000]);
+  expect(values).toEqual([
+    [0.1, null, null],
+    [null, 0.3, null],
+  ]);
 });
 
 test("a sum is of what is known, and unknown when nothing is", () => {

@@ -76,7 +76,7 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
     const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
       const { times, values } = aligned(data ?? [], figure, Date.now(), SPAN_MS);
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
-      return { title, unit, times, lines, scale: "ratio" as const, gaps: true };
+      return { title, unit, times, lines, scale: "ratio" as const };
     };
     return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
     // a new answer is what changes them; the names are part of its key

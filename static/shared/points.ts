@@ -53,7 +53,8 @@ export function loadPointOf(node: ClusterNode): NodePoint | null {
 /** From one point to the next of a chart over all nodes. */
 const STEP_MS = 4000;
 
-/** One axis of times for points that each node took at its own: the newest of each step. */
+/** One axis of times for points that each node took at its own: the newest of each step. One step may
+ * go without a point, as reports are late at times; after that there is none to show. */
 export function aligned(
   histories: NodePoint[][],
   figure: "cpu_ratio" | "memory_ratio",
@@ -65,7 +66,7 @@ export function aligned(
   const steps = Array.from({ length }, (_, index) => end - length + 1 + index);
   const values = histories.map((points) => {
     const byStep = new Map(points.map((point) => [Math.floor(point.t / STEP_MS), point[figure] ?? null]));
-    return steps.map((step) => byStep.get(step) ?? null);
+    return steps.map((step) => byStep.get(step) ?? byStep.get(step - 1) ?? null);
   });
   const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
   const from = Math.max(0, first);

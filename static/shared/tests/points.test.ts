@@ -55,11 +55,11 @@ test("several nodes share one axis of times, which begins with the first point o
     { t: T0 + 8000, cpu_ratio: 0.2 },
     { t: T0 + 9000, cpu_ratio: 0.3 },
   ];
-  const { times, values } = aligned([first, second], "cpu_ratio", T0 + 13_000, 600_000);
-  expect(times.map((t) => t - T0)).toEqual([4000, 8000, 12_000]);
+  const { times, values } = aligned([first, second], "cpu_ratio", T0 + 17_000, 600_000);
+  expect(times.map((t) => t - T0)).toEqual([4000, 8000, 12_000, 16_000]);
   expect(values).toEqual([
-    [0.1, null, null],
-    [null, 0.3, null],
+    [0.1, 0.1, null, null],
+    [null, 0.3, 0.3, null],
   ]);
 });
 

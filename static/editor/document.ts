@@ -3,7 +3,7 @@ import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared
 
 export const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const NAME_MAX = 40;
-export const GRID = 16;
+const GRID = 16;
 
 export interface Point {
   x: number;

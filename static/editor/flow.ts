@@ -11,12 +11,12 @@ import {
   type PortRef,
 } from "./document";
 
-export interface CardData extends Record<string, unknown> {
+interface CardData extends Record<string, unknown> {
   element: DocElement;
   operator: Operator | undefined;
 }
 
-export interface GroupData extends Record<string, unknown> {
+interface GroupData extends Record<string, unknown> {
   group: DocGroup;
   width: number;
   height: number;
@@ -29,7 +29,7 @@ export type FlowNode = CardNode | GroupNode;
 export const CARD = { width: 240, height: 92 };
 const PAD = { x: 20, top: 38, bottom: 20 };
 
-export function edgeId(from: PortRef, to: PortRef): string {
+function edgeId(from: PortRef, to: PortRef): string {
   return `${formatReference(from)}>${to.element}.${to.port}`;
 }
 

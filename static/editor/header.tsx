@@ -242,7 +242,6 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
   const locked = roleReason("editor");
   return (
     <Menu
-      align="start"
       trigger={
         <button className="crumb-menu" aria-label={`${name}, pipeline menu`}>
           <h1 aria-current="page">{name}</h1>

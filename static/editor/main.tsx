@@ -21,7 +21,7 @@ import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
-import { current, open, remember, replaceUnsaved, select, useEditor } from "./store";
+import { adopt, current, open, remember, select, useEditor } from "./store";
 import { stable } from "./merge";
 import { startValidation } from "./validation";
 import "./editor.css";
@@ -34,7 +34,7 @@ function takeUpLocalCopy(pipeline: Pipeline): void {
   const copy = localCopy(pipeline.name);
   if (!copy) return;
   if (stable(copy.document) === stable(pipeline.document)) return dropLocalCopy(pipeline.name);
-  replaceUnsaved(copy.document);
+  adopt(copy.document);
   if (copy.revision === pipeline.revision) {
     toast({
       tone: "info",

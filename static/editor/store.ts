@@ -7,7 +7,7 @@ import * as doc from "./document";
 import { boxes, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
 import * as past from "./history";
 
-export type Mode = "edit" | "live";
+type Mode = "edit" | "live";
 
 export type SaveState =
   | { state: "saved"; at: number | null }
@@ -16,7 +16,7 @@ export type SaveState =
   | { state: "failed"; why: string }
   | { state: "conflict"; theirs: PipelineDocument; revision: number };
 
-export interface EditorState {
+interface EditorState {
   name: string;
   pipeline: Pipeline | null;
   operators: ReadonlyMap<string, Operator>;
@@ -103,11 +103,6 @@ export function undo(): void {
 export function redo(): void {
   update((state) => ({ history: past.redo(state.history) }));
   keepSelection();
-}
-
-/** Show an unsaved document of an earlier visit; what the server has is one undo away. */
-export function replaceUnsaved(document: PipelineDocument): void {
-  update((state) => ({ history: past.push(state.history, document, Date.now()) }));
 }
 
 /** Replace what is shown by another document, undoable like any change. */

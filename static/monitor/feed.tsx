@@ -10,7 +10,7 @@ interface Repeated {
 }
 
 /** The same message about the same thing, again and again, is one line with a count. */
-export function collapse(events: LogEvent[]): Repeated[] {
+function collapse(events: LogEvent[]): Repeated[] {
   const lines = new Map<string, Repeated>();
   for (const event of events) {
     const key = [event.severity, event.pipeline, event.element, event.node, event.message].join("|");

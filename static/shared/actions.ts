@@ -68,7 +68,7 @@ export async function migrate(
   toast({ tone: "info", title: `Moving ${nameOf(element)} to ${target}` });
 }
 
-export interface Restoration {
+interface Restoration {
   target: string | null;
   /** seq; null: the hot standby, or the newest checkpoint where there is none */
   checkpoint: number | null;

@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown;
   form?: FormData;
   headers?: Record<string, string>;

@@ -2,7 +2,7 @@
 import { plural } from "./format";
 import type { Handover, LiveElement, Strategy } from "./types";
 
-export type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
+type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
 
 export interface PhaseRow {
   phase: string;

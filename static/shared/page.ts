@@ -1,7 +1,7 @@
 import type { Role, User } from "./types";
 
 /** What the Django template put on `#root`. */
-export interface PageProps {
+interface PageProps {
   user: User;
   csrf: string;
   pipeline?: string;

@@ -1,6 +1,6 @@
 import type { ClusterNode, LiveElement, NodeLoad, PipelineItem, Status } from "./types";
 
-export type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
+type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
 
 const TONES: Record<string, Tone> = {
   running: "running",

@@ -35,7 +35,7 @@ const time = (at: PeekRecord["at"]): string => {
 };
 
 /** A value as a table shows it: numbers without noise, times of today without their date. */
-export function cell(value: unknown): string {
+function cell(value: unknown): string {
   if (value == null) return "";
   if (typeof value === "number")
     return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));

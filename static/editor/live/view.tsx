@@ -75,7 +75,7 @@ const asList = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(String) : typeof value === "string" && value ? [value] : [];
 
 /** The columns to draw: those that the parameters name, else all numbers. */
-export function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
+function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
   const first = records.find((record) => record.value && typeof record.value === "object")?.value as
     Record<string, unknown> | undefined;
   const named = ["columns", "column", "fields", "values", "value", "y", "lines"].flatMap((name) =>

@@ -17,7 +17,7 @@ async function loadOnce(): Promise<Plotly> {
   return (await import("plotly.js-basic-dist-min")).default;
 }
 
-export interface Line {
+interface Line {
   name: string;
   values: (number | null | undefined)[];
   /** 1 to 7: the place in the chart scale */

@@ -99,7 +99,7 @@ export function Skeleton({ lines = 3, height = 18 }: { lines?: number; height?: 
   );
 }
 
-export interface Loaded<T> {
+interface Loaded<T> {
   data: T | undefined;
   error: unknown;
   reload: () => void;

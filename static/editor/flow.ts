@@ -27,6 +27,8 @@ export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
 export const CARD = { width: 240, height: 92 };
+/** How the whole of it is brought into view. */
+export const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 const PAD = { x: 20, top: 38, bottom: 20 };
 
 function edgeId(from: PortRef, to: PortRef): string {

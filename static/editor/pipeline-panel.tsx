@@ -1,9 +1,9 @@
 import { Copy, Layers, Trash2, Ungroup } from "lucide-react";
 import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
-import { displayName, elementsOf, groupElements, groupOf, groupsOf, ungroup } from "./document";
+import { displayName, elementsOf, groupOf, groupsOf } from "./document";
 import { BINDINGS } from "./keyboard";
-import { commit, current, duplicateSelected, removeSelected, select, useEditor } from "./store";
+import { commit, current, duplicateSelected, removeSelected, select, toggleGroup, useEditor } from "./store";
 
 /** What the inspector shows when nothing is selected. */
 export function PipelinePanel() {
@@ -95,17 +95,10 @@ export function SelectionPanel() {
       <div className="inspector__body stack">
         {editable && (
           <div className="stack stack--tight">
-            {grouped ? (
-              <button className="button" onClick={() => commit(ungroup(current(), selected))}>
-                <Ungroup aria-hidden="true" />
-                Run apart again
-              </button>
-            ) : (
-              <button className="button" onClick={() => commit(groupElements(current(), [...selected]))}>
-                <Layers aria-hidden="true" />
-                Run as one
-              </button>
-            )}
+            <button className="button" onClick={toggleGroup}>
+              {grouped ? <Ungroup aria-hidden="true" /> : <Layers aria-hidden="true" />}
+              {grouped ? "Run apart again" : "Run as one"}
+            </button>
             <button className="button" onClick={duplicateSelected}>
               <Copy aria-hidden="true" />
               Duplicate

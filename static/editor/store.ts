@@ -2,6 +2,7 @@
 import type { Edge, NodeChange } from "@xyflow/react";
 import { applyNodeChanges } from "@xyflow/react";
 import { create } from "zustand";
+import { remember } from "../shared/address";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
 import * as doc from "./document";
 import { boxes, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
@@ -170,6 +171,14 @@ export function removeSelected(): void {
   select([]);
 }
 
+/** "Run as one", or apart again when one of the selected does. */
+export function toggleGroup(): void {
+  const selected = [...useEditor.getState().selected];
+  const document = current();
+  if (selected.some((id) => doc.groupOf(document, id))) commit(doc.ungroup(document, selected));
+  else if (selected.length > 1) commit(doc.groupElements(document, selected));
+}
+
 const CLIPBOARD = "fogline-clipboard";
 
 /** The clipboard lies in localStorage, so that it reaches other tabs and pipelines. */
@@ -199,16 +208,6 @@ function pasted(copied: DocElement[]): void {
 export function setMode(mode: Mode): void {
   useEditor.setState({ mode });
   remember({ mode: mode === "live" ? "live" : null });
-}
-
-/** Keep what is shown in the address: a permalink. */
-export function remember(params: Record<string, string | null>): void {
-  const url = new URL(window.location.href);
-  for (const [name, value] of Object.entries(params)) {
-    if (value === null) url.searchParams.delete(name);
-    else url.searchParams.set(name, value);
-  }
-  window.history.replaceState(null, "", url);
 }
 
 /** Show the element of a fault, and put the cursor into its field. */

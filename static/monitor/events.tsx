@@ -1,4 +1,5 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
+import { useParam } from "../shared/address";
 import { get } from "../shared/api";
 import { instant } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -8,20 +9,6 @@ import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Tabs } from "../shared/ui/tabs";
 import { Feed } from "./feed";
 import { Frame } from "./frame";
-
-function useParam(name: string): [string, (value: string) => void] {
-  const [value, setValue] = useState(new URL(window.location.href).searchParams.get(name) ?? "");
-  return [
-    value,
-    (next) => {
-      setValue(next);
-      const url = new URL(window.location.href);
-      if (next) url.searchParams.set(name, next);
-      else url.searchParams.delete(name);
-      window.history.replaceState(null, "", url);
-    },
-  ];
-}
 
 function EventsPage() {
   const [tab, setTab] = useParam("tab");

@@ -1,5 +1,6 @@
 import { useRef } from "react";
 import { useNow } from "../shared/clock";
+import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, exact, millis, seconds, timeOfDay } from "../shared/format";
 import { durationOf, kindWords, later, phaseRows, phaseWords } from "../shared/handovers";
@@ -31,12 +32,11 @@ function HandoverPage() {
       </Frame>
     );
   }
-  const where = `/pipelines/${encodeURIComponent(handover.pipeline)}`;
   return (
     <Frame
       crumbs={[
-        [handover.pipeline, `${where}?mode=live`],
-        [handover.element, `${where}?mode=live&element=${encodeURIComponent(handover.element)}`],
+        [handover.pipeline, livePage(handover.pipeline)],
+        [handover.element, livePage(handover.pipeline, handover.element)],
       ]}
       title={`${kindWords(handover)} to ${handover.target}`}
       state={<HandoverMark handover={handover} pill />}

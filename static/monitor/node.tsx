@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
 import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
+import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, percent } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -90,7 +91,7 @@ function SilenceNote({ node }: { node: ClusterNode }) {
                   href={
                     line.handover
                       ? `/handovers/${encodeURIComponent(line.handover)}`
-                      : `/pipelines/${encodeURIComponent(line.pipeline)}?mode=live&element=${encodeURIComponent(line.element)}`
+                      : livePage(line.pipeline, line.element)
                   }
                 >
                   {line.handover ? "Details" : "Open it"}
@@ -276,10 +277,7 @@ function Elements({ node }: { node: ClusterNode }) {
                 return (
                   <tr key={`${pipeline}/${element}`}>
                     <td>
-                      <a
-                        className="tile__name"
-                        href={`/pipelines/${encodeURIComponent(pipeline)}?mode=live&element=${encodeURIComponent(element)}`}
-                      >
+                      <a className="tile__name" href={livePage(pipeline, element)}>
                         {state?.title || element}
                       </a>
                     </td>

@@ -1,5 +1,5 @@
-import { useState } from "react";
 import { Workflow } from "lucide-react";
+import { useParam } from "../shared/address";
 import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -16,14 +16,7 @@ function PipelinesPage() {
   );
   const live = useLive();
   const pipelines = live.loaded ? live.pipelines : data;
-  const [words, setWords] = useState(new URL(window.location.href).searchParams.get("q") ?? "");
-  const filter = (next: string) => {
-    setWords(next);
-    const url = new URL(window.location.href);
-    if (next) url.searchParams.set("q", next);
-    else url.searchParams.delete("q");
-    window.history.replaceState(null, "", url);
-  };
+  const [words, setWords] = useParam("q");
   return (
     <Frame title="Pipelines" actions={<NewPipeline />}>
       {!pipelines &&
@@ -45,7 +38,7 @@ function PipelinesPage() {
               placeholder="Filter by name"
               aria-label="Filter by name"
               value={words}
-              onChange={(event) => filter(event.target.value)}
+              onChange={(event) => setWords(event.target.value)}
             />
           </div>
           <Table

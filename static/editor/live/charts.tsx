@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import { remember } from "../../shared/address";
 import { elementPath } from "../../shared/api";
 import { useNode } from "../../shared/live";
 import { useLivePoints } from "../../shared/live-points";
@@ -7,7 +8,6 @@ import type { LiveElement } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
 import { isRange, RangeChoice } from "../../shared/ui/range";
-import { remember } from "../store";
 
 function useRange(): [number, (minutes: number) => void] {
   const given = Number(new URL(window.location.href).searchParams.get("range"));

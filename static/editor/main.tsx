@@ -57,9 +57,8 @@ async function load(name: string): Promise<void> {
     get<Operator[]>("/operators"),
   ]);
   open(pipeline, operators);
-  const params = new URL(window.location.href).searchParams;
-  useEditor.setState({ mode: params.get("mode") === "live" || page.mode === "live" ? "live" : "edit" });
-  const chosen = params.get("element");
+  useEditor.setState({ mode: page.mode ?? "edit" });
+  const chosen = new URL(window.location.href).searchParams.get("element");
   if (chosen && findElement(pipeline.document, chosen)) select([chosen]);
   autosave.start(pipeline);
   takeUpLocalCopy(pipeline);
@@ -68,8 +67,7 @@ async function load(name: string): Promise<void> {
 }
 
 function EditorPage() {
-  const name =
-    page.pipeline ?? decodeURIComponent(window.location.pathname.split("/").filter(Boolean).at(-1) ?? "");
+  const name = page.pipeline ?? "";
   const [state, setState] = useState<"loading" | "ready">("loading");
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);

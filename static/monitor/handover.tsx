@@ -13,7 +13,7 @@ import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "./frame";
 
 function HandoverPage() {
-  const id = page.id ?? window.location.pathname.split("/").filter(Boolean).at(-1) ?? "";
+  const id = page.id ?? "";
   const newest = useRef<Handover | undefined>(undefined);
   const pushed = useHandover(id);
   const ended = newest.current?.outcome != null;

@@ -21,8 +21,7 @@ import { Frame, Section } from "./frame";
 import { NodeMark, useCare } from "./node-tile";
 
 function NodePage() {
-  const name =
-    page.node ?? decodeURIComponent(window.location.pathname.split("/").filter(Boolean).at(-1) ?? "");
+  const name = page.node ?? "";
   const { data, error, reload } = useLoaded(`node ${name}`, (signal) =>
     get<ClusterNode>(`/nodes/${encodeURIComponent(name)}`, signal),
   );

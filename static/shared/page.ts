@@ -4,6 +4,7 @@ import type { Role, User } from "./types";
 interface PageProps {
   user: User;
   csrf: string;
+  /** of the views that show one */
   pipeline?: string;
   mode?: "edit" | "live";
   node?: string;

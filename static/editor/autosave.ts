@@ -9,7 +9,7 @@
  */
 import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
-import type { Pipeline, PipelineDocument } from "../shared/types";
+import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
 import { stable } from "./merge";
 import { current, type SaveState, useEditor } from "./store";
 
@@ -20,6 +20,12 @@ interface LocalCopy {
   document: PipelineDocument;
   revision: number;
   at: number;
+}
+
+/** What a 409 has when somebody else saved meanwhile; one for another reason has neither. */
+interface Overtaken {
+  theirs: PipelineDocument;
+  revision: number;
 }
 
 const storageKey = (name: string) => `fogline-draft:${name}`;
@@ -140,9 +146,8 @@ class Autosave {
 
   private failed(error: unknown): void {
     if (error instanceof ApiError && error.status === 409) {
-      const theirs = documentIn(error.problem.theirs);
-      const revision = Number(error.problem.revision);
-      if (theirs && Number.isFinite(revision)) {
+      const { theirs, revision } = error.problem as Problem & Partial<Overtaken>;
+      if (theirs && revision !== undefined) {
         useEditor.setState({ save: { state: "conflict", theirs, revision } });
         return;
       }
@@ -176,13 +181,6 @@ class Autosave {
     useEditor.setState({ save: { state: "dirty" } });
     void this.flush();
   }
-}
-
-/** `theirs` is the document, or the whole pipeline with it. */
-function documentIn(value: unknown): PipelineDocument | null {
-  if (!value || typeof value !== "object") return null;
-  if ("spec" in value) return value as PipelineDocument;
-  return "document" in value ? documentIn(value.document) : null;
 }
 
 export const autosave = new Autosave();

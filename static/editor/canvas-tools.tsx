@@ -2,10 +2,10 @@ import { Panel, useReactFlow } from "@xyflow/react";
 import { Layers, Maximize, Network, Redo2, Undo2, Ungroup, ZoomIn, ZoomOut } from "lucide-react";
 import type { ReactNode } from "react";
 import { Tip } from "../shared/ui/parts";
-import { FIT } from "./canvas";
-import { groupElements, groupOf, ungroup } from "./document";
+import { groupOf } from "./document";
+import { FIT } from "./flow";
 import { autoLayout } from "./keyboard";
-import { commit, current, redo, undo, useEditor } from "./store";
+import { redo, toggleGroup, undo, useEditor } from "./store";
 
 function Tool({
   label,
@@ -71,21 +71,13 @@ export function CanvasTools({ editable }: { editable: boolean }) {
 function GroupTool() {
   const selected = useEditor((state) => state.selected);
   const grouped = useEditor((state) => [...state.selected].some((id) => groupOf(state.history.present, id)));
-  if (grouped)
-    return (
-      <Tool
-        label="Run apart again"
-        keys="Ctrl G"
-        icon={<Ungroup />}
-        run={() => commit(ungroup(current(), selected))}
-      />
-    );
+  if (grouped) return <Tool label="Run apart again" keys="Ctrl G" icon={<Ungroup />} run={toggleGroup} />;
   return (
     <Tool
       label={selected.size > 1 ? "Run as one" : "Run as one: select two or more elements first"}
       keys="Ctrl G"
       icon={<Layers />}
-      run={() => commit(groupElements(current(), [...selected]))}
+      run={toggleGroup}
       disabled={selected.size < 2}
     />
   );

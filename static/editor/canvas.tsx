@@ -21,7 +21,7 @@ import { CanvasTools } from "./canvas-tools";
 import { ElementCard, GroupBox } from "./card";
 import { judge } from "./connect";
 import { connect, freePlace, type PortRef } from "./document";
-import { CARD, type FlowNode } from "./flow";
+import { CARD, FIT, type FlowNode } from "./flow";
 import { DRAG_TYPE } from "./palette";
 import { QuickAdd } from "./quick-add";
 import { StreamEdge } from "./stream-edge";
@@ -29,7 +29,6 @@ import { addElement, commit, current, select, takeNodeChanges, useEditor } from 
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
-const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 /** From here on, cards outside the view are not drawn. */
 const MANY = 120;
 
@@ -247,5 +246,3 @@ export function reveal(flow: ReturnType<typeof useReactFlow>, id: string): void 
   const dy = Math.max(Math.min(corner.y, bottom), box.top + ROOM.side) - corner.y;
   if (dx || dy) void flow.setViewport({ x: x + dx, y: y + dy, zoom }, { duration: FIT.duration });
 }
-
-export { FIT };

@@ -38,7 +38,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           {live ? (
             <LiveType id={id} type={element.type} />
           ) : (
-            <DraftType id={id} type={element.type} node={element.node ?? null} />
+            <DraftType type={element.type} node={element.node ?? null} />
           )}
         </span>
         {live ? (
@@ -61,7 +61,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
   );
 });
 
-function DraftType({ type, node }: { id: string; type: string; node: string | null }) {
+function DraftType({ type, node }: { type: string; node: string | null }) {
   return (
     <span className="el-card__type">
       {type}

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
-import { post, problemText } from "../shared/api";
+import { createPipeline } from "../shared/actions";
+import { problemText } from "../shared/api";
 import type { PipelineDocument } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
@@ -32,10 +33,7 @@ function Choice({ theirs, revision }: { theirs: PipelineDocument; revision: numb
     setError("");
     try {
       const copy = freshId([], `${name}-${word}-${Date.now().toString(36).slice(-4)}`);
-      await post("/pipelines", {
-        name: copy,
-        document: { ...aside, metadata: { ...aside.metadata, name: copy } },
-      });
+      await createPipeline(copy, aside);
       toast({ tone: "done", title: `The other version is kept as ${copy}` });
       then();
     } catch (problem) {

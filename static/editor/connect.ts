@@ -2,7 +2,7 @@
 import type { Operator, PipelineDocument, StreamSchema } from "../shared/types";
 import { elementsOf, findElement, parseReference, type PortRef } from "./document";
 
-export type Verdict = { ok: true; replaces: string | null } | { ok: false; reason: string };
+type Verdict = { ok: true; replaces: string | null } | { ok: false; reason: string };
 
 const refuse = (reason: string): Verdict => ({ ok: false, reason });
 
@@ -71,18 +71,4 @@ function missingColumn(
     }
   }
   return null;
-}
-
-/** Free input ports that `from` may feed, in drawing order: for connecting by keyboard. */
-export function possibleTargets(
-  document: PipelineDocument,
-  operators: ReadonlyMap<string, Operator>,
-  from: PortRef,
-  schemas: Readonly<Record<string, StreamSchema>> = {},
-): PortRef[] {
-  return elementsOf(document).flatMap((element) =>
-    (operators.get(element.type)?.inputs ?? [])
-      .map((port) => ({ element: element.id, port: port.name }))
-      .filter((to) => judge(document, operators, from, to, schemas).ok),
-  );
 }

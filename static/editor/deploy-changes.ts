@@ -2,7 +2,7 @@
 import { plural } from "../shared/format";
 import type { DeployChange, DeployPlan } from "../shared/types";
 
-export type Change = DeployChange["change"];
+type Change = DeployChange["change"];
 
 /** The order in which a person wants to know. */
 const ORDER: readonly Change[] = ["incompatible", "upgraded", "added", "removed"];

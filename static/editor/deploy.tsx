@@ -2,6 +2,7 @@ import { useEffect } from "react";
 import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
 import { create } from "zustand";
 import { ApiError, get, post, problemText } from "../shared/api";
+import { Asker } from "../shared/asker";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { isDeployed } from "../shared/status";
@@ -16,14 +17,14 @@ import { current, setMode, useEditor } from "./store";
 import { validateNow } from "./validation";
 
 interface Following {
+  /** null: nothing to show */
   kind: OperationKind | null;
-  id: string | null;
   operation: Operation | null;
   /** before the server has an operation: saving, validating */
   preparing: string | null;
 }
 
-const IDLE: Following = { kind: null, id: null, operation: null, preparing: null };
+const IDLE: Following = { kind: null, operation: null, preparing: null };
 export const useDeploy = create<Following>(() => IDLE);
 
 const path = () => `/pipelines/${encodeURIComponent(useEditor.getState().name)}`;
@@ -31,8 +32,7 @@ const path = () => `/pipelines/${encodeURIComponent(useEditor.getState().name)}`
 export const deployBusy = (following: Following): boolean =>
   following.preparing !== null ||
   following.operation?.status === "pending" ||
-  following.operation?.status === "running" ||
-  (following.id !== null && following.operation === null);
+  following.operation?.status === "running";
 
 function showFaults(title: string, n: number): void {
   useEditor.setState({ problemsOpen: true });
@@ -69,7 +69,7 @@ export async function deploy(): Promise<void> {
     }
     if (runs() && !(await changesAgreed())) return;
     useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-    follow("deploy", await post<unknown>(`${path()}/deploy`));
+    follow("deploy", await post<Operation>(`${path()}/deploy`));
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });
@@ -113,28 +113,21 @@ export async function undeploy(): Promise<void> {
   });
   if (!agreed) return;
   try {
-    follow("undeploy", await post<unknown>(`${path()}/undeploy`));
+    follow("undeploy", await post<Operation>(`${path()}/undeploy`));
   } catch (error) {
     toastError("Not undeployed", error);
   }
 }
 
-function follow(kind: "deploy" | "undeploy", answer: unknown): void {
-  const given = (answer ?? {}) as { id?: string; operation?: string | { id: string } };
-  const id =
-    given.id ?? (typeof given.operation === "string" ? given.operation : given.operation?.id) ?? null;
-  useDeploy.setState({
-    kind,
-    id,
-    operation: "steps" in given ? (answer as Operation) : null,
-    preparing: null,
-  });
+function follow(kind: "deploy" | "undeploy", operation: Operation): void {
+  useDeploy.setState({ kind, operation, preparing: null });
   if (kind === "deploy") setMode("live");
 }
 
 /** Takes the operation from live events, and asks while these do not come. */
 function useFollow(): void {
-  const { id, operation } = useDeploy();
+  const { operation } = useDeploy();
+  const id = operation?.id;
   const pushed = useLive((state) => (id ? state.operations[id] : undefined));
   useEffect(() => {
     if (pushed) useDeploy.setState({ operation: pushed });
@@ -142,13 +135,19 @@ function useFollow(): void {
   const ended = operation?.status === "done" || operation?.status === "failed";
   useEffect(() => {
     if (!id || ended) return;
+    const asker = new Asker();
     const ask = () =>
-      get<Operation>(`/operations/${encodeURIComponent(id)}`)
-        .then((next) => useDeploy.getState().id === id && useDeploy.setState({ operation: next }))
-        .catch(() => undefined);
-    void ask();
-    const timer = window.setInterval(() => void ask(), 1000);
-    return () => window.clearInterval(timer);
+      asker.again(
+        (signal) => get<Operation>(`/operations/${encodeURIComponent(id)}`, signal),
+        (next) => useDeploy.setState({ operation: next }),
+        () => undefined, // it is asked again
+      );
+    ask();
+    const timer = window.setInterval(ask, 1000);
+    return () => {
+      window.clearInterval(timer);
+      asker.stop();
+    };
   }, [id, ended]);
   useEffect(() => {
     if (!ended || !operation) return;
@@ -156,7 +155,7 @@ function useFollow(): void {
       useEditor.setState({ faults: operation.faults, checked: current(), problemsOpen: true });
     if (operation.status === "done") {
       const timer = window.setTimeout(
-        () => useDeploy.getState().id === operation.id && useDeploy.setState(IDLE),
+        () => useDeploy.getState().operation?.id === operation.id && useDeploy.setState(IDLE),
         3500,
       );
       return () => window.clearTimeout(timer);
@@ -172,9 +171,9 @@ const TITLES = {
 
 export function DeployPanel() {
   useFollow();
-  const { kind, id, operation, preparing } = useDeploy();
+  const { kind, operation, preparing } = useDeploy();
   const name = useEditor((state) => state.name);
-  if (!kind || (!preparing && !id)) return null;
+  if (!kind || (!preparing && !operation)) return null;
   // the server knows best: deploying over what runs is an upgrade
   const titles = TITLES[operation?.kind ?? kind];
   const state = operation?.status === "done" ? "done" : operation?.status === "failed" ? "failed" : "active";

@@ -1,9 +1,8 @@
 /** Changes of a pipeline document. Pure: each gives a new document, or the same one when nothing changes. */
+import { NAME_MAX } from "../shared/names";
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
 
-export const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
-export const NAME_MAX = 40;
-export const GRID = 16;
+const GRID = 16;
 
 export interface Point {
   x: number;

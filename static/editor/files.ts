@@ -1,12 +1,12 @@
 /** Import and export of a pipeline as a file. The YAML library is loaded when it is needed. */
 import type { PipelineDocument } from "../shared/types";
 
-export async function toYaml(document: PipelineDocument): Promise<string> {
+async function toYaml(document: PipelineDocument): Promise<string> {
   const { stringify } = await import("yaml");
   return stringify(document, { lineWidth: 110, aliasDuplicateObjects: false });
 }
 
-export function download(name: string, type: string, text: string): void {
+function download(name: string, type: string, text: string): void {
   const link = window.document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));
   link.download = name;

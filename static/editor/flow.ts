@@ -11,12 +11,12 @@ import {
   type PortRef,
 } from "./document";
 
-export interface CardData extends Record<string, unknown> {
+interface CardData extends Record<string, unknown> {
   element: DocElement;
   operator: Operator | undefined;
 }
 
-export interface GroupData extends Record<string, unknown> {
+interface GroupData extends Record<string, unknown> {
   group: DocGroup;
   width: number;
   height: number;
@@ -27,9 +27,11 @@ export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
 export const CARD = { width: 240, height: 92 };
+/** How the whole of it is brought into view. */
+export const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 const PAD = { x: 20, top: 38, bottom: 20 };
 
-export function edgeId(from: PortRef, to: PortRef): string {
+function edgeId(from: PortRef, to: PortRef): string {
   return `${formatReference(from)}>${to.element}.${to.port}`;
 }
 

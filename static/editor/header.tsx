@@ -12,21 +12,21 @@ import {
   Square,
   Trash2,
 } from "lucide-react";
-import { del, post, problemText } from "../shared/api";
+import { createPipeline } from "../shared/actions";
+import { del, problemText } from "../shared/api";
 import { useNow } from "../shared/clock";
 import type { Command } from "../shared/commands";
 import { ago, exact } from "../shared/format";
 import { useLive } from "../shared/live";
+import { NAME_MAX } from "../shared/names";
 import { mayAct, roleReason } from "../shared/page";
 import { isDeployed } from "../shared/status";
-import type { Pipeline } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { Menu } from "../shared/ui/menu";
 import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave, dropLocalCopy } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
-import { NAME_MAX, NAME_PATTERN } from "./document";
 import { chooseFile, exportDocument, parseText } from "./files";
 import { adopt, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
@@ -167,10 +167,6 @@ async function rename(deployed: boolean): Promise<void> {
     title: "Rename the pipeline",
     action: "Rename",
     value: name,
-    check: (value) =>
-      NAME_PATTERN.test(value) && value.length <= NAME_MAX
-        ? null
-        : "Lower-case letters, digits and hyphens, at most 40.",
   });
   if (!next || next === name) return;
   if (deployed) {
@@ -184,10 +180,7 @@ async function rename(deployed: boolean): Promise<void> {
   try {
     if (!(await autosave.flush())) return;
     // made under the new name first, so that no moment is without it
-    await post<Pipeline>("/pipelines", {
-      name: next,
-      document: { ...current(), metadata: { ...current().metadata, name: next } },
-    });
+    await createPipeline(next, current());
     await del(`/pipelines/${encodeURIComponent(name)}`);
     dropLocalCopy(name);
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
@@ -201,17 +194,10 @@ async function duplicate(): Promise<void> {
     title: "Duplicate the pipeline",
     action: "Duplicate",
     value: `${useEditor.getState().name}-copy`.slice(0, NAME_MAX),
-    check: (value) =>
-      NAME_PATTERN.test(value) && value.length <= NAME_MAX
-        ? null
-        : "Lower-case letters, digits and hyphens, at most 40.",
   });
   if (!next) return;
   try {
-    await post<Pipeline>("/pipelines", {
-      name: next,
-      document: { ...current(), metadata: { ...current().metadata, name: next } },
-    });
+    await createPipeline(next, current());
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
   } catch (error) {
     toastError("Not duplicated", error);
@@ -242,7 +228,6 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
   const locked = roleReason("editor");
   return (
     <Menu
-      align="start"
       trigger={
         <button className="crumb-menu" aria-label={`${name}, pipeline menu`}>
           <h1 aria-current="page">{name}</h1>

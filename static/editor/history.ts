@@ -47,8 +47,3 @@ export function redo<T>(history: History<T>): History<T> {
   const [next, ...rest] = history.future;
   return { past: [...history.past, history.present], present: next as T, future: rest, key: null, at_ms: 0 };
 }
-
-/** Another present without a step: what the server sent, as the state all undo starts from. */
-export function replace<T>(history: History<T>, present: T): History<T> {
-  return { ...history, present, key: null };
-}

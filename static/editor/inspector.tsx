@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Copy, Pin, Trash2 } from "lucide-react";
 import { FOLLOW } from "../shared/follow";
+import { nameFault } from "../shared/names";
 import { mayAct } from "../shared/page";
 import { useLive } from "../shared/live";
 import type { DocElement, Operator, StreamSchema } from "../shared/types";
@@ -16,8 +17,6 @@ import {
   elementsOf,
   findElement,
   formatReference,
-  NAME_MAX,
-  NAME_PATTERN,
   parseReference,
   renameElement,
 } from "./document";
@@ -309,10 +308,8 @@ function IdField({ element, editable }: { element: DocElement; editable: boolean
   const [error, setError] = useState("");
   const take = () => {
     if (text === element.id) return setError("");
-    if (!NAME_PATTERN.test(text) || text.length > NAME_MAX)
-      return setError(
-        "Lower-case letters, digits and hyphens, at most 40; it starts and ends with a letter or digit.",
-      );
+    const wrong = nameFault(text);
+    if (wrong) return setError(wrong);
     if (findElement(current(), text)) return setError(`There is another element ${text}.`);
     setError("");
     commit(renameElement(current(), element.id, text));

@@ -3,14 +3,12 @@ import type { useReactFlow } from "@xyflow/react";
 import { registerCommands, type Command } from "../shared/commands";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
-import { groupElements, groupOf, moveElements, ungroup } from "./document";
-import { CARD } from "./flow";
+import { moveElements } from "./document";
+import { CARD, FIT } from "./flow";
 import { layout } from "./layout";
 import * as store from "./store";
 
 type Flow = ReturnType<typeof useReactFlow>;
-
-const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 
 export function autoLayout(flow: Flow): void {
   const heights = new Map(
@@ -19,13 +17,6 @@ export function autoLayout(flow: Flow): void {
   const places = layout(store.current(), (id) => heights.get(id) ?? CARD.height);
   store.commit(moveElements(store.current(), places));
   window.setTimeout(() => void flow.fitView(FIT), 60);
-}
-
-export function toggleGroup(): void {
-  const selected = [...store.useEditor.getState().selected];
-  const document = store.current();
-  if (selected.some((id) => groupOf(document, id))) store.commit(ungroup(document, selected));
-  else if (selected.length > 1) store.commit(groupElements(document, selected));
 }
 
 function copy(): void {
@@ -92,7 +83,7 @@ export const BINDINGS: Binding[] = [
     title: "Run the selection as one, or apart again",
     keys: "Ctrl G",
     match: withCtrl("g"),
-    run: toggleGroup,
+    run: store.toggleGroup,
     edits: true,
   },
   {

@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { FilePlus2 } from "lucide-react";
-import { get, listOf } from "../shared/api";
+import { remember } from "../shared/address";
+import { get } from "../shared/api";
 import { live } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
@@ -9,11 +10,12 @@ import type { Operator, Pipeline } from "../shared/types";
 import { Problem, Skeleton } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
 import { autosave, dropLocalCopy, localCopy } from "./autosave";
-import { Canvas, FIT, reveal, useAddByKey } from "./canvas";
+import { Canvas, reveal, useAddByKey } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel } from "./deploy";
 import { DeployPreview } from "./deploy-preview";
 import { elementsOf, findElement } from "./document";
+import { FIT } from "./flow";
 import { Header, useHeaderCommands } from "./header";
 import { Inspector } from "./inspector";
 import { autoLayout, useEditorCommands, useKeyboard } from "./keyboard";
@@ -21,7 +23,7 @@ import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
-import { current, open, remember, replaceUnsaved, select, useEditor } from "./store";
+import { adopt, current, open, select, useEditor } from "./store";
 import { stable } from "./merge";
 import { startValidation } from "./validation";
 import "./editor.css";
@@ -34,7 +36,7 @@ function takeUpLocalCopy(pipeline: Pipeline): void {
   const copy = localCopy(pipeline.name);
   if (!copy) return;
   if (stable(copy.document) === stable(pipeline.document)) return dropLocalCopy(pipeline.name);
-  replaceUnsaved(copy.document);
+  adopt(copy.document);
   if (copy.revision === pipeline.revision) {
     toast({
       tone: "info",
@@ -52,12 +54,11 @@ function takeUpLocalCopy(pipeline: Pipeline): void {
 async function load(name: string): Promise<void> {
   const [pipeline, operators] = await Promise.all([
     get<Pipeline>(`/pipelines/${encodeURIComponent(name)}`),
-    get<unknown>("/operators"),
+    get<Operator[]>("/operators"),
   ]);
-  open(pipeline, listOf<Operator>(operators));
-  const params = new URL(window.location.href).searchParams;
-  useEditor.setState({ mode: params.get("mode") === "live" || page.mode === "live" ? "live" : "edit" });
-  const chosen = params.get("element");
+  open(pipeline, operators);
+  useEditor.setState({ mode: page.mode ?? "edit" });
+  const chosen = new URL(window.location.href).searchParams.get("element");
   if (chosen && findElement(pipeline.document, chosen)) select([chosen]);
   autosave.start(pipeline);
   takeUpLocalCopy(pipeline);
@@ -66,8 +67,7 @@ async function load(name: string): Promise<void> {
 }
 
 function EditorPage() {
-  const name =
-    page.pipeline ?? decodeURIComponent(window.location.pathname.split("/").filter(Boolean).at(-1) ?? "");
+  const name = page.pipeline ?? "";
   const [state, setState] = useState<"loading" | "ready">("loading");
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);

@@ -1,13 +1,12 @@
 import { useEffect, useId, useState } from "react";
 import { create } from "zustand";
+import { nameFault } from "../shared/names";
 import { Dialog } from "../shared/ui/dialog";
 
 interface Question {
   title: string;
   action: string;
   value: string;
-  /** What is wrong with a name; null when nothing is. */
-  check: (value: string) => string | null;
 }
 
 const usePending = create<{ question: Question | null; answer: (name: string | null) => void }>(() => ({
@@ -15,6 +14,7 @@ const usePending = create<{ question: Question | null; answer: (name: string | n
   answer: () => undefined,
 }));
 
+/** Asks for a name; null: there shall be none. */
 export function askName(question: Question): Promise<string | null> {
   return new Promise((resolve) => {
     usePending.setState({
@@ -32,7 +32,7 @@ export function NameDialog() {
   const id = useId();
   const [text, setText] = useState("");
   useEffect(() => setText(question?.value ?? ""), [question]);
-  const wrong = question && text ? question.check(text) : null;
+  const wrong = text ? nameFault(text) : null;
   const submit = () => text && !wrong && answer(text);
   return (
     <Dialog

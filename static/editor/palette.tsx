@@ -5,7 +5,7 @@ import type { Operator } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { useEditor } from "./store";
 
-export const CATEGORIES: readonly [string, string][] = [
+const CATEGORIES: readonly [string, string][] = [
   ["sources", "Sources"],
   ["transform", "Transform"],
   ["state", "State"],
@@ -16,7 +16,7 @@ export const CATEGORIES: readonly [string, string][] = [
 
 export const DRAG_TYPE = "application/fogline-operator";
 
-export function matches(operator: Operator, words: string): boolean {
+function matches(operator: Operator, words: string): boolean {
   const text = `${operator.title} ${operator.type} ${operator.summary} ${operator.category}`.toLowerCase();
   return words
     .toLowerCase()

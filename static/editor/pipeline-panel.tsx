@@ -1,14 +1,14 @@
 import { Copy, Layers, Trash2, Ungroup } from "lucide-react";
 import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
-import { displayName, elementsOf, groupElements, groupOf, groupsOf, ungroup } from "./document";
+import type { PipelineDocument } from "../shared/types";
+import { displayName, elementsOf, groupOf, groupsOf } from "./document";
 import { BINDINGS } from "./keyboard";
-import { commit, current, duplicateSelected, removeSelected, select, useEditor } from "./store";
+import { commit, current, duplicateSelected, removeSelected, select, toggleGroup, useEditor } from "./store";
 
 /** What the inspector shows when nothing is selected. */
 export function PipelinePanel() {
   const document = useEditor((state) => state.history.present);
-  const operators = useEditor((state) => state.operators);
   const editable = mayAct("editor");
   const describe = (description: string) => {
     const { description: _, ...metadata } = current().metadata;
@@ -45,41 +45,54 @@ export function PipelinePanel() {
             onChange={(event) => describe(event.target.value)}
           />
         </label>
-        <section className="stack stack--tight">
-          <h3 className="section-title">Outline</h3>
-          <ul className="outline">
-            {elementsOf(document).map((element) => (
-              <li key={element.id}>
-                <button type="button" className="outline__item" onClick={() => select([element.id])}>
-                  <span className="ellipsis">{displayName(element, operators.get(element.type))}</span>
-                  <span className="muted small ellipsis">{element.type}</span>
-                </button>
-              </li>
-            ))}
-          </ul>
-          {elementsOf(document).length === 0 && <p className="muted small">Nothing drawn yet.</p>}
-        </section>
-        <details className="keys">
-          <summary>Keyboard</summary>
-          <dl>
-            {BINDINGS.map((binding) => (
-              <div key={binding.id}>
-                <dt>{binding.title}</dt>
-                <dd>
-                  <kbd className="kbd">{binding.keys}</kbd>
-                </dd>
-              </div>
-            ))}
-            <div>
-              <dt>Commands, and jumping anywhere</dt>
-              <dd>
-                <kbd className="kbd">Ctrl K</kbd>
-              </dd>
-            </div>
-          </dl>
-        </details>
+        <Outline document={document} />
+        <Keys />
       </div>
     </div>
+  );
+}
+
+function Outline({ document }: { document: PipelineDocument }) {
+  const operators = useEditor((state) => state.operators);
+  return (
+    <section className="stack stack--tight">
+      <h3 className="section-title">Outline</h3>
+      <ul className="outline">
+        {elementsOf(document).map((element) => (
+          <li key={element.id}>
+            <button type="button" className="outline__item" onClick={() => select([element.id])}>
+              <span className="ellipsis">{displayName(element, operators.get(element.type))}</span>
+              <span className="muted small ellipsis">{element.type}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {elementsOf(document).length === 0 && <p className="muted small">Nothing drawn yet.</p>}
+    </section>
+  );
+}
+
+function Keys() {
+  return (
+    <details className="keys">
+      <summary>Keyboard</summary>
+      <dl>
+        {BINDINGS.map((binding) => (
+          <div key={binding.id}>
+            <dt>{binding.title}</dt>
+            <dd>
+              <kbd className="kbd">{binding.keys}</kbd>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Commands, and jumping anywhere</dt>
+          <dd>
+            <kbd className="kbd">Ctrl K</kbd>
+          </dd>
+        </div>
+      </dl>
+    </details>
   );
 }
 
@@ -95,17 +108,10 @@ export function SelectionPanel() {
       <div className="inspector__body stack">
         {editable && (
           <div className="stack stack--tight">
-            {grouped ? (
-              <button className="button" onClick={() => commit(ungroup(current(), selected))}>
-                <Ungroup aria-hidden="true" />
-                Run apart again
-              </button>
-            ) : (
-              <button className="button" onClick={() => commit(groupElements(current(), [...selected]))}>
-                <Layers aria-hidden="true" />
-                Run as one
-              </button>
-            )}
+            <button className="button" onClick={toggleGroup}>
+              {grouped ? <Ungroup aria-hidden="true" /> : <Layers aria-hidden="true" />}
+              {grouped ? "Run apart again" : "Run as one"}
+            </button>
             <button className="button" onClick={duplicateSelected}>
               <Copy aria-hidden="true" />
               Duplicate

@@ -2,12 +2,13 @@
 import type { Edge, NodeChange } from "@xyflow/react";
 import { applyNodeChanges } from "@xyflow/react";
 import { create } from "zustand";
+import { remember } from "../shared/address";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
 import * as doc from "./document";
 import { boxes, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
 import * as past from "./history";
 
-export type Mode = "edit" | "live";
+type Mode = "edit" | "live";
 
 export type SaveState =
   | { state: "saved"; at: number | null }
@@ -16,7 +17,7 @@ export type SaveState =
   | { state: "failed"; why: string }
   | { state: "conflict"; theirs: PipelineDocument; revision: number };
 
-export interface EditorState {
+interface EditorState {
   name: string;
   pipeline: Pipeline | null;
   operators: ReadonlyMap<string, Operator>;
@@ -105,11 +106,6 @@ export function redo(): void {
   keepSelection();
 }
 
-/** Show an unsaved document of an earlier visit; what the server has is one undo away. */
-export function replaceUnsaved(document: PipelineDocument): void {
-  update((state) => ({ history: past.push(state.history, document, Date.now()) }));
-}
-
 /** Replace what is shown by another document, undoable like any change. */
 export function adopt(document: PipelineDocument): void {
   commit(document);
@@ -175,6 +171,14 @@ export function removeSelected(): void {
   select([]);
 }
 
+/** "Run as one", or apart again when one of the selected does. */
+export function toggleGroup(): void {
+  const selected = [...useEditor.getState().selected];
+  const document = current();
+  if (selected.some((id) => doc.groupOf(document, id))) commit(doc.ungroup(document, selected));
+  else if (selected.length > 1) commit(doc.groupElements(document, selected));
+}
+
 const CLIPBOARD = "fogline-clipboard";
 
 /** The clipboard lies in localStorage, so that it reaches other tabs and pipelines. */
@@ -204,16 +208,6 @@ function pasted(copied: DocElement[]): void {
 export function setMode(mode: Mode): void {
   useEditor.setState({ mode });
   remember({ mode: mode === "live" ? "live" : null });
-}
-
-/** Keep what is shown in the address: a permalink. */
-export function remember(params: Record<string, string | null>): void {
-  const url = new URL(window.location.href);
-  for (const [name, value] of Object.entries(params)) {
-    if (value === null) url.searchParams.delete(name);
-    else url.searchParams.set(name, value);
-  }
-  window.history.replaceState(null, "", url);
 }
 
 /** Show the element of a fault, and put the cursor into its field. */

@@ -7,7 +7,7 @@ import { disconnect } from "./document";
 import { commit, current, useEditor } from "./store";
 
 /** 1.5 px for a trickle, 6 px for 100,000 rows a second. */
-export function thickness(perSecond: number): number {
+function thickness(perSecond: number): number {
   return 1.5 + Math.min(4.5, Math.log10(1 + Math.max(0, perSecond)) * 0.9);
 }
 

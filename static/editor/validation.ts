@@ -16,10 +16,12 @@ export async function validateNow(): Promise<Validation | null> {
       `/pipelines/${encodeURIComponent(useEditor.getState().name)}/validate`,
       { document },
     );
-    const answer = { faults: result.faults ?? [], schemas: result.schemas ?? {} };
     // an answer that was overtaken by a newer question is about a document no longer shown
-    if (mine === turn) useEditor.setState({ ...answer, checked: document });
-    return answer;
+    if (mine === turn) {
+      const { faults, schemas } = result;
+      useEditor.setState({ faults, schemas, checked: document });
+    }
+    return result;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
-import { useMemo, useState } from "react";
-import { get, listOf } from "../shared/api";
+import { useMemo } from "react";
+import { useParam } from "../shared/address";
+import { get } from "../shared/api";
 import { instant } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
@@ -8,20 +9,6 @@ import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Tabs } from "../shared/ui/tabs";
 import { Feed } from "./feed";
 import { Frame } from "./frame";
-
-function useParam(name: string): [string, (value: string) => void] {
-  const [value, setValue] = useState(new URL(window.location.href).searchParams.get(name) ?? "");
-  return [
-    value,
-    (next) => {
-      setValue(next);
-      const url = new URL(window.location.href);
-      if (next) url.searchParams.set(name, next);
-      else url.searchParams.delete(name);
-      window.history.replaceState(null, "", url);
-    },
-  ];
-}
 
 function EventsPage() {
   const [tab, setTab] = useParam("tab");
@@ -46,12 +33,14 @@ const keyOf = (event: LogEvent) =>
   event.id !== undefined ? String(event.id) : `${event.at} ${event.message}`;
 
 function Events() {
-  const { data, error, reload } = useLoaded("events", (signal) => get<unknown>("/events?limit=300", signal));
+  const { data, error, reload } = useLoaded("events", (signal) =>
+    get<LogEvent[]>("/events?limit=300", signal),
+  );
   const pushed = useLive((state) => state.events);
   const [severity, setSeverity] = useParam("severity");
   const [words, setWords] = useParam("q");
   const events = useMemo(() => {
-    const all = new Map([...pushed, ...listOf<LogEvent>(data)].map((event) => [keyOf(event), event]));
+    const all = new Map([...pushed, ...(data ?? [])].map((event) => [keyOf(event), event]));
     return [...all.values()].sort((a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0));
   }, [pushed, data]);
   const shown = events.filter(
@@ -96,14 +85,13 @@ function Events() {
 }
 
 function Audit() {
-  const { data, error, reload } = useLoaded(
-    "audit",
-    (signal) => get<unknown>("/audit?limit=300", signal),
-    10_000,
-  );
-  if (error && data === undefined) return <Problem error={error} onRetry={reload} />;
-  if (data === undefined) return <Skeleton lines={6} />;
-  const entries = listOf<AuditEntry>(data);
+  const {
+    data: entries,
+    error,
+    reload,
+  } = useLoaded("audit", (signal) => get<AuditEntry[]>("/audit?limit=300", signal), 10_000);
+  if (error && !entries) return <Problem error={error} onRetry={reload} />;
+  if (!entries) return <Skeleton lines={6} />;
   if (entries.length === 0) return <p className="muted">Nobody has changed anything yet.</p>;
   return (
     <div className="table-wrap">

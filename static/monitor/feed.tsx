@@ -1,4 +1,5 @@
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
+import { livePage } from "../shared/address";
 import type { LogEvent } from "../shared/types";
 import { Ago } from "../shared/ui/parts";
 
@@ -10,7 +11,7 @@ interface Repeated {
 }
 
 /** The same message about the same thing, again and again, is one line with a count. */
-export function collapse(events: LogEvent[]): Repeated[] {
+function collapse(events: LogEvent[]): Repeated[] {
   const lines = new Map<string, Repeated>();
   for (const event of events) {
     const key = [event.severity, event.pipeline, event.element, event.node, event.message].join("|");
@@ -42,9 +43,7 @@ export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
                 {times > 1 && <span className="badge feed__times">{times} times</span>}
                 <div className="feed__links">
                   {event.pipeline && (
-                    <a
-                      href={`/pipelines/${encodeURIComponent(event.pipeline)}?mode=live${event.element ? `&element=${encodeURIComponent(event.element)}` : ""}`}
-                    >
+                    <a href={livePage(event.pipeline, event.element)}>
                       {event.pipeline}
                       {event.element ? ` / ${event.element}` : ""}
                     </a>

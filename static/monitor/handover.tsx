@@ -1,5 +1,6 @@
 import { useRef } from "react";
 import { useNow } from "../shared/clock";
+import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, exact, millis, seconds, timeOfDay } from "../shared/format";
 import { durationOf, kindWords, later, phaseRows, phaseWords } from "../shared/handovers";
@@ -12,7 +13,7 @@ import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "./frame";
 
 function HandoverPage() {
-  const id = page.id ?? window.location.pathname.split("/").filter(Boolean).at(-1) ?? "";
+  const id = page.id ?? "";
   const newest = useRef<Handover | undefined>(undefined);
   const pushed = useHandover(id);
   const ended = newest.current?.outcome != null;
@@ -31,12 +32,11 @@ function HandoverPage() {
       </Frame>
     );
   }
-  const where = `/pipelines/${encodeURIComponent(handover.pipeline)}`;
   return (
     <Frame
       crumbs={[
-        [handover.pipeline, `${where}?mode=live`],
-        [handover.element, `${where}?mode=live&element=${encodeURIComponent(handover.element)}`],
+        [handover.pipeline, livePage(handover.pipeline)],
+        [handover.element, livePage(handover.pipeline, handover.element)],
       ]}
       title={`${kindWords(handover)} to ${handover.target}`}
       state={<HandoverMark handover={handover} pill />}

@@ -1,17 +1,12 @@
 import { useId, useState } from "react";
 import { Plus } from "lucide-react";
-import { get, listOf, post, problemText } from "../shared/api";
+import { createPipeline } from "../shared/actions";
+import { get, problemText } from "../shared/api";
+import { nameFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { Template } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { useLoaded } from "../shared/ui/parts";
-
-const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
-
-function wrongName(name: string): string {
-  if (name === "" || (NAME.test(name) && name.length <= 40)) return "";
-  return "Lower-case letters, digits and hyphens, at most 40; it starts and ends with a letter or digit.";
-}
 
 /** The button and its dialog: a name, and what to start from. */
 export function NewPipeline() {
@@ -39,24 +34,25 @@ function Form({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<Template | null>(null);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  const { data } = useLoaded("templates", (signal) => get<unknown>("/templates", signal));
-  const templates = listOf<Template>(data);
-  const wrong = wrongName(name);
+  const wrong = name === "" ? null : nameFault(name);
   const create = async () => {
     setBusy(true);
     setError("");
     try {
-      const document = chosen
-        ? { ...chosen.document, metadata: { ...chosen.document.metadata, name } }
-        : { apiVersion: "fogline/v1", kind: "Pipeline", metadata: { name }, spec: { elements: [] } };
-      await post("/pipelines", { name, document });
+      const empty = {
+        apiVersion: "fogline/v1",
+        kind: "Pipeline",
+        metadata: { name },
+        spec: { elements: [] },
+      };
+      await createPipeline(name, chosen?.document ?? empty);
       window.location.assign(`/pipelines/${encodeURIComponent(name)}`);
     } catch (problem) {
       setError(problemText(problem));
       setBusy(false);
     }
   };
-  const ready = name !== "" && wrong === "" && !busy;
+  const ready = name !== "" && !wrong && !busy;
   return (
     <Dialog
       open
@@ -85,7 +81,7 @@ function Form({ onClose }: { onClose: () => void }) {
             placeholder="press-monitoring"
             value={name}
             spellCheck={false}
-            aria-invalid={wrong !== "" || error !== ""}
+            aria-invalid={!!wrong || error !== ""}
             onChange={(event) => setName(event.target.value)}
             onKeyDown={(event) => event.key === "Enter" && ready && void create()}
           />
@@ -95,33 +91,51 @@ function Form({ onClose }: { onClose: () => void }) {
             </p>
           )}
         </div>
-        <div className="field">
-          <span className="field__label" id={`${id}-from`}>
-            Start from
-          </span>
-          <div className="templates" role="radiogroup" aria-labelledby={`${id}-from`}>
-            <Choice
-              title="Blank"
-              text="An empty canvas."
-              checked={chosen === null}
-              choose={() => setChosen(null)}
-            />
-            {templates.map((template) => (
-              <Choice
-                key={template.name}
-                title={template.title}
-                text={template.description}
-                checked={chosen?.name === template.name}
-                choose={() => {
-                  setChosen(template);
-                  if (!name) setName(template.name);
-                }}
-              />
-            ))}
-          </div>
-        </div>
+        <StartFrom
+          chosen={chosen}
+          onChoose={(template) => {
+            setChosen(template);
+            if (template && !name) setName(template.name);
+          }}
+        />
       </div>
     </Dialog>
+  );
+}
+
+/** `chosen` null: an empty canvas. */
+function StartFrom({
+  chosen,
+  onChoose,
+}: {
+  chosen: Template | null;
+  onChoose: (template: Template | null) => void;
+}) {
+  const id = useId();
+  const { data: templates = [] } = useLoaded("templates", (signal) => get<Template[]>("/templates", signal));
+  return (
+    <div className="field">
+      <span className="field__label" id={id}>
+        Start from
+      </span>
+      <div className="templates" role="radiogroup" aria-labelledby={id}>
+        <Choice
+          title="Blank"
+          text="An empty canvas."
+          checked={chosen === null}
+          choose={() => onChoose(null)}
+        />
+        {templates.map((template) => (
+          <Choice
+            key={template.name}
+            title={template.title}
+            text={template.description}
+            checked={chosen?.name === template.name}
+            choose={() => onChoose(template)}
+          />
+        ))}
+      </div>
+    </div>
   );
 }
 

@@ -2,8 +2,8 @@ import { useMemo } from "react";
 import { percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { careOf, type Care } from "../shared/silence";
-import { nodeStatus } from "../shared/status";
-import type { ClusterNode } from "../shared/types";
+import { alertsNow, loadNow, nodeStatus } from "../shared/status";
+import type { ClusterNode, NodeLoad } from "../shared/types";
 import { Ago, Meter, StatusMark } from "../shared/ui/parts";
 
 export function NodeMark({ node, pill }: { node: ClusterNode; pill?: boolean }) {
@@ -23,12 +23,12 @@ function Load({ label, ratio }: { label: string; ratio: number | null | undefine
   );
 }
 
-export function Loads({ node }: { node: ClusterNode }) {
+function Loads({ load }: { load: Partial<NodeLoad> }) {
   return (
     <div className="tile__loads">
-      <Load label="CPU" ratio={node.load?.cpu_ratio} />
-      <Load label="Memory" ratio={node.load?.memory_ratio} />
-      <Load label="Disk" ratio={node.load?.disk_ratio} />
+      <Load label="CPU" ratio={load.cpu_ratio} />
+      <Load label="Memory" ratio={load.memory_ratio} />
+      <Load label="Disk" ratio={load.disk_ratio} />
     </div>
   );
 }
@@ -68,15 +68,15 @@ function CareLines({ care }: { care: Care[] }) {
 }
 
 /** The first sentence of each: the node's page has the whole. */
-function AlertLines({ node }: { node: ClusterNode }) {
+function AlertLines({ alerts }: { alerts: ClusterNode["alerts"] }) {
   return (
     <ul className="care">
-      {node.alerts.slice(0, LINES_MAX).map(({ message }) => (
+      {alerts.slice(0, LINES_MAX).map(({ message }) => (
         <li key={message} title={message}>
           <StatusMark status="warning" word={message.split(". ")[0]} />
         </li>
       ))}
-      {node.alerts.length > LINES_MAX && <li className="muted">and {node.alerts.length - LINES_MAX} more</li>}
+      {alerts.length > LINES_MAX && <li className="muted">and {alerts.length - LINES_MAX} more</li>}
     </ul>
   );
 }
@@ -84,17 +84,19 @@ function AlertLines({ node }: { node: ClusterNode }) {
 export function NodeTile({ node }: { node: ClusterNode }) {
   const owned = node.elements.filter((element) => element.role === "owner").length;
   const care = useCare(node);
+  const load = loadNow(node);
+  const alerts = alertsNow(node);
   return (
     <a className="card tile" href={`/nodes/${encodeURIComponent(node.name)}`}>
       <span className="row row--between">
         <span className="tile__name ellipsis">{node.name}</span>
         <NodeMark node={node} />
       </span>
-      {node.up ? <Loads node={node} /> : <Silence node={node} care={care} />}
-      {node.up && node.alerts.length > 0 && <AlertLines node={node} />}
+      {node.up ? <Loads load={load} /> : <Silence node={node} care={care} />}
+      {alerts.length > 0 && <AlertLines alerts={alerts} />}
       <span className="muted small">
         {plural(owned, "element")} · {plural(node.cores, "core")}
-        {node.load?.battery_ratio != null && ` · battery ${percent(node.load.battery_ratio)}`}
+        {load.battery_ratio != null && ` · battery ${percent(load.battery_ratio)}`}
       </span>
     </a>
   );

@@ -1,31 +1,27 @@
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
 import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
-import { get, listOf } from "../shared/api";
-import { bytes, instant, percent } from "../shared/format";
+import { livePage } from "../shared/address";
+import { get } from "../shared/api";
+import { bytes, percent } from "../shared/format";
 import { useLive } from "../shared/live";
+import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
-import { withGaps } from "../shared/points";
-import { drainRefusal } from "../shared/status";
-import type { ClusterNode, NodePoint } from "../shared/types";
+import { loadPointOf } from "../shared/points";
+import { drainRefusal, loadNow } from "../shared/status";
+import type { ClusterNode } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { NodeAlerts } from "../shared/ui/node-alerts";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
+import { RangeChoice } from "../shared/ui/range";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
 import { NodeMark, useCare } from "./node-tile";
 
-const RANGES: readonly [number, string][] = [
-  [5, "5 min"],
-  [15, "15 min"],
-  [60, "1 h"],
-];
-
 function NodePage() {
-  const name =
-    page.node ?? decodeURIComponent(window.location.pathname.split("/").filter(Boolean).at(-1) ?? "");
+  const name = page.node ?? "";
   const { data, error, reload } = useLoaded(`node ${name}`, (signal) =>
     get<ClusterNode>(`/nodes/${encodeURIComponent(name)}`, signal),
   );
@@ -56,7 +52,7 @@ function NodePage() {
       <NodeAlerts node={node} />
       {node.draining && <DrainNote node={node} />}
       <Figures node={node} />
-      <Charts name={name} node={node} />
+      <Charts node={node} />
       <Elements node={node} />
       <NodeEvents name={name} />
     </Frame>
@@ -94,7 +90,7 @@ function SilenceNote({ node }: { node: ClusterNode }) {
                   href={
                     line.handover
                       ? `/handovers/${encodeURIComponent(line.handover)}`
-                      : `/pipelines/${encodeURIComponent(line.pipeline)}?mode=live&element=${encodeURIComponent(line.element)}`
+                      : livePage(line.pipeline, line.element)
                   }
                 >
                   {line.handover ? "Details" : "Open it"}
@@ -159,7 +155,7 @@ function Actions({ node }: { node: ClusterNode }) {
 }
 
 function Figures({ node }: { node: ClusterNode }) {
-  const load = node.load ?? {};
+  const load = loadNow(node);
   const labels = Object.entries(node.labels ?? {});
   return (
     <div className="stack stack--tight">
@@ -194,35 +190,17 @@ function Figures({ node }: { node: ClusterNode }) {
   );
 }
 
-function useNodePoints(name: string, node: ClusterNode) {
-  const { data } = useLoaded(
-    `history ${name}`,
-    (signal) => get<unknown>(`/nodes/${encodeURIComponent(name)}/history`, signal),
-    60_000,
+function Charts({ node }: { node: ClusterNode }) {
+  const newest = useMemo(
+    () => loadPointOf(node),
+    // it is another object with each message, whether it reported or not
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [node.last_seen_at, node.up],
   );
-  const [fresh, setFresh] = useState<NodePoint[]>([]);
-  useEffect(() => {
-    if (!node.up || !node.load) return;
-    setFresh((old) => {
-      const last = instant(old.at(-1)?.t ?? 0) ?? 0;
-      return Date.now() - last < 900 ? old : [...old.slice(-1800), { t: Date.now(), ...node.load }];
-    });
-  }, [node]);
-  return useMemo(() => {
-    const history = listOf<NodePoint>(data);
-    const until = instant(history.at(-1)?.t ?? 0) ?? 0;
-    return withGaps<NodePoint>([
-      ...history,
-      ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500),
-    ]);
-  }, [data, fresh]);
-}
-
-function Charts({ name, node }: { name: string; node: ClusterNode }) {
-  const points = useNodePoints(name, node);
+  const { points } = useLivePoints(`/nodes/${encodeURIComponent(node.name)}`, newest);
   const [minutes, setMinutes] = useState(15);
   const charts = useMemo(() => {
-    const shown = points.filter((point) => (instant(point.t) ?? 0) > Date.now() - minutes * 60_000);
+    const shown = points.filter((point) => point.t > Date.now() - minutes * 60_000);
     const times = shown.map((point) => point.t);
     const battery = shown.some((point) => point.battery_ratio != null);
     return [
@@ -261,23 +239,7 @@ function Charts({ name, node }: { name: string; node: ClusterNode }) {
     ];
   }, [points, minutes]);
   return (
-    <Section
-      title="Load"
-      aside={
-        <div className="segmented" role="group" aria-label="Time range">
-          {RANGES.map(([value, title]) => (
-            <button
-              key={value}
-              type="button"
-              aria-pressed={value === minutes}
-              onClick={() => setMinutes(value)}
-            >
-              {title}
-            </button>
-          ))}
-        </div>
-      }
-    >
+    <Section title="Load" aside={<RangeChoice minutes={minutes} onChange={setMinutes} />}>
       <div className="charts">
         {charts.map((chart) => (
           <div key={chart.title} className="card card__body">
@@ -314,10 +276,7 @@ function Elements({ node }: { node: ClusterNode }) {
                 return (
                   <tr key={`${pipeline}/${element}`}>
                     <td>
-                      <a
-                        className="tile__name"
-                        href={`/pipelines/${encodeURIComponent(pipeline)}?mode=live&element=${encodeURIComponent(element)}`}
-                      >
+                      <a className="tile__name" href={livePage(pipeline, element)}>
                         {state?.title || element}
                       </a>
                     </td>

@@ -1,9 +1,11 @@
 import { useMemo } from "react";
 import { Server } from "lucide-react";
-import { get, listOf } from "../shared/api";
-import { bytes, instant, percent, plural } from "../shared/format";
+import { get } from "../shared/api";
+import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
+import { aligned } from "../shared/points";
+import { alertsNow, loadNow } from "../shared/status";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Ago, Problem, Skeleton, Spark, StatusMark, useLoaded } from "../shared/ui/parts";
@@ -12,9 +14,9 @@ import { Frame } from "./frame";
 import { NodeMark } from "./node-tile";
 
 function NodesPage() {
-  const { data, error, reload } = useLoaded("nodes", (signal) => get<unknown>("/nodes", signal));
+  const { data, error, reload } = useLoaded("nodes", (signal) => get<ClusterNode[]>("/nodes", signal));
   const live = useLive();
-  const nodes = live.loaded ? live.nodes : data === undefined ? undefined : listOf<ClusterNode>(data);
+  const nodes = live.loaded ? live.nodes : data;
   return (
     <Frame title="Nodes" actions={<AddMachine />}>
       {!nodes && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={44} />)}
@@ -58,49 +60,23 @@ function NodesPage() {
   );
 }
 
-/** From one point to the next of a chart over all nodes. */
-const STEP_MS = 4000;
 const SPAN_MS = 10 * 60_000;
 
-/** One axis of times for points that each node took at its own: the newest of each step. */
-export function aligned(
-  histories: NodePoint[][],
-  figure: "cpu_ratio" | "memory_ratio",
-  now_ms: number,
-): { times: number[]; values: (number | null)[][] } {
-  const end = Math.floor(now_ms / STEP_MS);
-  const steps = Array.from({ length: SPAN_MS / STEP_MS }, (_, index) => end - SPAN_MS / STEP_MS + 1 + index);
-  const values = histories.map((points) => {
-    const byStep = new Map(
-      points.map((point) => [Math.floor((instant(point.t) ?? 0) / STEP_MS), point[figure] ?? null]),
-    );
-    return steps.map((step) => byStep.get(step) ?? null);
-  });
-  const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
-  const from = Math.max(0, first);
-  return {
-    times: steps.slice(from).map((step) => step * STEP_MS),
-    values: values.map((each) => each.slice(from)),
-  };
-}
+const historyOf = async (name: string, signal: AbortSignal): Promise<NodePoint[]> =>
+  (await get<{ points: NodePoint[] }>(`/nodes/${encodeURIComponent(name)}/history`, signal)).points;
 
 function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
   const names = nodes.map((node) => node.name);
   const { data } = useLoaded(
     `histories ${names.join(" ")}`,
-    (signal) =>
-      Promise.all(
-        names.map(async (name) =>
-          listOf<NodePoint>(await get<unknown>(`/nodes/${encodeURIComponent(name)}/history`, signal)),
-        ),
-      ),
+    (signal) => Promise.all(names.map((name) => historyOf(name, signal))),
     5000,
   );
   const charts = useMemo(() => {
     const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
-      const { times, values } = aligned(data ?? [], figure, Date.now());
+      const { times, values } = aligned(data ?? [], figure, Date.now(), SPAN_MS);
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
-      return { title, unit, times, lines, scale: "ratio" as const, gaps: true };
+      return { title, unit, times, lines, scale: "ratio" as const };
     };
     return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
     // a new answer is what changes them; the names are part of its key
@@ -120,14 +96,11 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
 const SPARK_POINTS = 150;
 
 function Row({ node }: { node: ClusterNode }) {
-  const { data } = useLoaded(
-    `history ${node.name}`,
-    (signal) => get<unknown>(`/nodes/${encodeURIComponent(node.name)}/history`, signal),
-    10_000,
-  );
-  const values = listOf<NodePoint>(data)
-    .slice(-SPARK_POINTS)
-    .map((point) => point.cpu_ratio);
+  const { data } = useLoaded(`history ${node.name}`, (signal) => historyOf(node.name, signal), 10_000);
+  // the points of a silent node are of before: drawn up to the edge they would be taken for the last 5 min
+  const points = node.up && data ? data.slice(-SPARK_POINTS) : [];
+  const load = loadNow(node);
+  const alerts = alertsNow(node);
   const owned = node.elements.filter((element) => element.role === "owner");
   return (
     <tr>
@@ -138,20 +111,20 @@ function Row({ node }: { node: ClusterNode }) {
       </td>
       <td>
         <NodeMark node={node} />
-        {node.up && node.alerts.length > 0 && (
-          <div title={node.alerts.map((alert) => alert.message).join("\n")}>
-            <StatusMark status="warning" word={plural(node.alerts.length, "alert")} />
+        {alerts.length > 0 && (
+          <div title={alerts.map((alert) => alert.message).join("\n")}>
+            <StatusMark status="warning" word={plural(alerts.length, "alert")} />
           </div>
         )}
       </td>
       <td className="spark-cell">
-        <Spark values={values} max={1} label={`CPU of ${node.name}`} />
+        <Spark values={points.map((point) => point.cpu_ratio)} max={1} label={`CPU of ${node.name}`} />
       </td>
-      <td className="num">{percent(node.load?.cpu_ratio)}</td>
-      <td className="num" title={bytes(node.load?.memory_bytes)}>
-        {percent(node.load?.memory_ratio)}
+      <td className="num">{percent(load.cpu_ratio)}</td>
+      <td className="num" title={bytes(load.memory_bytes)}>
+        {percent(load.memory_ratio)}
       </td>
-      <td className="num">{bytes(node.load?.disk_free_bytes)}</td>
+      <td className="num">{bytes(load.disk_free_bytes)}</td>
       <td title={owned.map((element) => `${element.pipeline} / ${element.element}`).join("\n")}>
         {owned.length ? (
           owned

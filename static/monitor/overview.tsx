@@ -45,46 +45,8 @@ function OverviewPage() {
           </div>
         </Section>
       )}
-      <Section title="Pipelines" aside={<a href="/pipelines/">All pipelines</a>}>
-        {pipelines.length ? (
-          <div className="grid">
-            {pipelines.map((pipeline) => (
-              <PipelineTile key={pipeline.name} pipeline={pipeline} />
-            ))}
-          </div>
-        ) : (
-          <div className="card empty">
-            <Workflow aria-hidden="true" />
-            <h3>No pipelines yet</h3>
-            <p>
-              A pipeline reads data, works on it and writes it, over as many machines as you have. Start from
-              a template or from nothing.
-            </p>
-            <NewPipeline />
-          </div>
-        )}
-      </Section>
-      <Section title="Nodes" aside={<a href="/nodes/">All nodes</a>}>
-        {nodes.length ? (
-          <div className="grid">
-            {nodes.map((node) => (
-              <NodeTile key={node.name} node={node} />
-            ))}
-          </div>
-        ) : (
-          <div className="card empty">
-            <Server aria-hidden="true" />
-            <h3>No nodes yet</h3>
-            <p>
-              A node is a machine that runs elements. Add the first under Nodes: one command on the machine is
-              all.
-            </p>
-            <a className="button" href="/nodes/">
-              Add a machine
-            </a>
-          </div>
-        )}
-      </Section>
+      <Pipelines pipelines={pipelines} />
+      <Nodes nodes={nodes} />
       <Section title="Latest">
         <div className="card">
           {live.events.length ? (
@@ -95,6 +57,56 @@ function OverviewPage() {
         </div>
       </Section>
     </Frame>
+  );
+}
+
+function Pipelines({ pipelines }: { pipelines: PipelineItem[] }) {
+  return (
+    <Section title="Pipelines" aside={<a href="/pipelines/">All pipelines</a>}>
+      {pipelines.length ? (
+        <div className="grid">
+          {pipelines.map((pipeline) => (
+            <PipelineTile key={pipeline.name} pipeline={pipeline} />
+          ))}
+        </div>
+      ) : (
+        <div className="card empty">
+          <Workflow aria-hidden="true" />
+          <h3>No pipelines yet</h3>
+          <p>
+            A pipeline reads data, works on it and writes it, over as many machines as you have. Start from a
+            template or from nothing.
+          </p>
+          <NewPipeline />
+        </div>
+      )}
+    </Section>
+  );
+}
+
+function Nodes({ nodes }: { nodes: ClusterNode[] }) {
+  return (
+    <Section title="Nodes" aside={<a href="/nodes/">All nodes</a>}>
+      {nodes.length ? (
+        <div className="grid">
+          {nodes.map((node) => (
+            <NodeTile key={node.name} node={node} />
+          ))}
+        </div>
+      ) : (
+        <div className="card empty">
+          <Server aria-hidden="true" />
+          <h3>No nodes yet</h3>
+          <p>
+            A node is a machine that runs elements. Add the first under Nodes: one command on the machine is
+            all.
+          </p>
+          <a className="button" href="/nodes/">
+            Add a machine
+          </a>
+        </div>
+      )}
+    </Section>
   );
 }
 

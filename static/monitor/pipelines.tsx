@@ -1,6 +1,6 @@
-import { useState } from "react";
 import { Workflow } from "lucide-react";
-import { get, listOf } from "../shared/api";
+import { useParam } from "../shared/address";
+import { get } from "../shared/api";
 import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
@@ -11,21 +11,12 @@ import { Frame } from "./frame";
 import { NewPipeline } from "./new-pipeline";
 
 function PipelinesPage() {
-  const { data, error, reload } = useLoaded("pipelines", (signal) => get<unknown>("/pipelines", signal));
+  const { data, error, reload } = useLoaded("pipelines", (signal) =>
+    get<PipelineItem[]>("/pipelines", signal),
+  );
   const live = useLive();
-  const pipelines = live.loaded
-    ? live.pipelines
-    : data === undefined
-      ? undefined
-      : listOf<PipelineItem>(data);
-  const [words, setWords] = useState(new URL(window.location.href).searchParams.get("q") ?? "");
-  const filter = (next: string) => {
-    setWords(next);
-    const url = new URL(window.location.href);
-    if (next) url.searchParams.set("q", next);
-    else url.searchParams.delete("q");
-    window.history.replaceState(null, "", url);
-  };
+  const pipelines = live.loaded ? live.pipelines : data;
+  const [words, setWords] = useParam("q");
   return (
     <Frame title="Pipelines" actions={<NewPipeline />}>
       {!pipelines &&
@@ -47,7 +38,7 @@ function PipelinesPage() {
               placeholder="Filter by name"
               aria-label="Filter by name"
               value={words}
-              onChange={(event) => filter(event.target.value)}
+              onChange={(event) => setWords(event.target.value)}
             />
           </div>
           <Table

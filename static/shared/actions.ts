@@ -6,7 +6,7 @@ import { useLive } from "./live";
 import { roleReason } from "./page";
 import { standbyNodes } from "./replicas";
 import { nameOf } from "./status";
-import type { Allowed, ClusterNode, Handover, LiveElement, Strategy } from "./types";
+import type { Allowed, ClusterNode, Handover, LiveElement, PipelineDocument, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
 
@@ -14,6 +14,11 @@ import { toast, toastError } from "./ui/toast";
 function sentence(clause: string): string {
   const text = clause.charAt(0).toUpperCase() + clause.slice(1);
   return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
+export async function createPipeline(name: string, document: PipelineDocument): Promise<void> {
+  await post("/pipelines", { name, document: { ...document, metadata: { ...document.metadata, name } } });
 }
 
 /** Why an action is not possible now; null when it is. */
@@ -68,7 +73,7 @@ export async function migrate(
   toast({ tone: "info", title: `Moving ${nameOf(element)} to ${target}` });
 }
 
-export interface Restoration {
+interface Restoration {
   target: string | null;
   /** seq; null: the hot standby, or the newest checkpoint where there is none */
   checkpoint: number | null;

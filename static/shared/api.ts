@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown;
   form?: FormData;
   headers?: Record<string, string>;
@@ -28,6 +28,7 @@ export async function request<T>(method: string, path: string, options: RequestO
   if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
+  let text: string;
   try {
     response = await fetch(PREFIX + path, {
       method,
@@ -37,11 +38,11 @@ export async function request<T>(method: string, path: string, options: RequestO
       credentials: "same-origin",
       keepalive: options.keepalive,
     });
+    text = await response.text();
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw new ApiError(unreachable());
   }
-  const text = await response.text();
   const body = parse(text);
   if (!response.ok) throw new ApiError(problemOf(response, body));
   return body as T;
@@ -85,16 +86,6 @@ function problemOf(response: Response, body: unknown): Problem {
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, { signal });
 export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, { body: body ?? {} });
 export const del = <T>(path: string) => request<T>("DELETE", path);
-
-/** Lists come bare or as {"items": […]}: accept both. */
-export function listOf<T>(answer: unknown): T[] {
-  if (Array.isArray(answer)) return answer as T[];
-  if (answer && typeof answer === "object") {
-    const found = Object.values(answer).find(Array.isArray);
-    if (found) return found as T[];
-  }
-  return [];
-}
 
 export function problemText(error: unknown): string {
   if (error instanceof ApiError) {

@@ -1,7 +1,7 @@
 /** What `follow` means, for who knows the data and not the runtime. */
 import type { Follow } from "./types";
 
-export interface FollowWords {
+interface FollowWords {
   title: string;
   text: string;
 }

@@ -2,7 +2,7 @@
 import { plural } from "./format";
 import type { Handover, LiveElement, Strategy } from "./types";
 
-export type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
+type PhaseState = "done" | "active" | "todo" | "skipped" | "failed";
 
 export interface PhaseRow {
   phase: string;
@@ -21,6 +21,18 @@ const PLANS: Record<Strategy, readonly string[]> = {
   checkpoint: ["PENDING", "COPY", "CLAIM", "FINISH"],
   rewind: ["PENDING", "COPY", "CLAIM", "FINISH"],
 };
+
+/** With the first of these ownership passes. */
+const PASSING: readonly string[] = ["CUT", "CLAIM"];
+
+const BEFORE_CUT: ReadonlySet<string> = new Set(
+  Object.values(PLANS).flatMap((plan) =>
+    plan.slice(
+      0,
+      plan.findIndex((phase) => PASSING.includes(phase)),
+    ),
+  ),
+);
 
 const STRATEGY_WORDS: Record<Strategy, string> = {
   standby: "with a standby",
@@ -149,11 +161,9 @@ const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map(
 export const axisSpan = (elapsed_ms: number): number =>
   STEPS_MS.find((step) => step >= elapsed_ms) ?? Math.ceil(elapsed_ms / 3_600_000) * 3_600_000;
 
-const BEFORE_CUT: readonly string[] = ["PENDING", "PREPARE", "WARM", "STOP", "COPY"];
-
 /** Its end was asked for, and is still possible. */
 export const cancelling = (handover: Handover): boolean =>
-  handover.cancel_requested && handover.outcome === null && BEFORE_CUT.includes(handover.phase);
+  handover.cancel_requested && handover.outcome === null && BEFORE_CUT.has(handover.phase);
 
 /** Nobody asked for it: the control side ordered it, and says why. */
 export const automatic = (handover: Handover): boolean =>

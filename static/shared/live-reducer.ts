@@ -25,7 +25,7 @@ export interface LiveMessage {
 }
 
 export const EVENTS_MAX = 200;
-export const HANDOVERS_MAX = 50;
+export const ENDED_HANDOVERS_MAX = 50;
 
 export const nothing: LiveData = {
   n: null,
@@ -117,7 +117,8 @@ function withElements(old: Record<string, LiveElement[]>, message: LiveMessage) 
   return { ...old, ...(message.data as Record<string, LiveElement[]>) };
 }
 
-/** A known handover keeps its place: two that run at once must not swap at each of their updates. */
+/** A known handover keeps its place: two that run at once must not swap at each of their updates. All that run
+ * are kept, however many: the card of one that was cut would go, and come back with its next update. */
 function newest(old: Handover[], data: Handover | Handover[]): Handover[] {
   const changed = new Map(many(data).map((handover) => [handover.id, handover]));
   const known = old.map((handover) => {
@@ -125,5 +126,8 @@ function newest(old: Handover[], data: Handover | Handover[]): Handover[] {
     changed.delete(handover.id);
     return update ?? handover;
   });
-  return [...changed.values(), ...known].slice(0, HANDOVERS_MAX);
+  let ended = 0;
+  return [...changed.values(), ...known].filter(
+    ({ outcome }) => outcome === null || ++ended <= ENDED_HANDOVERS_MAX,
+  );
 }

@@ -21,12 +21,16 @@ export const useLive = create<LiveData & Connection>(() => ({
 const SIGNED_OUT = 4401;
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
-/** Silence on an open socket after which we ask, so that "live" is never a guess. */
-const SILENCE_MS = 12_000;
+/** Silence on an open socket after which we ask, so that "live" is never a guess; and without an answer for so
+ * long again, the socket is dead: a machine that slept, or changed its network, is told of no end. */
+const SILENCE_MS = 10_000;
+const PROBE_MS = 2000;
 
 class LiveClient {
   private socket: WebSocket | null = null;
   private attempt = 0;
+  /** since when the server owes an answer; null: it has spoken since we asked */
+  private asked_ms: number | null = null;
   private watch: { pipeline: string | null; nodes: boolean } = { pipeline: null, nodes: true };
   private started = false;
 
@@ -34,11 +38,11 @@ class LiveClient {
     if (this.started) return;
     this.started = true;
     this.open();
-    window.addEventListener("online", () => this.reopen());
+    window.addEventListener("online", () => this.wake());
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "visible" && !useLive.getState().connected) this.reopen();
+      if (document.visibilityState === "visible") this.wake();
     });
-    window.setInterval(() => this.probe(), 4000);
+    window.setInterval(() => this.probe(), PROBE_MS);
   }
 
   watchPipeline(pipeline: string | null): void {
@@ -50,31 +54,40 @@ class LiveClient {
     const scheme = window.location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${window.location.host}/ws/live`);
     this.socket = socket;
+    this.asked_ms = Date.now();
     socket.onopen = () => {
+      this.asked_ms = Date.now(); // for the snapshot, with which every connection begins
       useLive.setState({ connected: true, n: null });
       this.send({ watch: this.watch });
     };
     socket.onmessage = (message) => {
       // Not when it opens: a server, or a proxy before one that is away, may accept and close at once.
       this.attempt = 0;
+      this.asked_ms = null;
       this.take(JSON.parse(message.data as string) as LiveMessage);
     };
-    socket.onclose = ({ code }) => {
-      if (this.socket !== socket) return;
-      useLive.setState({ connected: false, signedOut: code === SIGNED_OUT });
-      if (code === SIGNED_OUT) return;
-      const wait = RETRY_MS[Math.min(this.attempt, RETRY_MS.length - 1)] ?? 15_000;
-      this.attempt += 1;
-      // spread, so that a restarted server is not met by every browser at once
-      window.setTimeout(() => this.socket === socket && this.open(), wait * (0.7 + Math.random() * 0.6));
-    };
+    socket.onclose = ({ code }) => this.lost(socket, code);
   }
 
-  private reopen(): void {
-    if (this.socket?.readyState === WebSocket.OPEN || this.socket?.readyState === WebSocket.CONNECTING)
-      return;
-    this.attempt = 0;
-    this.open();
+  private lost(socket: WebSocket, code: number): void {
+    if (this.socket !== socket) return;
+    this.asked_ms = null;
+    useLive.setState({ connected: false, signedOut: code === SIGNED_OUT });
+    if (code === SIGNED_OUT) return;
+    const wait = RETRY_MS[Math.min(this.attempt, RETRY_MS.length - 1)] ?? 15_000;
+    this.attempt += 1;
+    // spread, so that a restarted server is not met by every browser at once
+    window.setTimeout(() => this.socket === socket && this.open(), wait * (0.7 + Math.random() * 0.6));
+  }
+
+  /** The network is back, or somebody looks again: now is when to know. */
+  private wake(): void {
+    const state = this.socket?.readyState;
+    if (state === WebSocket.OPEN) this.ask();
+    else if (state !== WebSocket.CONNECTING) {
+      this.attempt = 0;
+      this.open();
+    }
   }
 
   private take(message: LiveMessage): void {
@@ -84,8 +97,26 @@ class LiveClient {
   }
 
   private probe(): void {
-    const { connected, heard } = useLive.getState();
-    if (connected && heard && Date.now() - heard > SILENCE_MS) this.send({ resync: true });
+    if (this.asked_ms !== null) {
+      if (Date.now() - this.asked_ms > SILENCE_MS) this.giveUp();
+    } else {
+      const { connected, heard } = useLive.getState();
+      if (connected && heard && Date.now() - heard > SILENCE_MS) this.ask();
+    }
+  }
+
+  private ask(): void {
+    this.asked_ms ??= Date.now();
+    this.send({ resync: true });
+  }
+
+  /** Closing a dead socket takes as long as the network likes, so its end is not waited for. */
+  private giveUp(): void {
+    const { socket } = this;
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+    this.lost(socket, 1006);
   }
 
   private send(body: unknown): void {

@@ -1,9 +1,10 @@
 import type { Role, User } from "./types";
 
 /** What the Django template put on `#root`. */
-export interface PageProps {
+interface PageProps {
   user: User;
   csrf: string;
+  /** of the views that show one */
   pipeline?: string;
   mode?: "edit" | "live";
   node?: string;

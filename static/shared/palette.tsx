@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 import { Command } from "cmdk";
 import { Activity, Box, Gauge, Server, SunMoon, TerminalSquare, Workflow } from "lucide-react";
 import { create } from "zustand";
+import { livePage } from "./address";
 import { useCommands } from "./commands";
 import { useLive } from "./live";
 import { toggleTheme } from "./theme";
@@ -135,9 +136,7 @@ function Jumps() {
             <Item
               key={`${pipeline}/${element.id}`}
               value={`element ${element.title ?? ""} ${element.id} ${pipeline}`}
-              run={go(
-                `/pipelines/${encodeURIComponent(pipeline)}?mode=live&element=${encodeURIComponent(element.id)}`,
-              )}
+              run={go(livePage(pipeline, element.id))}
               icon={<Box aria-hidden="true" />}
             >
               {element.title || element.id} <span className="muted">{pipeline}</span>

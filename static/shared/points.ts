@@ -1,26 +1,80 @@
 /** Points of charts and sums of figures, where some of them may be unknown. Pure. */
 import { instant } from "./format";
-import type { ElementPoint, LiveElement } from "./types";
+import type { ClusterNode, ElementPoint, LiveElement, NodePoint } from "./types";
 
 /** Reports come every second, and a point of the history every 2 s: after so long none was taken. */
 const GAP_MS = 10_000;
 
+/** An hour of reports: the longest range that a chart offers. */
+const FRESH_POINTS_MAX = 3600;
+
 /** With a point without figures wherever none was taken: a line must not claim what was not measured. */
-export function withGaps<P extends { t: number | string }>(points: P[]): P[] {
+export function withGaps<P extends { t: number }>(points: P[]): P[] {
   return points.flatMap((point, index) => {
-    const before = instant(points[index - 1]?.t);
-    const gap = before !== null && (instant(point.t) ?? 0) - before > GAP_MS;
+    const before = points[index - 1]?.t;
+    const gap = before !== undefined && point.t - before > GAP_MS;
     // all figures of a point are optional
     return gap ? [{ t: before + 1 } as P, point] : [point];
   });
 }
 
+/**
+ * With the newest point after those before it. One of the same time takes the place of the last: a report is
+ * told in two messages, its node's and its elements'. One from before the last is old news.
+ */
+export function withNewest<P extends { t: number }>(points: P[], newest: P): P[] {
+  const last = points.at(-1);
+  if (last && newest.t < last.t) return points;
+  const before = last?.t === newest.t ? points.slice(0, -1) : points;
+  return [...before.slice(1 - FRESH_POINTS_MAX), newest];
+}
+
 /** Whether the element's figures are of now: of a node that is not heard they are unknown. */
 const isHeard = (element: LiveElement): boolean => element.lag_rows !== null;
 
-/** An element's figures as the newest point of its charts. */
-export const pointOf = (element: LiveElement, t: number): ElementPoint =>
-  isHeard(element) ? { ...element, t } : { t };
+/**
+ * An element's figures as the newest point of its charts, at the time of the report that they are from: told
+ * again without a new report, they are no new measurement. null: its node never reported.
+ */
+export function pointOf(element: LiveElement, node: ClusterNode | undefined): ElementPoint | null {
+  const t = instant(node?.last_seen_at);
+  if (t === null) return null;
+  if (!isHeard(element)) return { t: t + 1 };
+  const { rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, latency_ms_p50, state_bytes } = element;
+  return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, latency_ms_p50, state_bytes };
+}
+
+/** A node's load likewise. */
+export function loadPointOf(node: ClusterNode): NodePoint | null {
+  const t = instant(node.last_seen_at);
+  return t === null ? null : node.up ? { ...node.load, t } : { t: t + 1 };
+}
+
+/** From one point to the next of a chart over all nodes. */
+const STEP_MS = 4000;
+
+/** One axis of times for points that each node took at its own: the newest of each step. One step may
+ * go without a point, as reports are late at times; after that there is none to show. */
+export function aligned(
+  histories: NodePoint[][],
+  figure: "cpu_ratio" | "memory_ratio",
+  now_ms: number,
+  span_ms: number,
+): { times: number[]; values: (number | null)[][] } {
+  const end = Math.floor(now_ms / STEP_MS);
+  const length = Math.floor(span_ms / STEP_MS);
+  const steps = Array.from({ length }, (_, index) => end - length + 1 + index);
+  const values = histories.map((points) => {
+    const byStep = new Map(points.map((point) => [Math.floor(point.t / STEP_MS), point[figure] ?? null]));
+    return steps.map((step) => byStep.get(step) ?? byStep.get(step - 1) ?? null);
+  });
+  const first = steps.findIndex((_, index) => values.some((each) => each[index] != null));
+  const from = Math.max(0, first);
+  return {
+    times: steps.slice(from).map((step) => step * STEP_MS),
+    values: values.map((each) => each.slice(from)),
+  };
+}
 
 /** Of the elements whose figure is known; null: of none. */
 export function total(elements: LiveElement[], figure: "rows_out_per_s" | "lag_rows"): number | null {

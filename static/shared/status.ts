@@ -1,6 +1,6 @@
-import type { ClusterNode, LiveElement, PipelineItem, Status } from "./types";
+import type { ClusterNode, LiveElement, NodeLoad, PipelineItem, Status } from "./types";
 
-export type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
+type Tone = "running" | "standby" | "moving" | "lagging" | "failed" | "stopped";
 
 const TONES: Record<string, Tone> = {
   running: "running",
@@ -46,6 +46,14 @@ export function nodeStatus(node: ClusterNode): string {
   if (node.draining) return node.drain_blocked ? "drain waits" : "draining";
   return node.cordoned ? "cordoned" : "up";
 }
+
+/** Its load, while it is heard: what a silent node reported last is not of now. */
+export const loadNow = (node: Pick<ClusterNode, "up" | "load">): Partial<NodeLoad> =>
+  (node.up && node.load) || {};
+
+/** What is wrong with it, as far as it is heard; that it is silent is told elsewhere. */
+export const alertsNow = (node: Pick<ClusterNode, "up" | "alerts">): ClusterNode["alerts"] =>
+  node.up ? node.alerts : [];
 
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {

@@ -11,11 +11,11 @@ function recall(name: string): string {
   return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
 }
 
-export function currentTheme(): Theme {
+function currentTheme(): Theme {
   return recall("fogline-theme") as Theme;
 }
 
-export function setTheme(theme: Theme): void {
+function setTheme(theme: Theme): void {
   remember("fogline-theme", theme);
   document.documentElement.dataset.theme = theme;
   window.dispatchEvent(new Event("fogline:theme"));
@@ -36,9 +36,8 @@ export function applyStored(): void {
   document.documentElement.dataset.rail = recall("fogline-rail");
 }
 
-export function toggleRail(): boolean {
+export function toggleRail(): void {
   const narrow = document.documentElement.dataset.rail !== "narrow";
   document.documentElement.dataset.rail = narrow ? "narrow" : "";
   remember("fogline-rail", narrow ? "narrow" : "");
-  return narrow;
 }

@@ -322,8 +322,9 @@ export interface PeekRecord {
   value: unknown;
 }
 
+/** `t`: when it was reported, ms since the epoch. A figure that is not there is unknown. */
 export interface ElementPoint {
-  t: number | string;
+  t: number;
   rows_in_per_s?: number | null;
   rows_out_per_s?: number | null;
   lag_rows?: number | null;
@@ -333,7 +334,7 @@ export interface ElementPoint {
 }
 
 export interface NodePoint {
-  t: number | string;
+  t: number;
   cpu_ratio?: number | null;
   memory_bytes?: number | null;
   memory_ratio?: number | null;

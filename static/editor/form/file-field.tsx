@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import { Upload } from "lucide-react";
-import { get, listOf, problemText, request } from "../../shared/api";
+import { get, problemText, request } from "../../shared/api";
 import { bytes } from "../../shared/format";
 import type { UploadedFile } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
@@ -19,8 +19,7 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
   const chooser = useRef<HTMLInputElement>(null);
   const [busy, setBusy] = useState("");
   const [error, setError] = useState("");
-  const { data, reload } = useLoaded("files", (signal) => get<unknown>("/files", signal));
-  const files = listOf<UploadedFile>(data);
+  const { data: files = [], reload } = useLoaded("files", (signal) => get<UploadedFile[]>("/files", signal));
   const known = files.find((file) => file.reference === value);
   const upload = async (file: File) => {
     setBusy(`Uploading ${file.name}, ${bytes(file.size)}…`);

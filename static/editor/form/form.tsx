@@ -150,85 +150,37 @@ function ListControl({ field, value, onChange }: LeafProps) {
   const items = Array.isArray(value) ? value : [];
   const itemSchema = resolve((field.schema.items ?? {}) as JsonSchema, root);
   const examples = Array.isArray(field.example) ? (field.example as unknown[]) : [];
-  const set = (next: unknown[]) => onChange(next, field.path);
+  const set = (next: unknown[], path = field.path) => onChange(next, path);
   const singular = field.title.toLowerCase().replace(/ies$/, "y").replace(/s$/, "");
   const swap = (a: number, b: number) =>
     set(items.map((item, index) => (index === a ? items[b] : index === b ? items[a] : item)));
+  const row = (index: number): Field => {
+    const at = `[${index}]`;
+    const example = examples[index] ?? examples[0];
+    const inner = fieldOf(`${field.name}${at}`, `${field.path}${at}`, itemSchema, root, true, example);
+    const named = { ...inner, title: `${words(singular)} ${index + 1}`, description: "" };
+    return wantsColumn(field) && named.kind === "string"
+      ? { ...named, schema: { ...named.schema, format: "column" } }
+      : named;
+  };
   return (
     <div className="form-list">
-      {items.map((item, index) => {
-        const inner = fieldOf(
-          `${field.name}[${index}]`,
-          `${field.path}[${index}]`,
-          itemSchema,
-          root,
-          true,
-          examples[index] ?? examples[0],
-        );
-        const row = { ...inner, title: `${words(singular)} ${index + 1}`, description: "" };
-        const composite = row.kind === "object" || row.kind === "union";
-        const asColumn =
-          wantsColumn(field) && row.kind === "string"
-            ? { ...row, schema: { ...row.schema, format: "column" } }
-            : row;
-        return (
-          <div
-            key={index}
-            className={`form-item${composite ? " form-item--card" : ""}`}
-            role="group"
-            aria-label={row.title}
-          >
-            <div className="form-item__body">
-              {composite ? (
-                <FieldRow
-                  field={row}
-                  value={item}
-                  onChange={(next, path) =>
-                    onChange(
-                      items.map((each, at) => (at === index ? next : each)),
-                      path,
-                    )
-                  }
-                />
-              ) : (
-                <BareField
-                  field={asColumn}
-                  value={item}
-                  onChange={(next, path) =>
-                    onChange(
-                      items.map((each, at) => (at === index ? (next ?? "") : each)),
-                      path,
-                    )
-                  }
-                />
-              )}
-            </div>
-            {!readOnly && (
-              <span className="form-item__tools">
-                {index > 0 && (
-                  <Tool
-                    label={`Move ${row.title} up`}
-                    icon={<ArrowUp />}
-                    run={() => swap(index, index - 1)}
-                  />
-                )}
-                {index < items.length - 1 && (
-                  <Tool
-                    label={`Move ${row.title} down`}
-                    icon={<ArrowDown />}
-                    run={() => swap(index, index + 1)}
-                  />
-                )}
-                <Tool
-                  label={`Remove ${row.title}`}
-                  icon={<Trash2 />}
-                  run={() => set(items.filter((_, at) => at !== index))}
-                />
-              </span>
-            )}
-          </div>
-        );
-      })}
+      {items.map((item, index) => (
+        <ListItem
+          key={index}
+          field={row(index)}
+          value={item}
+          onChange={(next, path) =>
+            set(
+              items.map((each, at) => (at === index ? next : each)),
+              path,
+            )
+          }
+          onUp={index > 0 ? () => swap(index, index - 1) : null}
+          onDown={index < items.length - 1 ? () => swap(index, index + 1) : null}
+          onRemove={() => set(items.filter((_, at) => at !== index))}
+        />
+      ))}
       {!readOnly && (
         <button
           type="button"
@@ -238,6 +190,37 @@ function ListControl({ field, value, onChange }: LeafProps) {
           <Plus aria-hidden="true" />
           Add {singular}
         </button>
+      )}
+    </div>
+  );
+}
+
+interface ItemProps extends ControlProps {
+  /** null: it is the first, or the last */
+  onUp: (() => void) | null;
+  onDown: (() => void) | null;
+  onRemove: () => void;
+}
+
+function ListItem({ field, value, onChange, onUp, onDown, onRemove }: ItemProps) {
+  const { readOnly } = useContext(Context);
+  const composite = field.kind === "object" || field.kind === "union";
+  return (
+    <div className={`form-item${composite ? " form-item--card" : ""}`} role="group" aria-label={field.title}>
+      <div className="form-item__body">
+        {composite ? (
+          <FieldRow field={field} value={value} onChange={onChange} />
+        ) : (
+          // an item that is emptied stays in the list
+          <BareField field={field} value={value} onChange={(next, path) => onChange(next ?? "", path)} />
+        )}
+      </div>
+      {!readOnly && (
+        <span className="form-item__tools">
+          {onUp && <Tool label={`Move ${field.title} up`} icon={<ArrowUp />} run={onUp} />}
+          {onDown && <Tool label={`Move ${field.title} down`} icon={<ArrowDown />} run={onDown} />}
+          <Tool label={`Remove ${field.title}`} icon={<Trash2 />} run={onRemove} />
+        </span>
       )}
     </div>
   );

@@ -2,7 +2,7 @@
 import type { JsonSchema } from "../../shared/types";
 import { stable } from "../merge";
 
-export type Kind =
+type Kind =
   | "boolean"
   | "enum"
   | "integer"

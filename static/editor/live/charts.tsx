@@ -1,22 +1,17 @@
-import { useEffect, useMemo, useState } from "react";
-import { elementPath, get, listOf } from "../../shared/api";
-import { instant } from "../../shared/format";
-import { useLive } from "../../shared/live";
-import { pointOf, withGaps } from "../../shared/points";
-import type { ElementPoint, LiveElement } from "../../shared/types";
+import { useMemo, useState } from "react";
+import { remember } from "../../shared/address";
+import { elementPath } from "../../shared/api";
+import { useNode } from "../../shared/live";
+import { useLivePoints } from "../../shared/live-points";
+import { pointOf } from "../../shared/points";
+import type { LiveElement } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
-import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
-import { remember } from "../store";
+import { Problem, Skeleton } from "../../shared/ui/parts";
+import { isRange, RangeChoice } from "../../shared/ui/range";
 
-const RANGES: readonly [number, string][] = [
-  [5, "5 min"],
-  [15, "15 min"],
-  [60, "1 h"],
-];
-
-export function useRange(): [number, (minutes: number) => void] {
+function useRange(): [number, (minutes: number) => void] {
   const given = Number(new URL(window.location.href).searchParams.get("range"));
-  const [minutes, setMinutes] = useState(RANGES.some(([each]) => each === given) ? given : 5);
+  const [minutes, setMinutes] = useState(isRange(given) ? given : 5);
   return [
     minutes,
     (next) => {
@@ -26,52 +21,22 @@ export function useRange(): [number, (minutes: number) => void] {
   ];
 }
 
-export function RangeChoice({ minutes, onChange }: { minutes: number; onChange: (minutes: number) => void }) {
-  return (
-    <div className="segmented" role="group" aria-label="Time range">
-      {RANGES.map(([value, title]) => (
-        <button key={value} type="button" aria-pressed={value === minutes} onClick={() => onChange(value)}>
-          {title}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-/** History from the server, and what the live connection brings after it. */
 function usePoints(pipeline: string, element: LiveElement) {
-  const { data, error, reload } = useLoaded(
-    `history ${pipeline} ${element.id}`,
-    (signal) => get<unknown>(`${elementPath(pipeline, element.id)}/history`, signal),
-    60_000,
+  const node = useNode(element.node ?? "");
+  const newest = useMemo(
+    () => (element.status === "deploying" ? null : pointOf(element, node)),
+    // the node is another object with each message; what its figures are from is its report
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [element, node?.last_seen_at],
   );
-  const heard = useLive((state) => state.heard);
-  const [fresh, setFresh] = useState<ElementPoint[]>([]);
-  useEffect(() => {
-    if (element.status === "deploying") return;
-    const point = pointOf(element, Date.now());
-    setFresh((old) => {
-      const last = old.at(-1);
-      return last && Date.now() - (instant(last.t) ?? 0) < 1000 ? old : [...old.slice(-1800), point];
-    });
-    // a point for each message, whether the figures changed or not
-  }, [heard, element]);
-  const points = useMemo(() => {
-    const history = listOf<ElementPoint>(data);
-    const until = instant(history.at(-1)?.t ?? 0) ?? 0;
-    return withGaps<ElementPoint>([
-      ...history,
-      ...fresh.filter((point) => (instant(point.t) ?? 0) > until + 500),
-    ]);
-  }, [data, fresh]);
-  return { points, error, reload, loading: data === undefined && !error };
+  return useLivePoints(elementPath(pipeline, element.id), newest);
 }
 
 export function ElementCharts({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const { points, error, reload, loading } = usePoints(pipeline, element);
   const [minutes, setMinutes] = useRange();
   const shown = useMemo(
-    () => points.filter((point) => (instant(point.t) ?? 0) > Date.now() - minutes * 60_000),
+    () => points.filter((point) => point.t > Date.now() - minutes * 60_000),
     [points, minutes],
   );
   const charts = useMemo(() => {

@@ -1,5 +1,5 @@
 import * as actions from "../../shared/actions";
-import { elementPath, get, listOf } from "../../shared/api";
+import { elementPath, get } from "../../shared/api";
 import { bytes } from "../../shared/format";
 import { useNode } from "../../shared/live";
 import type { LiveElement } from "../../shared/types";
@@ -30,10 +30,11 @@ export interface CheckpointState {
 export function useCheckpoints(pipeline: string, element: string): CheckpointState {
   const { data, error, reload } = useLoaded(
     `checkpoints ${pipeline} ${element}`,
-    (signal) => get<unknown>(`${elementPath(pipeline, element)}/checkpoints`, signal),
+    (signal) =>
+      get<{ checkpoints: CheckpointRow[] }>(`${elementPath(pipeline, element)}/checkpoints`, signal),
     5000,
   );
-  return { rows: listOf<CheckpointRow>(data), loading: data === undefined && !error, error, reload };
+  return { rows: data?.checkpoints ?? [], loading: data === undefined && !error, error, reload };
 }
 
 interface Props {

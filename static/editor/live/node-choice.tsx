@@ -1,6 +1,7 @@
 import { percent } from "../../shared/format";
 import { useLive } from "../../shared/live";
 import { replicaWords, standbyOn } from "../../shared/replicas";
+import { loadNow } from "../../shared/status";
 import type { ClusterNode, LiveElement } from "../../shared/types";
 import { Choices, type Choice } from "../../shared/ui/choices";
 
@@ -27,13 +28,13 @@ export function NodeChoice({
     );
   const choices: Choice<string>[] = nodes.map((node) => {
     const standby = standbyOn(element, node.name);
+    const { cpu_ratio } = loadNow(node);
     return {
       value: node.name,
       title: node.name,
       tag: standby ? "standby" : undefined,
       note: standby && `Its copy is ${replicaWords(standby)}.`,
-      aside:
-        node.up && node.load?.cpu_ratio !== undefined ? `CPU ${percent(node.load.cpu_ratio)}` : undefined,
+      aside: cpu_ratio === undefined ? undefined : `CPU ${percent(cpu_ratio)}`,
       disabled: refused(node),
     };
   });

@@ -1,12 +1,17 @@
 import { useState } from "react";
 import { Inbox } from "lucide-react";
-import { get, listOf } from "../../shared/api";
+import { get } from "../../shared/api";
 import { exact, instant, timeOfDay } from "../../shared/format";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 
 export const streamPath = (pipeline: string, element: string, what: "peek" | "dead-letters", limit: number) =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/${what}?limit=${limit}`;
+
+/** Of a stream or of its dead letters. */
+export interface Peeked {
+  records: PeekRecord[];
+}
 
 function usePeek(
   pipeline: string,
@@ -16,10 +21,10 @@ function usePeek(
 ) {
   const { data, error, reload } = useLoaded(
     `${what} ${pipeline} ${element}`,
-    (signal) => get<unknown>(streamPath(pipeline, element, what, 50), signal),
+    (signal) => get<Peeked>(streamPath(pipeline, element, what, 50), signal),
     everyMs,
   );
-  return { records: data === undefined ? undefined : listOf<PeekRecord>(data), error, reload };
+  return { records: data?.records, error, reload };
 }
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
@@ -30,7 +35,7 @@ const time = (at: PeekRecord["at"]): string => {
 };
 
 /** A value as a table shows it: numbers without noise, times of today without their date. */
-export function cell(value: unknown): string {
+function cell(value: unknown): string {
   if (value == null) return "";
   if (typeof value === "number")
     return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));

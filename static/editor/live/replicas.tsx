@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useShallow } from "zustand/react/shallow";
 import { ShieldCheck, ShieldOff } from "lucide-react";
 import * as actions from "../../shared/actions";
-import { get, listOf } from "../../shared/api";
+import { get } from "../../shared/api";
 import { FOLLOW } from "../../shared/follow";
 import { listed, millis } from "../../shared/format";
 import { kindWords, merged } from "../../shared/handovers";
@@ -147,7 +147,7 @@ export function PastHandovers({ pipeline, element }: { pipeline: string; element
   const query = new URLSearchParams({ pipeline, group });
   const { data, error, reload } = useLoaded(
     `handovers ${pipeline} ${group}`,
-    (signal) => get<unknown>(`/handovers?${query}`, signal),
+    (signal) => get<Handover[]>(`/handovers?${query}`, signal),
     60_000,
   );
   const pushed = useLive(
@@ -158,7 +158,7 @@ export function PastHandovers({ pipeline, element }: { pipeline: string; element
       ),
     ),
   );
-  const handovers = merged(listOf<Handover>(data), pushed);
+  const handovers = merged(data ?? [], pushed);
   const unknown = error && data === undefined;
   if (handovers.length === 0 && !unknown) return null;
   return (

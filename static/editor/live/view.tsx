@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { get, listOf } from "../../shared/api";
+import { get } from "../../shared/api";
 import { instant } from "../../shared/format";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
-import { Nothing, RecordTable, streamPath } from "./records";
+import { Nothing, RecordTable, streamPath, type Peeked } from "./records";
 
 const POINTS_MAX = 2000;
 const EVERY_MS = 1000;
@@ -30,8 +30,8 @@ function useStream(pipeline: string, source: string | null) {
     let timer = 0;
     const ask = async () => {
       try {
-        const answer = listOf<PeekRecord>(await get<unknown>(streamPath(pipeline, source, "peek", 200)));
-        for (const record of answer) seen.current.set(`${record.partition}/${record.offset}`, record);
+        const answer = await get<Peeked>(streamPath(pipeline, source, "peek", 200));
+        for (const record of answer.records) seen.current.set(`${record.partition}/${record.offset}`, record);
         while (seen.current.size > POINTS_MAX)
           seen.current.delete(seen.current.keys().next().value as string);
         if (!over) {
@@ -75,7 +75,7 @@ const asList = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(String) : typeof value === "string" && value ? [value] : [];
 
 /** The columns to draw: those that the parameters name, else all numbers. */
-export function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
+function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
   const first = records.find((record) => record.value && typeof record.value === "object")?.value as
     Record<string, unknown> | undefined;
   const named = ["columns", "column", "fields", "values", "value", "y", "lines"].flatMap((name) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { judge, possibleTargets, reaches } from "../connect";
+import { judge, reaches } from "../connect";
 import { DOCUMENT, OPERATORS } from "./fixtures";
 
 const out = (element: string) => ({ element, port: "out" });
@@ -41,9 +41,4 @@ describe("which ports may be joined", () => {
 test("reachability follows the streams only downstream", () => {
   expect(reaches(DOCUMENT, "readings", "file")).toBe(true);
   expect(reaches(DOCUMENT, "file", "readings")).toBe(false);
-});
-
-test("the keyboard is offered just the ports that accept", () => {
-  expect(possibleTargets(DOCUMENT, OPERATORS, out("readings"))).toEqual([into("big"), into("file")]);
-  expect(possibleTargets(DOCUMENT, OPERATORS, out("big"))).toEqual([into("file")]);
 });

@@ -2,6 +2,7 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { node } from "../../shared/tests/fixtures";
+import { loadNow } from "../../shared/status";
 import { NodeAlerts } from "../../shared/ui/node-alerts";
 import { NodeTile } from "../node-tile";
 
@@ -17,6 +18,18 @@ test("what a node says is wrong with it is on its tile, its first sentence, and 
   expect(renderToStaticMarkup(createElement(NodeAlerts, { node: told }))).toContain(
     `edge-a: ${ALERT.message}`,
   );
+});
+
+test("what a silent node said last is not shown as if it were so now", () => {
+  const load = { cpu_ratio: 0.5, battery_ratio: 0.83 };
+  const heard = node("edge-a", { alerts: [ALERT], load });
+  const silent = { ...heard, up: false };
+  expect(renderToStaticMarkup(createElement(NodeTile, { node: heard }))).toContain("battery 83 %");
+  const tile = renderToStaticMarkup(createElement(NodeTile, { node: silent }));
+  expect(tile).not.toContain("83 %");
+  expect(tile).not.toContain("Checkpoints do not reach");
+  expect(renderToStaticMarkup(createElement(NodeAlerts, { node: silent }))).toBe("");
+  expect([loadNow(heard), loadNow(silent)]).toEqual([load, {}]);
 });
 
 test("a node that says nothing has no such lines", () => {

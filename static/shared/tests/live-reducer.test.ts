@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { EVENTS_MAX, nodeNow, nothing, reduce, type LiveData, type LiveMessage } from "../live-reducer";
-import { node } from "./fixtures";
+import {
+  ENDED_HANDOVERS_MAX,
+  EVENTS_MAX,
+  nodeNow,
+  nothing,
+  reduce,
+  type LiveData,
+  type LiveMessage,
+} from "../live-reducer";
+import { handover, node } from "./fixtures";
 
 const SNAPSHOT: LiveMessage = {
   type: "snapshot",
@@ -68,6 +76,20 @@ describe("what the messages change", () => {
       ["2", "STOP"],
       ["1", "COPY"],
     ]);
+  });
+
+  test("ended handovers are bounded, those that run are all kept", () => {
+    const many = ENDED_HANDOVERS_MAX + 10;
+    const given = Array.from({ length: 2 * many }, (_, n) =>
+      handover({ id: String(n), outcome: n < many ? null : "done" }),
+    );
+    const state = given.reduce<LiveData>(
+      (old, data, index) => reduce(old, { type: "handover", n: index + 1, data }).state,
+      after(SNAPSHOT),
+    );
+    expect(state.handovers.filter(({ outcome }) => outcome === null)).toHaveLength(many);
+    expect(state.handovers.filter(({ outcome }) => outcome === "done")).toHaveLength(ENDED_HANDOVERS_MAX);
+    expect(state.handovers[0]?.id).toBe(String(2 * many - 1));
   });
 
   test("events are bounded", () => {

@@ -9,9 +9,9 @@ class FakeSocket {
 
   readyState = FakeSocket.CONNECTING;
   sent: unknown[] = [];
-  onopen?: () => void;
-  onmessage?: (message: { data: string }) => void;
-  onclose?: (event: { code: number }) => void;
+  onopen?: (() => void) | null;
+  onmessage?: ((message: { data: string }) => void) | null;
+  onclose?: ((event: { code: number }) => void) | null;
 
   constructor() {
     FakeSocket.opened.push(this);
@@ -59,6 +59,8 @@ function waited(): number {
   return Date.now() - since_ms;
 }
 
+const listeners = new Map<string, () => void>();
+
 beforeEach(async () => {
   FakeSocket.opened = [];
   vi.useFakeTimers();
@@ -66,11 +68,14 @@ beforeEach(async () => {
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("window", {
     location: { protocol: "http:", host: "fogline" },
-    addEventListener: vi.fn(),
+    addEventListener: (name: string, listener: () => void) => listeners.set(name, listener),
     setInterval,
     setTimeout,
   });
-  vi.stubGlobal("document", { addEventListener: vi.fn(), visibilityState: "visible" });
+  vi.stubGlobal("document", {
+    addEventListener: (name: string, listener: () => void) => listeners.set(name, listener),
+    visibilityState: "visible",
+  });
   vi.resetModules();
   const { live } = await import("../live");
   live.start();
@@ -109,5 +114,68 @@ describe("connecting again", () => {
     newest().close(4401);
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.opened).toHaveLength(1);
+  });
+});
+
+describe("a connection that died without a word", () => {
+  const RESYNC = { resync: true };
+  const asked = () => newest().sent.filter((body) => JSON.stringify(body) === JSON.stringify(RESYNC)).length;
+
+  test("a server that is silent is asked, and one that answers keeps its socket", () => {
+    newest().accept();
+    newest().tell(SNAPSHOT);
+    for (let n = 1; n <= 5; n += 1) {
+      vi.advanceTimersByTime(14_000);
+      expect(asked()).toBe(n);
+      newest().tell(SNAPSHOT);
+    }
+    expect(FakeSocket.opened).toHaveLength(1);
+  });
+
+  test("one that does not answer is replaced, and what it still says is not taken", async () => {
+    const { useLive } = await import("../live");
+    newest().accept();
+    newest().tell(SNAPSHOT);
+    const dead = newest();
+    dead.close = () => undefined; // its end is not told
+    expect(waited()).toBeLessThan(27_000);
+    expect(useLive.getState().connected).toBe(false);
+    newest().accept();
+    dead.tell({ ...SNAPSHOT, n: 7 });
+    expect(useLive.getState()).toMatchObject({ connected: true, n: null });
+    newest().tell(SNAPSHOT);
+    vi.advanceTimersByTime(5000);
+    expect(FakeSocket.opened).toHaveLength(2);
+  });
+
+  test("one that opens and never sends a snapshot is replaced, less and less often", () => {
+    const waits = Array.from({ length: 6 }, () => {
+      newest().accept();
+      return waited();
+    });
+    expect(waits[0]).toBeLessThan(14_000);
+    expect(waits[5]).toBeGreaterThan(25_000);
+  });
+
+  test("one that never opens is replaced", () => {
+    expect(waited()).toBeLessThan(15_000);
+  });
+
+  test("when the network is back the server is asked at once", () => {
+    newest().accept();
+    newest().tell(SNAPSHOT);
+    listeners.get("online")?.();
+    expect(asked()).toBe(1);
+    expect(waited()).toBeLessThan(14_000);
+  });
+
+  test("a page that is looked at again connects at once, whatever the wait", () => {
+    for (let n = 0; n < 5; n += 1) {
+      newest().accept();
+      newest().close();
+      if (n < 4) waited();
+    }
+    listeners.get("visibilitychange")?.();
+    expect(FakeSocket.opened).toHaveLength(6);
   });
 });

@@ -17,7 +17,7 @@ async function loadOnce(): Promise<Plotly> {
   return (await import("plotly.js-basic-dist-min")).default;
 }
 
-export interface Line {
+interface Line {
   name: string;
   values: (number | null | undefined)[];
   /** 1 to 7: the place in the chart scale */
@@ -107,6 +107,12 @@ function yRange(props: Props): Layout {
   return props.zero !== false && top < 1 ? { ...form, range: [0, 1], nticks: 2 } : form;
 }
 
+/** Up to now; or to the last point, where the browser's clock is behind the server's. */
+function newest(times: Props["times"], span_ms: number): [Date, Date] {
+  const end = Math.max(Date.now(), instant(times.at(-1)) ?? 0);
+  return [new Date(end - span_ms), new Date(end)];
+}
+
 function layout(place: HTMLElement, props: Props): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
@@ -137,7 +143,7 @@ function layout(place: HTMLElement, props: Props): Layout {
       type: "date",
       showgrid: false,
       nticks: 5,
-      ...(props.span_ms ? { range: [new Date(Date.now() - props.span_ms), new Date()] } : {}),
+      ...(props.span_ms ? { range: newest(props.times, props.span_ms) } : {}),
       tickformatstops: [
         { dtickrange: [null, 59_000], value: "%H:%M:%S" },
         { dtickrange: [60_000, null], value: "%H:%M" },

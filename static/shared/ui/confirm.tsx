@@ -2,7 +2,7 @@ import { create } from "zustand";
 import type { ReactNode } from "react";
 import { Dialog } from "./dialog";
 
-export interface Question {
+interface Question {
   title: string;
   /** What will happen, and whether it can be undone. */
   text: ReactNode;

@@ -154,7 +154,7 @@ function Facts({ handover }: { handover: Handover }) {
 const Later = ({ text }: { text: string }) => <span className="handover__later">{text}</span>;
 
 /** Phases as bars on one time axis, with their times in words. */
-export function Timeline({ handover }: { handover: Handover }) {
+function Timeline({ handover }: { handover: Handover }) {
   const now = useNow();
   const rows = phaseRows(handover);
   const begin = Math.min(...rows.flatMap((row) => row.start_ms ?? []));

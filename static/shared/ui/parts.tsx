@@ -2,6 +2,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import { CircleAlert, TriangleAlert } from "lucide-react";
 import * as RTooltip from "@radix-ui/react-tooltip";
 import { problemText } from "../api";
+import { Asker } from "../asker";
 import { useNow } from "../clock";
 import { ago, exact } from "../format";
 import { toneOf, wordOf } from "../status";
@@ -98,13 +99,14 @@ export function Skeleton({ lines = 3, height = 18 }: { lines?: number; height?: 
   );
 }
 
-export interface Loaded<T> {
+interface Loaded<T> {
   data: T | undefined;
   error: unknown;
   reload: () => void;
 }
 
-/** Load once per key, and again on `reload` or each `everyMs`. An old answer stays until a new one is here. */
+/** Load once per key, and again on `reload` or each `everyMs`, though not before the last answer is here. An
+ * old answer stays until a new one is here. */
 export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
@@ -112,25 +114,24 @@ export function useLoaded<T>(
 ): Loaded<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });
   const [turn, setTurn] = useState(0);
+  const [asker] = useState(() => new Asker());
+  const take = (data: T) => setState({ key, data });
+  const fail = (error: unknown) =>
+    setState((old) => ({ key, data: old.key === key ? old.data : undefined, error }));
+  // `load` is made anew on each render; `key` says what it loads
   useEffect(() => {
-    const control = new AbortController();
-    load(control.signal)
-      .then((data) => setState({ key, data }))
-      .catch((error: unknown) => {
-        if (!control.signal.aborted)
-          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error }));
-      });
-    return () => control.abort();
-    // `load` is made anew on each render; `key` says what it loads
+    asker.ask(load, take, fail);
+    return () => asker.stop();
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [key, turn]);
   useEffect(() => {
     if (!everyMs) return;
     const timer = window.setInterval(() => {
-      if (document.visibilityState === "visible") setTurn((old) => old + 1);
+      if (document.visibilityState === "visible") asker.again(load, take, fail);
     }, everyMs);
     return () => window.clearInterval(timer);
-  }, [everyMs]);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [key, everyMs]);
   const current = state.key === key;
   return {
     data: current ? state.data : undefined,

@@ -2,27 +2,25 @@ import { CircleAlert, CircleCheck, Info, X } from "lucide-react";
 import { create } from "zustand";
 import { problemText } from "../api";
 
-export interface Toast {
+interface Toast {
   id: number;
   tone: "info" | "done" | "error";
   title: string;
   text?: string;
-  action?: { title: string; run: () => void };
 }
 
 const useToasts = create<{ toasts: Toast[] }>(() => ({ toasts: [] }));
 let next = 1;
 
-export function dismiss(id: number): void {
+function dismiss(id: number): void {
   useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
 }
 
 /** Show a message; errors stay until closed, the rest goes after a while. */
-export function toast(message: Omit<Toast, "id">): number {
+export function toast(message: Omit<Toast, "id">): void {
   const id = next++;
   useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-3), { ...message, id }] }));
-  if (message.tone !== "error") window.setTimeout(() => dismiss(id), message.action ? 10_000 : 5000);
-  return id;
+  if (message.tone !== "error") window.setTimeout(() => dismiss(id), 5000);
 }
 
 export function toastError(title: string, error: unknown): void {
@@ -47,17 +45,6 @@ export function Toasts() {
             <div className="toast__text">
               <b>{each.title}</b>
               {each.text && <p>{each.text}</p>}
-              {each.action && (
-                <button
-                  className="button button--small"
-                  onClick={() => {
-                    each.action?.run();
-                    dismiss(each.id);
-                  }}
-                >
-                  {each.action.title}
-                </button>
-              )}
             </div>
             <button
               className="button button--quiet button--icon button--small"

@@ -1,0 +1,28 @@
+/** Addresses of this site: permalinks to what is shown, and links to where it is shown. */
+import { useState } from "react";
+
+/** Keep what is shown in the address: a permalink. null: taken out. */
+export function remember(params: Record<string, string | null>): void {
+  const url = new URL(window.location.href);
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
+  window.history.replaceState(null, "", url);
+}
+
+/** A value that is kept in the address; empty: it is not there. */
+export function useParam(name: string): [string, (value: string) => void] {
+  const [value, setValue] = useState(new URL(window.location.href).searchParams.get(name) ?? "");
+  return [
+    value,
+    (next) => {
+      setValue(next);
+      remember({ [name]: next || null });
+    },
+  ];
+}
+
+/** The live view of a pipeline, with the element chosen if there is one. */
+export const livePage = (pipeline: string, element?: string | null): string =>
+  `/pipelines/${encodeURIComponent(pipeline)}?mode=live${element ? `&element=${encodeURIComponent(element)}` : ""}`;

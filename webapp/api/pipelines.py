@@ -184,14 +184,14 @@ def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy
         return Status(200, actions.what_would_change(actor(request), name, wanted.version, wanted.placement))
     operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
-    return Status(202, {"operation": operation_json(operation), **operation_json(operation)})
+    return Status(202, operation_json(operation))
 
 
 @router.post("/pipelines/{name}/undeploy", response={202: dict[str, Any]})
 def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Any:
     operation = actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
-    return Status(202, {"operation": operation_json(operation), **operation_json(operation)})
+    return Status(202, operation_json(operation))
 
 
 @router.get("/operations")

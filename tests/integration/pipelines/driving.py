@@ -110,7 +110,7 @@ def operate(client: httpx.Client, path: str, what: str) -> None:
     """Order a deployment, upgrade or undeployment, and wait until it is done."""
     answer = client.post(path, json={})
     assert answer.status_code == 202, answer.text
-    operation_id = answer.json().get("id") or answer.json()["operation"]
+    operation_id = answer.json()["id"]
     finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), what, START_S)
     assert finished["status"] == "done", finished
 

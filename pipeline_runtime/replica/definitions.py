@@ -32,7 +32,7 @@ def keep(directory: Path, spec: GroupSpec) -> None:
     with suppress(FileNotFoundError):
         if target.read_bytes() == text.encode():
             return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(exist_ok=True)  # no parents: a state that was discarded stays away
     replace_text(target, text, durable=True)
 
 

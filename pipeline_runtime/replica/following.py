@@ -15,6 +15,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
+from pipeline_runtime.replica.errors import RewindUndone
 from pipeline_runtime.replica.local_state import JournalMark, LocalStateDamaged, read_mark, write_mark
 from pipeline_runtime.replica.state import ReplicaState
 
@@ -70,8 +71,7 @@ class JournalFollower:
         with self._state.changed:
             if local > view.last_seq:
                 raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")
-            if view.is_void(local):
-                raise LocalStateDamaged(f"{self._spec.id}: at {local}, which was rewound since")
+            self.check_not_rewound()
             if local in view.commits:
                 marks = view.commits[local].marks
             if marks is None and local > 0:
@@ -87,6 +87,14 @@ class JournalFollower:
         hides); Doubtful when that makes no progress."""
         assert self._tail is not None
         self._tail.wait_until(self._ends.end(hidden=hidden), _TIMEOUT_S)
+
+    def check_not_rewound(self) -> None:
+        """With `changed` held. Raises RewindUndone, LocalStateDamaged."""
+        view, local, to = self._state.view, self._state.local, self._state.rewinds_to
+        if to is not None and view.is_void(to):
+            raise RewindUndone(f"{self._spec.id}: a rewind to {to}, which was rewound itself")
+        if view.is_void(local):
+            raise LocalStateDamaged(f"{self._spec.id}: at {local}, which was rewound since")
 
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
         self.catch_up(hidden=whole)

@@ -1,12 +1,13 @@
-"""Two replicas claim at the same time, and the one that comes first rewinds."""
+"""Two replicas claim at the same time, and the one that comes first rewinds, or has another definition."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder
@@ -43,15 +44,25 @@ def test_what_a_claim_would_go_on_from_must_not_have_been_rewound_meanwhile(repl
         replica._start_ends()
 
 
-def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so_and_does_not_wait_for_ever(
-    replica: Replica,
-) -> None:
-    """It follows from before, and does not come past there any more."""
+@pytest.mark.parametrize("local", [1, 2], ids=["it follows up to there", "it is there"])
+def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so(replica: Replica, local: int) -> None:
     state = replica._state
-    state.local = Seq(1)
+    state.local = Seq(local)
     state.wishes.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
-    replica._check_not_rewound()
+    assert replica._start_ends() == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
     with pytest.raises(RewindUndone, match="a rewind to 2, which was rewound itself") as raised:
-        replica._check_not_rewound()
+        replica._start_ends()
     assert "another checkpoint" in explain(raised.value, "", 0).next
+
+
+def test_an_owner_claims_anew_where_the_journal_gives_it_another_definition_and_nowhere_else(
+    replica: Replica,
+) -> None:
+    state, transactions = replica._state, cast(Any, None)
+    state.permit = CommitPermit(Epoch(2), SPEC.journal, transactions)
+    assert not replica._needs_another_definition(), "its own CLAIM is not read yet"
+    state.view.apply(Claim(Epoch(2), "order", "b", definition="a former one"))
+    assert replica._needs_another_definition()
+    state.view.apply(Claim(Epoch(3), "another order", "a", definition="a later one"))
+    assert not replica._needs_another_definition(), "it gives way instead"

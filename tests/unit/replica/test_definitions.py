@@ -89,6 +89,7 @@ def test_who_is_to_rewind_follows_up_to_there_and_no_further_each_batch_as_it_wa
 ) -> None:
     """From whichever checkpoint it could have: the one that was chosen may be damaged."""
     directory = tmp_path_factory.getbasetemp() / "definitions of both"
+    directory.mkdir(exist_ok=True)
     keep(directory, OLD)
     keep(directory, NEW)
     view = journal(*versions)

@@ -5,7 +5,7 @@ import { listed } from "./format";
 import { useLive } from "./live";
 import { roleReason } from "./page";
 import { standbyNodes } from "./replicas";
-import { nameOf } from "./status";
+import { NOT_HEARD, nameOf } from "./status";
 import type { Allowed, ClusterNode, Handover, LiveElement, PipelineDocument, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
@@ -30,6 +30,7 @@ export function refusal(allowed: Allowed | undefined): string | null {
 /** Why an element cannot go to that node; null when it can. */
 export function nodeRefusal(node: ClusterNode, owner: string | null): string | null {
   if (node.name === owner) return "It runs here.";
+  if (!node.heard) return NOT_HEARD;
   if (!node.up) return "The node is silent.";
   if (!node.ready) return "The node is still starting.";
   if (node.cordoned) return "The node is cordoned: it takes nothing new.";

@@ -25,12 +25,16 @@ const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
  * long again, the socket is dead: a machine that slept, or changed its network, is told of no end. */
 const SILENCE_MS = 10_000;
 const PROBE_MS = 2000;
+/** A busy server may take long over the first snapshot, and no shorter when it is asked again and again. */
+const FIRST_MS = 30_000;
 
 class LiveClient {
   private socket: WebSocket | null = null;
   private attempt = 0;
   /** since when the server owes an answer; null: it has spoken since we asked */
   private asked_ms: number | null = null;
+  /** whether the server has said something on this socket */
+  private spoken = false;
   private watch: { pipeline: string | null; nodes: boolean } = { pipeline: null, nodes: true };
   private started = false;
 
@@ -55,6 +59,7 @@ class LiveClient {
     const socket = new WebSocket(`${scheme}://${window.location.host}/ws/live`);
     this.socket = socket;
     this.asked_ms = Date.now();
+    this.spoken = false;
     socket.onopen = () => {
       this.asked_ms = Date.now(); // for the snapshot, with which every connection begins
       useLive.setState({ connected: true, n: null });
@@ -64,6 +69,7 @@ class LiveClient {
       // Not when it opens: a server, or a proxy before one that is away, may accept and close at once.
       this.attempt = 0;
       this.asked_ms = null;
+      this.spoken = true;
       this.take(JSON.parse(message.data as string) as LiveMessage);
     };
     socket.onclose = ({ code }) => this.lost(socket, code);
@@ -98,7 +104,7 @@ class LiveClient {
 
   private probe(): void {
     if (this.asked_ms !== null) {
-      if (Date.now() - this.asked_ms > SILENCE_MS) this.giveUp();
+      if (Date.now() - this.asked_ms > (this.spoken ? SILENCE_MS : FIRST_MS)) this.giveUp();
     } else {
       const { connected, heard } = useLive.getState();
       if (connected && heard && Date.now() - heard > SILENCE_MS) this.ask();

@@ -22,6 +22,7 @@ export function careOf(
   elements: Record<string, LiveElement[]>,
   handovers: Handover[],
 ): Care[] {
+  if (!node.heard) return []; // nothing is restored meanwhile, and its elements may well run
   const since = (instant(node.last_seen_at) ?? 0) - SLACK_MS;
   const seen = new Set<string>();
   const lines: Care[] = [];

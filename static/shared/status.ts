@@ -55,11 +55,14 @@ export const loadNow = (node: Pick<ClusterNode, "up" | "load">): Partial<NodeLoa
 export const alertsNow = (node: Pick<ClusterNode, "up" | "alerts">): ClusterNode["alerts"] =>
   node.up ? node.alerts : [];
 
+export const NOT_HEARD = "The control process is not heard now: see Needs attention";
+
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {
   if (node.draining && !node.drain_blocked) return "It is being drained";
   const owns = node.elements.some((element) => element.role === "owner");
   if (!owns && !node.drain_blocked) return "Nothing runs here";
+  if (!node.heard) return NOT_HEARD;
   return node.up ? null : "The node is silent: restore its elements instead";
 }
 

@@ -200,6 +200,8 @@ export interface NodeLoad {
 export interface ClusterNode {
   name: string;
   up: boolean;
+  /** false: control hears nobody, so that a node is not up says nothing about it */
+  heard: boolean;
   ready: boolean;
   cordoned: boolean;
   /** all that it runs is moved away, one group after another, until it is empty or uncordoned */

@@ -48,7 +48,8 @@ class SignInForm(AuthenticationForm):
             )
         note_attempt(username, address)  # before the password is looked at: guesses at once all count
         cleaned = super().clean()
-        FailedLogin.objects.filter(username=username, address=address).delete()
+        if self.user_cache is not None:  # without a password nothing was checked
+            FailedLogin.objects.filter(username=username, address=address).delete()
         return cleaned
 
 

@@ -9,6 +9,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.core.asgi import get_asgi_application
 
+os.umask(0o077)  # uploads and sessions are for this user alone
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
 django_application = get_asgi_application()
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from time import monotonic
 from typing import Any
 
 import redis
@@ -20,6 +22,7 @@ KEY = "fogline:control"
 EACH_S = 1.0
 LASTS_S = 10
 """By Redis's clock. A control process that is only started again takes less."""
+HOLDS_S = 5.0
 BLIND = "detector.blind"
 STORE = "central.store"
 
@@ -37,6 +40,9 @@ NO_REDIS = (
 )
 
 
+_answers: dict[str, tuple[float, ControlState]] = {}  # Redis's URL -> when it was, and what
+
+
 @dataclass(frozen=True)
 class ControlState:
     away: str | None = None  # why nothing is known of it; None: it works
@@ -49,14 +55,21 @@ class ControlState:
 
 
 def control_state() -> ControlState:
-    client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=0.5, socket_timeout=0.5)
+    """One slow answer of Redis is no news: then what it said last holds for some seconds."""
+    url = settings.FOGLINE.redis_url
     try:
-        raw = client.get(KEY)
+        raw = _client(url).get(KEY)
     except redis.RedisError:
-        return ControlState(away=NO_REDIS)
-    finally:
-        client.close()
-    return ControlState(troubles=tuple(json.loads(raw))) if raw is not None else ControlState(away=NOT_HEARD)
+        at_s, known = _answers.get(url, (0.0, None))
+        return known if known is not None and monotonic() - at_s < HOLDS_S else ControlState(away=NO_REDIS)
+    found = ControlState(away=NOT_HEARD) if raw is None else ControlState(troubles=tuple(json.loads(raw)))
+    _answers[url] = monotonic(), found
+    return found
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=0.5, socket_timeout=0.5)
 
 
 def tell_control_state(client: redis.Redis, troubles: Iterable[dict[str, Any]] = ()) -> None:

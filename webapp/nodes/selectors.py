@@ -75,6 +75,7 @@ def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None, he
     return {
         "name": node.name,
         "up": node.up and heard,
+        "heard": heard,  # False: control hears nobody, so `up` is not known
         "ready": node.ready,
         "cordoned": node.cordoned,
         "draining": node.draining_since is not None,

@@ -11,6 +11,7 @@ from pipeline_runtime.settings import Settings, SettingsError
 
 
 def main() -> int:
+    os.umask(0o077)  # checkpoints are for this user alone
     try:
         settings = Settings.from_env()
     except SettingsError as error:

@@ -43,6 +43,7 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
   return {
     name,
     up: true,
+    heard: true,
     ready: true,
     cordoned: false,
     draining: false,

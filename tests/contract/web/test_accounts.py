@@ -132,6 +132,15 @@ def test_guessing_is_locked_for_that_name_and_address_even_with_the_right_passwo
     assert sign_in(client, "admin-user", PASSWORD).status_code == 302
 
 
+def test_an_empty_password_between_guesses_does_not_begin_their_count_anew(
+    users: dict[str, User], settings: Any
+) -> None:
+    client = Client()
+    for password in ["wrong"] * (settings.LOGIN_FAILURES_MAX - 1) + ["", "wrong"]:
+        sign_in(client, "admin-user", password)
+    assert sign_in(client, "admin-user", PASSWORD).status_code == 429
+
+
 def test_an_admin_makes_and_changes_accounts(caller: Callable[[str | None], Caller]) -> None:
     admin = caller("admin")
     body = {"username": "ada", "password": "correct horse battery", "role": "editor"}

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { careOf, type Care } from "../shared/silence";
-import { alertsNow, loadNow, nodeStatus } from "../shared/status";
+import { alertsNow, loadNow, nodeStatus, NOT_HEARD } from "../shared/status";
 import type { ClusterNode, NodeLoad } from "../shared/types";
 import { Ago, Meter, StatusMark } from "../shared/ui/parts";
 
@@ -47,7 +47,10 @@ function Silence({ node, care }: { node: ClusterNode; care: Care[] }) {
       <span className="small muted">
         Last heard <Ago at={node.last_seen_at} />
       </span>
-      {care.length ? <CareLines care={care} /> : <span className="small">It owned nothing.</span>}
+      {care.length > 0 && <CareLines care={care} />}
+      {care.length === 0 && (
+        <span className="small">{node.heard ? "It owned nothing." : `${NOT_HEARD}.`}</span>
+      )}
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { nodeNow } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
 import { loadPointOf } from "../shared/points";
-import { drainRefusal, loadNow } from "../shared/status";
+import { drainRefusal, loadNow, NOT_HEARD } from "../shared/status";
 import type { ClusterNode } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { NodeAlerts } from "../shared/ui/node-alerts";
@@ -78,8 +78,10 @@ function SilenceNote({ node }: { node: ClusterNode }) {
     <Warning>
       <div className="stack stack--tight">
         <span>
-          {node.name} was last heard <Ago at={node.last_seen_at} />. If it still runs, its elements go on
-          there until they are restored elsewhere; from then on it cannot write for them any more.
+          {node.name} was last heard <Ago at={node.last_seen_at} />.{" "}
+          {node.heard
+            ? "If it still runs, its elements go on there until they are restored elsewhere; from then on it cannot write for them any more."
+            : `${NOT_HEARD}. What runs there goes on.`}
         </span>
         {care.length > 0 && (
           <ul className="care">

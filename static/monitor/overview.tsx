@@ -115,14 +115,15 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
   const all = Object.values(elements).flat();
   const up = nodes.filter((node) => node.up).length;
   const running = pipelines.filter((pipeline) => pipeline.status === "running").length;
+  const heard = nodes.every((node) => node.heard);
   return (
     <div className="card summary">
-      <Figure label="Pipelines running" value={running} unit={`of ${pipelines.length}`} />
+      <Figure label="Pipelines running" value={heard ? running : "–"} unit={`of ${pipelines.length}`} />
       <Figure
         label="Nodes up"
-        value={up}
+        value={heard ? up : "–"}
         unit={`of ${nodes.length}`}
-        tone={up < nodes.length ? "failed" : undefined}
+        tone={heard && up < nodes.length ? "failed" : undefined}
       />
       <Figure label="Rows written" value={rate(total(all, "rows_out_per_s"))} unit="rows/s" />
       <Figure label="Waiting" value={count(total(all, "lag_rows"))} unit="rows" />

@@ -242,7 +242,9 @@ export function removalText(node: ClusterNode): string {
     ...(standbys.length
       ? [`These lose their standby: ${standbys.map((element) => element.element).join(", ")}.`]
       : []),
-    ...(node.up ? ["It still runs: stop it there as well. What it reports from then on is ignored."] : []),
+    ...(node.up || !node.heard
+      ? ["It still runs: stop it there as well. What it reports from then on is ignored."]
+      : []),
     `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY).`,
     `You can add it again under Nodes, Add a machine. One that "make up" starts (FOGLINE_NODES) is added again by its next start.`,
   ].join(" ");

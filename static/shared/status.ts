@@ -41,6 +41,7 @@ export const wordOf = (status: Status | string): string => WORDS[status] ?? stat
 
 /** One word for a node's state. */
 export function nodeStatus(node: ClusterNode): string {
+  if (!node.heard) return "not heard";
   if (!node.up) return "silent";
   if (!node.ready) return "starting up";
   if (node.draining) return node.drain_blocked ? "drain waits" : "draining";

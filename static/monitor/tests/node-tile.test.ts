@@ -2,7 +2,7 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { node } from "../../shared/tests/fixtures";
-import { loadNow } from "../../shared/status";
+import { drainRefusal, loadNow, nodeStatus, NOT_HEARD } from "../../shared/status";
 import { NodeAlerts } from "../../shared/ui/node-alerts";
 import { NodeTile } from "../node-tile";
 
@@ -30,6 +30,18 @@ test("what a silent node said last is not shown as if it were so now", () => {
   expect(tile).not.toContain("Checkpoints do not reach");
   expect(renderToStaticMarkup(createElement(NodeAlerts, { node: silent }))).toBe("");
   expect([loadNow(heard), loadNow(silent)]).toEqual([load, {}]);
+});
+
+test("while control is not heard, nothing is said about what becomes of a node's elements", () => {
+  const unheard = node("edge-a", { up: false, heard: false });
+  const tile = renderToStaticMarkup(createElement(NodeTile, { node: unheard }));
+  expect(tile).toContain("not heard");
+  expect(tile).not.toContain("silent");
+  expect(tile).not.toContain("owned nothing");
+  expect([nodeStatus(unheard), drainRefusal({ ...unheard, drain_blocked: "x" })]).toEqual([
+    "not heard",
+    NOT_HEARD,
+  ]);
 });
 
 test("a node that says nothing has no such lines", () => {

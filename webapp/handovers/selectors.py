@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
+
 from webapp.handovers.actions import cancellable
 from webapp.handovers.models import Handover, Operation
 from webapp.problems import Missing
@@ -61,11 +63,17 @@ def handovers(
 
 
 def recent_handovers() -> list[dict[str, Any]]:
-    """All that run, and the newest that have ended; newest first."""
     rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(DRAFT)
-    running, ended = rows.filter(outcome__isnull=True), rows.filter(outcome__isnull=False)
-    found = sorted([*running, *ended[:RECENT]], key=lambda row: (row.created_at, str(row.pk)), reverse=True)
-    return [handover_json(row) for row in found]
+    return [handover_json(row) for row in _recent(rows)]
+
+
+def _recent(rows: QuerySet[Any]) -> list[Any]:
+    """All that run, and those that have ended last; newest first."""
+    running = rows.filter(ended_at__isnull=True)
+    ended = rows.filter(ended_at__isnull=False).order_by("-ended_at")[:RECENT]
+    # Read in this order: what ends in between is in both, and has ended.
+    found = {row.pk: row for row in (*running, *ended)}
+    return sorted(found.values(), key=lambda row: (row.created_at, str(row.pk)), reverse=True)
 
 
 def operation_json(operation: Operation) -> dict[str, Any]:
@@ -85,7 +93,7 @@ def operation_json(operation: Operation) -> dict[str, Any]:
 
 def recent_operations() -> list[dict[str, Any]]:
     rows = Operation.objects.select_related("deployment__pipeline").defer(DRAFT)
-    return [operation_json(row) for row in rows[:RECENT]]
+    return [operation_json(row) for row in _recent(rows)]
 
 
 def operation_with(id: str) -> Operation:

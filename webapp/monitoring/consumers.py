@@ -27,7 +27,7 @@ from django.contrib.auth import HASH_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from webapp.accounts.models import User
-from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
+from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes, has_lost
 from webapp.monitoring.records import LIVE_GROUP
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _send_changes(self) -> None:
         try:
             await self._follow()
+        except OSError:
+            log.debug("a dashboard has gone")  # ASGI's word for it, when something is sent
         except Exception:
             # Else the socket would stay open, and show for ever what it showed last.
             log.warning("a dashboard's updates could not be read or sent; it connects again", exc_info=True)
@@ -127,7 +129,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             # Set before sending: a resync that comes meanwhile sets it to None, and that has to stay.
             old, state = self.sent, whole.seen_by(self.watch)
             self.sent = state
-            if old is None:
+            if old is None or has_lost(old, state):
                 await self._send_numbered({"type": "snapshot", "data": state.data()})
             else:
                 for change in changes(old, state):

@@ -87,6 +87,17 @@ def changes(old: LiveState, new: LiveState) -> Iterator[dict[str, Any]]:
                 yield {"type": type_, "data": item}
 
 
+def has_lost(old: LiveState, new: LiveState) -> bool:
+    """Whether something under way is in `new` no more: it has ended behind too many others, or is deleted.
+
+    No message says so, and a client would show it for good. It needs a snapshot.
+    """
+    return any(
+        not {item["id"] for item in before if item["ended_at"] is None} <= {item["id"] for item in after}
+        for before, after in ((old.handovers, new.handovers), (old.operations, new.operations))
+    )
+
+
 class SharedReading:
     """One reading of the database for all who ask at about the same time.
 

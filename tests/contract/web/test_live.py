@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
@@ -223,6 +224,19 @@ async def test_a_client_that_watches_one_pipeline_gets_a_snapshot_of_it(
         assert set((await socket.take())["data"]["elements"]) == {PIPELINE}
 
 
+async def test_when_something_under_way_is_gone_a_snapshot_says_so(
+    session: str, deployment: Deployment, do: Callable[..., Awaitable[Any]]
+) -> None:
+    """It ended while many others did, or was deleted: no message is about it any more."""
+    handover = await do(Handover.objects.create, deployment=deployment, group="watch", element="watch")
+    async with connected(session) as socket:
+        assert [each["id"] for each in (await socket.take())["data"]["handovers"]] == [str(handover.pk)]
+        await do(handover.delete)
+        await do(announce, "handovers")
+        message = await socket.take_until(lambda m: m["type"] == "snapshot")
+        assert message["data"]["handovers"] == []
+
+
 async def test_a_client_that_was_too_slow_gets_a_snapshot_not_a_queue(
     session: str, nodes: dict[str, Node], do: Callable[..., Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +272,27 @@ async def test_it_is_closed_when_the_database_fails_so_that_the_client_connects_
     monkeypatch.undo()
     async with connected(session) as socket:
         assert (await socket.take())["type"] == "snapshot"
+
+
+async def test_a_client_that_has_gone_is_no_trouble(
+    session: str, nodes: dict[str, Node], caplog: pytest.LogCaptureFixture
+) -> None:
+    tried = asyncio.Event()
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        async def to_nobody(message: dict[str, Any]) -> None:
+            if message["type"] == "websocket.send":
+                tried.set()
+                raise OSError("as servers do when the client has gone")
+            await send(message)
+
+        await application(scope, receive, to_nobody)
+
+    communicator = WebsocketCommunicator(served, communicator_of(session).scope)
+    await communicator.connect()
+    await asyncio.wait_for(tried.wait(), WAIT_S)
+    await communicator.disconnect()
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_nobody_sees_anything_without_a_session(transactional_db: None) -> None:

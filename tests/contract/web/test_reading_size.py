@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.db import connection, models
 from django.db.models.signals import post_init
+from django.utils import timezone
 
 from webapp.handovers.models import Handover, Operation
-from webapp.handovers.selectors import RECENT
+from webapp.handovers.selectors import RECENT, recent_handovers
 from webapp.monitoring.live_state import read_state
 from webapp.pipelines.models import Deployment, Pipeline, PipelineVersion
 from webapp.pipelines.selectors import whole_board
@@ -39,7 +40,7 @@ def deployed_before(deployment: Deployment, times: int, status: str = "undeploye
         made = Deployment.objects.create(
             pipeline=deployment.pipeline, version=deployment.version, status=status
         )
-        Operation.objects.create(kind="deploy", deployment=made, status="done")
+        Operation.objects.create(kind="deploy", deployment=made, status="done", ended_at=timezone.now())
     return made
 
 
@@ -79,8 +80,35 @@ def test_a_failed_deployment_is_shown_while_it_is_the_newest(
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's plan")
 @pytest.mark.parametrize(
-    "newest",
-    [lambda: Handover.objects.filter(outcome__isnull=False)[:20], lambda: Operation.objects.all()[:20]],
+    "rows",
+    [
+        lambda model: model.objects.all()[:20],
+        lambda model: model.objects.filter(ended_at__isnull=False).order_by("-ended_at")[:20],
+    ],
 )
-def test_the_newest_are_found_without_sorting_all(newest: Any, transactional_db: None) -> None:
-    assert "TEMP B-TREE" not in newest().explain()
+@pytest.mark.parametrize("model", [Handover, Operation])
+def test_the_newest_are_found_without_sorting_all(model: Any, rows: Any, transactional_db: None) -> None:
+    assert "TEMP B-TREE" not in rows(model).explain()
+
+
+def test_a_handover_that_ends_while_they_are_read_has_ended(deployment: Deployment) -> None:
+    """Else a dashboard would be sent its end first and then its last phase, and show that for good."""
+    handover = Handover.objects.create(deployment=deployment, group="watch", element="watch", phase="FINISH")
+
+    def end_it(execute: Any, sql: str, *rest: Any) -> Any:
+        answer = execute(sql, *rest)
+        if sql.startswith("SELECT"):
+            Handover.objects.update(outcome="done", ended_at=timezone.now())
+        return answer
+
+    with connection.execute_wrapper(end_it):
+        found = recent_handovers()
+    assert [(each["id"], each["outcome"]) for each in found] == [(str(handover.pk), "done")]
+
+
+def test_what_ended_last_is_read_however_long_ago_it_began(deployment: Deployment) -> None:
+    row = {"deployment": deployment, "group": "watch", "element": "watch", "outcome": "done"}
+    long, *_ = [Handover.objects.create(ended_at=timezone.now(), **row) for _ in range(RECENT + 1)]
+    assert str(long.pk) not in {each["id"] for each in recent_handovers()}
+    Handover.objects.filter(pk=long.pk).update(ended_at=timezone.now())
+    assert str(long.pk) in {each["id"] for each in recent_handovers()}

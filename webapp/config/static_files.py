@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
@@ -15,13 +16,16 @@ async def in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
 
     Under ASGI, Django would otherwise read a synchronous iterator to its end before it sends anything.
     """
+    reader, loop = ThreadPoolExecutor(max_workers=1), asyncio.get_running_loop()
     try:
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        while (part := await loop.run_in_executor(reader, next, parts, None)) is not None:
             yield part
     finally:
+        # Behind a read that is under way: a client that goes away ends the request, but no read.
         close = getattr(parts, "close", None)
         if close is not None:
-            await asyncio.to_thread(close)
+            reader.submit(close)
+        reader.shutdown(wait=False)
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):

@@ -23,7 +23,7 @@ from webapp.pipelines import actions, standbys
 from webapp.pipelines.checkpoints import checkpoints_of
 from webapp.pipelines.chunk_store import open_output
 from webapp.pipelines.selectors import active_deployment, element_list, element_named, pipeline_named
-from webapp.pipelines.shape import elements_of
+from webapp.pipelines.shape import element_of
 from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
@@ -65,12 +65,14 @@ def history(request: HttpRequest, name: str, id: str) -> Any:
 
 @router.post(PATH + "/pause")
 def pause(request: HttpRequest, name: str, id: str) -> Any:
-    return actions.set_paused(actor(request), name, id, True)
+    actions.set_paused(actor(request), name, id, True)
+    return element_named(pipeline_named(name), id)
 
 
 @router.post(PATH + "/resume")
 def resume(request: HttpRequest, name: str, id: str) -> Any:
-    return actions.set_paused(actor(request), name, id, False)
+    actions.set_paused(actor(request), name, id, False)
+    return element_named(pipeline_named(name), id)
 
 
 @router.post(PATH + "/migrate", response={202: dict[str, Any]})
@@ -97,12 +99,14 @@ def restore(
 @router.post(PATH + "/standby", response={202: dict[str, Any]})
 def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Any:
     """Keep a hot standby of the element's group on a node; the element."""
-    return Status(202, standbys.keep_standby(actor(request), name, id, body.node))
+    standbys.keep_standby(actor(request), name, id, body.node)
+    return Status(202, element_named(pipeline_named(name), id))
 
 
 @router.delete(PATH + "/standby", response={202: dict[str, Any]})
 def drop_standby(request: HttpRequest, name: str, id: str) -> Any:
-    return Status(202, standbys.drop_standby(actor(request), name, id))
+    standbys.drop_standby(actor(request), name, id)
+    return Status(202, element_named(pipeline_named(name), id))
 
 
 @router.get(PATH + "/checkpoints")
@@ -167,7 +171,7 @@ def _deployed(name: str, id: str) -> tuple[str, dict[str, Any]]:
     deployment = active_deployment(pipeline)
     if deployment is None:
         raise Conflict(f'"{name}" is not deployed: there are no streams to look at.')
-    found = next((item for item in elements_of(deployment.version.document) if item["id"] == id), None)
+    found = element_of(deployment.version.document, id)
     if found is None:
         raise Missing(f'There is no element "{id}" in the deployed version of "{name}".')
     return deployment.pk, found

@@ -23,14 +23,13 @@ from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, Pipeli
 from webapp.pipelines.selectors import (
     active_deployment,
     document_key,
-    element_named,
     group_facts,
     pipeline_named,
     version_of,
 )
-from webapp.pipelines.shape import elements_of, group_of, is_view
+from webapp.pipelines.shape import element_of, elements_of, group_of, is_view
 from webapp.pipelines.upgrades import all_added, refuse_upgrade, upgrade_changes
-from webapp.problems import Conflict, Invalid
+from webapp.problems import Conflict, Invalid, Missing
 
 
 @transaction.atomic
@@ -238,8 +237,8 @@ def undeploy(actor: User, name: str) -> Operation:
 
 
 @transaction.atomic
-def set_paused(actor: User, name: str, element: str, paused: bool) -> dict[str, Any]:
-    """Pause or resume the element's group; the element's new state. Done twice, it is done once."""
+def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
+    """Pause or resume the element's group. Done twice, it is done once."""
     doing = "pause" if paused else "resume"
     require(actor, Role.OPERATOR, f"{doing} elements")
     deployment, group = deployed_group(name, element, doing)
@@ -251,7 +250,6 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> dict[str, 
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
         celery.command(celery.DESIRED_CHANGED, [group.node])
         announce("elements", name)
-    return element_named(deployment.pipeline, element)
 
 
 @transaction.atomic
@@ -266,13 +264,16 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
-    """The group behind an element of a deployed pipeline, or the refusal."""
+    """The group behind an element of a deployed pipeline, or the refusal. Part of transactions, so it asks
+    nobody but the database."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
-    found = element_named(pipeline, element)
+    found = element_of(deployment.version.document if deployment else pipeline.draft, element)
+    if found is None:
+        raise Missing(f'There is no element "{element}" in the pipeline "{name}".')
     if deployment is None:
         raise Conflict(f'"{element}" cannot {doing}: "{name}" is not deployed.', safe="Nothing was changed.")
-    if is_view(found["type"]):
+    if is_view(found.get("type")):
         raise Conflict(
             f'"{element}" cannot {doing}: the dashboard itself shows it, no node runs it.',
             safe="Nothing was changed.",

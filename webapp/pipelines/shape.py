@@ -15,6 +15,10 @@ def elements_of(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def element_of(document: dict[str, Any], id: str) -> dict[str, Any] | None:
+    return next((element for element in elements_of(document) if element["id"] == id), None)
+
+
 def group_of(document: dict[str, Any], element: str) -> str:
     """The group that an element runs in: the drawn one, else its own."""
     for group in _list(_spec(document).get("groups")):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import transaction
 
 from webapp.accounts.models import Role, User
@@ -15,15 +13,14 @@ from webapp.pipelines.actions import deployed_group
 from webapp.pipelines.copies import STANDBY, next_generation, standbys
 from webapp.pipelines.group_state import drop_standby_refusal, keep_standby_refusal
 from webapp.pipelines.models import ExtraReplica, GroupPlacement
-from webapp.pipelines.selectors import element_named
 from webapp.problems import Conflict, Invalid
 
 UNTOUCHED = "The element goes on as before."
 
 
 @transaction.atomic
-def keep_standby(actor: User, pipeline: str, element: str, node: str) -> dict[str, Any]:
-    """Keep one hot standby of the element's group, on `node`; one elsewhere goes. The element's state."""
+def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
+    """Keep one hot standby of the element's group, on `node`; one elsewhere goes."""
     require(actor, Role.OPERATOR, "keep standbys")
     deployment, group = deployed_group(pipeline, element, "have a standby")
     if node not in group.nodes:
@@ -60,12 +57,11 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> dict[st
         audit(actor, "element.keep_standby", f"{pipeline}/{element}", group=group.group, node=node)
         celery.command(celery.DESIRED_CHANGED, [node, group.node])
         announce("elements", pipeline)
-    return element_named(deployment.pipeline, element)
 
 
 @transaction.atomic
-def drop_standby(actor: User, pipeline: str, element: str) -> dict[str, Any]:
-    """Drop all standbys of the element's group. Done twice, it is done once. The element's state."""
+def drop_standby(actor: User, pipeline: str, element: str) -> None:
+    """Drop all standbys of the element's group. Done twice, it is done once."""
     require(actor, Role.OPERATOR, "drop standbys")
     deployment, group = deployed_group(pipeline, element, "drop its standby")
     refusal = drop_standby_refusal(group)
@@ -77,4 +73,3 @@ def drop_standby(actor: User, pipeline: str, element: str) -> dict[str, Any]:
         audit(actor, "element.drop_standby", f"{pipeline}/{element}", group=group.group, nodes=nodes)
         celery.command(celery.DESIRED_CHANGED, [*nodes, group.node])
         announce("elements", pipeline)
-    return element_named(deployment.pipeline, element)

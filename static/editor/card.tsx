@@ -141,6 +141,7 @@ function StatusRow({ element }: { element: LiveElement }) {
   const text: Partial<Record<string, string>> = {
     failed: element.error?.message ?? "see its error",
     silent: "restore it elsewhere",
+    unheard: "see Needs attention",
     view: "open it to look",
     paused: `${rate(element.lag_rows)} rows wait`,
     draft: "not deployed",

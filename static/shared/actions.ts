@@ -5,7 +5,7 @@ import { listed } from "./format";
 import { useLive } from "./live";
 import { roleReason } from "./page";
 import { standbyNodes } from "./replicas";
-import { NOT_HEARD, nameOf } from "./status";
+import { mayRun, NOT_HEARD, nameOf } from "./status";
 import type { Allowed, ClusterNode, Handover, LiveElement, PipelineDocument, Strategy } from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
@@ -242,8 +242,10 @@ export function removalText(node: ClusterNode): string {
     ...(standbys.length
       ? [`These lose their standby: ${standbys.map((element) => element.element).join(", ")}.`]
       : []),
-    ...(node.up || !node.heard
-      ? ["It still runs: stop it there as well. What it reports from then on is ignored."]
+    ...(mayRun(node)
+      ? [
+          `It ${node.up ? "still runs" : "may still run"}: stop it there as well. What it reports from then on is ignored.`,
+        ]
       : []),
     `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY).`,
     `You can add it again under Nodes, Add a machine. One that "make up" starts (FOGLINE_NODES) is added again by its next start.`,

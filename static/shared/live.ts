@@ -98,7 +98,7 @@ class LiveClient {
 
   private take(message: LiveMessage): void {
     const { state, resync } = reduce(useLive.getState(), message);
-    useLive.setState({ ...state, heard: Date.now() });
+    useLive.setState({ ...state, heard: Date.now(), signedOut: false });
     if (resync) this.send({ resync: true });
   }
 

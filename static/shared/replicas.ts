@@ -1,5 +1,6 @@
 /** The replicas of an element and what they allow. Pure. */
 import { behindWords } from "./handovers";
+import { mayRun } from "./status";
 import type { ClusterNode, LiveElement, ReplicaNote } from "./types";
 
 /** What a replica does now, in words: "following, 2 batches behind". */
@@ -43,7 +44,7 @@ export function hotStandby(
   const following = sortedReplicas(element).flatMap((replica) => {
     const node = nodes.find((each) => each.name === replica.node);
     const fit = replica.role === "standby" && replica.node !== element.node && FOLLOWS.has(replica.phase);
-    return fit && node?.up ? { replica, node } : [];
+    return fit && node && mayRun(node) ? { replica, node } : [];
   });
   const best = following.find(({ node }) => refused(node) === null) ?? following[0];
   return best?.replica ?? null;

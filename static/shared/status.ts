@@ -34,6 +34,7 @@ const WORDS: Record<string, string> = {
   view: "view",
   ended: "ended",
   silent: "node silent",
+  unheard: "not heard",
 };
 
 export const toneOf = (status: string): Tone => TONES[status] ?? "stopped";
@@ -56,7 +57,11 @@ export const loadNow = (node: Pick<ClusterNode, "up" | "load">): Partial<NodeLoa
 export const alertsNow = (node: Pick<ClusterNode, "up" | "alerts">): ClusterNode["alerts"] =>
   node.up ? node.alerts : [];
 
-export const NOT_HEARD = "The control process is not heard now: see Needs attention";
+export const NOT_HEARD = "No node is heard now: see Needs attention";
+
+/** Whether it may well run: of a node that was up when nodes were heard last, nobody knows. */
+export const mayRun = (node: Pick<ClusterNode, "up" | "heard" | "silent_at">): boolean =>
+  node.up || (!node.heard && node.silent_at === null);
 
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {

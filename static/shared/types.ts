@@ -9,6 +9,7 @@ export type Status =
   | "failed"
   | "stopped"
   | "silent"
+  | "unheard"
   | "ended"
   | "view"
   | "draft"

@@ -100,7 +100,7 @@ class GroupFacts:
 
 
 def status_of(group: GroupFacts) -> str:
-    """running|paused|deploying|moving|lagging|failed|stopped|silent|ended|draft"""
+    """running|paused|deploying|moving|lagging|failed|stopped|silent|unheard|ended|draft"""
     if group.deployment_status is None or group.deployment_status == "undeployed":
         return "draft"
     if group.node is None:
@@ -108,8 +108,10 @@ def status_of(group: GroupFacts) -> str:
     if group.handover is not None:
         return "moving"
     owner = group.owner
-    if not group.node_is_heard:
+    if not group.node_is_up:
         return "silent"
+    if not group.node_is_heard:
+        return "unheard"
     if owner is not None and owner.status.get("error"):
         return "failed"
     if group.retire or group.role == "stopped" or (owner is not None and owner.status.get("retired")):

@@ -236,7 +236,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
 
 def running_status(elements: set[str]) -> str:
     """A deployed pipeline in one word, from its elements' statuses."""
-    if elements & {"failed", "silent", "lagging"}:
+    if elements & {"failed", "silent", "unheard", "lagging"}:
         return "attention"
     return "ended" if elements - {"view"} == {"ended"} else "running"
 

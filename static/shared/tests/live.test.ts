@@ -115,6 +115,18 @@ describe("connecting again", () => {
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.opened).toHaveLength(1);
   });
+
+  test("who has signed in again elsewhere is told so with the first message", async () => {
+    const { useLive } = await import("../live");
+    newest().accept();
+    newest().close(4401);
+    expect(useLive.getState().signedOut).toBe(true);
+    listeners.get("visibilitychange")?.();
+    newest().accept();
+    expect(useLive.getState().signedOut, "a server accepts before it closes").toBe(true);
+    newest().tell(SNAPSHOT);
+    expect(useLive.getState().signedOut).toBe(false);
+  });
 });
 
 describe("a connection that died without a word", () => {

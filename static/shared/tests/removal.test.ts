@@ -20,6 +20,9 @@ test("the confirmation says what follows, and that the machine still knows the c
   expect(silent).toContain("does not lock the machine out");
   expect(silent).toContain("FOGLINE_CLUSTER_KEY");
   expect(silent).not.toContain("It still runs");
+  expect(removalText(node("edge-c", { up: false, heard: false }))).toContain("It may still run");
+  const silentBefore = node("edge-c", { up: false, heard: false, silent_at: "2026-11-20T12:00:00Z" });
+  expect(removalText(silentBefore)).not.toContain("may still run");
   const running = removalText(
     node("edge-c", { elements: [{ pipeline: "p", element: "power", role: "standby" }] }),
   );

@@ -18,6 +18,7 @@ import {
 } from "../handovers";
 import { useElement, useLive } from "../live";
 import { roleReason } from "../page";
+import { mayRun } from "../status";
 import type { Handover } from "../types";
 import { StatusMark, Tip } from "./parts";
 import "./handover.css";
@@ -83,7 +84,7 @@ function Now({ handover }: { handover: Handover }) {
 const OUTCOMES = { done: "Done.", failed: "It failed.", cancelled: "Cancelled." };
 
 function CancelButton({ handover }: { handover: Handover }) {
-  const up = useLive((state) => state.nodes.some((node) => node.name === handover.origin && node.up));
+  const up = useLive((state) => state.nodes.some((node) => node.name === handover.origin && mayRun(node)));
   const after = afterCancel(handover, up);
   const refused = roleReason("operator") ?? cancelRefusal(handover);
   return (

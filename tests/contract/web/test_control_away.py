@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 import redis
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_health import samples
 from webapp.handovers.models import Operation
-from webapp.monitoring.control_state import BLIND, KEY, STORE
+from webapp.monitoring.control_state import BLIND, KEY, STORE, ControlState
 from webapp.nodes.models import Node
+from webapp.pipelines import selectors
 from webapp.pipelines.models import Deployment
 
 Call = Callable[[str | None], Caller]
@@ -47,7 +49,7 @@ def shown(caller: Call) -> dict[str, Any]:
     }
 
 
-UNHEARD = {"status": "silent", "rate": None, "pipeline": "attention", "nodes": {False}, "metrics": {0.0}}
+UNHEARD = {"status": "unheard", "rate": None, "pipeline": "attention", "nodes": {False}, "metrics": {0.0}}
 HEARD = {"status": "running", "rate": 100.0, "pipeline": "running", "nodes": {True}, "metrics": {1.0}}
 
 
@@ -117,3 +119,20 @@ def test_a_failed_upgrade_is_told_until_another_operation_follows_it(
     assert timezone.now() - timedelta(minutes=1) < datetime.fromisoformat(line["at"])
     operation("upgrade", "done")
     assert attention(caller) == []
+
+
+def test_no_action_waits_for_redis_while_it_holds_a_lock(
+    caller: Call, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has one for all who write."""
+
+    def asked() -> ControlState:
+        assert not connection.in_atomic_block
+        return ControlState()
+
+    monkeypatch.setattr(selectors, "control_state", asked)
+    operator = caller("operator")
+    for action, body in (("pause", {}), ("resume", {}), ("standby", {"node": "edge-b"}), ("checkpoints", {})):
+        assert operator.post(f"{POWER}/{action}", body).status_code in (200, 202), action
+    assert operator.delete(f"{POWER}/standby").status_code == 202
+    assert operator.post(f"{POWER}/migrate", {"target": "edge-b"}).status_code == 202

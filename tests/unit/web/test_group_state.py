@@ -47,6 +47,7 @@ def with_status(**status: Any) -> GroupFacts:
 
 
 DOWN = {"a": node("a", up=False), "b": node("b")}
+UNHEARD = {"a": node("a", heard=False), "b": node("b", heard=False)}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,9 @@ DOWN = {"a": node("a", up=False), "b": node("b")}
         (group(handover="x"), "moving"),
         (group(handover="x", nodes=DOWN), "moving"),
         (group(nodes=DOWN), "silent"),
+        (group(nodes={"a": node("a", up=False, heard=False)}), "silent"),
+        (group(nodes=UNHEARD), "unheard"),
+        (group(handover="x", nodes=UNHEARD), "moving"),
         (group(paused=True), "paused"),
         (group(role="stopped"), "stopped"),
         (group(retire=True), "stopped"),

@@ -16,6 +16,7 @@ from webapp.pipelines.selectors import running_status
         ({"view"}, "running"),
         ({"ended", "failed"}, "attention"),
         ({"running", "silent"}, "attention"),
+        ({"unheard"}, "attention"),
         ({"lagging"}, "attention"),
     ],
 )

@@ -349,7 +349,10 @@ class Ingest:
 
     def _what_next(self, name: str) -> str:
         if not on_silent_nodes().filter(node__name=name).exists():
-            return "It had nothing to run."
+            placed = GroupPlacement.objects.filter(
+                node__name=name, deployment__status=Deployment.Status.DEPLOYING
+            )
+            return "A deployment waits for it." if placed.exists() else "It had nothing to run."
         kept = "Its checkpoints are in the central store."
         if self._context.settings.restore == "auto":
             return f"{kept} What it ran is restored on other nodes by itself."

@@ -75,20 +75,24 @@ def _upgrade(operation: Operation, context: ControlContext) -> None:
 
 
 def _to_upgrade(operation: Operation, specs: tuple[GroupSpec, ...]) -> list[GroupSpec]:
-    """Those that differ, and those with which this operation, or one that failed, has begun."""
-    begun = {step["name"] for step in operation.steps} | _failed_before(operation)
-    versions = {
-        placement.group: placement.spec["version"] for placement in operation.deployment.placements.all()
-    }
-    return [spec for spec in specs if spec.group in begun or versions.get(spec.group) != spec.version]
-
-
-def _failed_before(operation: Operation) -> set[str]:
-    """Groups that may have their new definition, by the upgrade before this one, and not run by it."""
+    """Those that differ, those with which this operation has begun, and those that have the definition by an
+    upgrade before, which did not bring them to run."""
+    begun = {step["name"] for step in operation.steps}
     before = operation.deployment.operations.filter(
         kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
     ).first()
-    return {step["name"] for step in before.steps if step["state"] != "done"} if before else set()
+    states = {step["name"]: step["state"] for step in before.steps} if before else {}
+    placements = {placement.group: placement for placement in operation.deployment.placements.all()}
+
+    def concerned(spec: GroupSpec) -> bool:
+        placement = placements.get(spec.group)
+        if placement is None or placement.spec["version"] != spec.version or spec.group in begun:
+            return True
+        state = states.get(spec.group, "done")
+        # One that was not begun with runs as it is, unless an upgrade before that one has failed at it.
+        return _is_down(placement) if state == "pending" else state != "done"
+
+    return [spec for spec in specs if concerned(spec)]
 
 
 def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:

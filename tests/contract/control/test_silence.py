@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.contract.control.test_bad_rows import sent
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import GroupPlacement
+from webapp.pipelines.models import Deployment, GroupPlacement
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
 
@@ -89,3 +89,12 @@ def test_the_event_of_a_silence_says_what_follows(
     context = replace(context, settings=replace(context.settings, restore=restore))
     listen(context, real_redis, ONE_DIED)
     assert Event.objects.get(kind="node.silent").message.endswith(said)
+
+
+def test_a_deployment_that_waits_for_the_silent_node_is_told_of(
+    deployed: Callable[..., GroupPlacement], context: ControlContext, real_redis: redis.Redis
+) -> None:
+    deployed("power", "edge-a")
+    Deployment.objects.update(status="deploying")
+    listen(context, real_redis, ONE_DIED)
+    assert Event.objects.get(kind="node.silent").message.endswith("A deployment waits for it.")

@@ -102,11 +102,16 @@ def test_who_is_refused_every_time_fails_with_the_reason(
     assert len(orders) == ORDERS_MAX
 
 
-@pytest.mark.parametrize(("state", "again"), [("done", False), ("failed", True), ("pending", True)])
+@pytest.mark.parametrize(
+    ("state", "runs", "again"),
+    [("done", True, False), ("failed", True, True), ("pending", True, False), ("pending", False, True)],
+)
 def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
-    state: str, again: bool, deployed: Deployed
+    state: str, runs: bool, again: bool, deployed: Deployed
 ) -> None:
     placement = deployed("power", "edge-a")
+    if not runs:  # an upgrade before that one had failed at it
+        refused(placement, 5)
     steps = [{"name": "power", "state": state, "at": None}]
     make = placement.deployment.operations.create
     make(kind="upgrade", status="failed", steps=steps)

@@ -81,7 +81,7 @@ class Ownership:
         start_ends: Callable[[], Ends],
     ) -> None:
         """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
-        hides. Both callables raise Doubtful."""
+        hides. Both callables raise Doubtful, and what else they raise ends the claim."""
         self._spec = spec
         self._kafka = kafka
         self._node = node

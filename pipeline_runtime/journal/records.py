@@ -18,8 +18,8 @@ from typing import Any
 
 from pipeline_runtime.model.ids import Epoch, Seq
 
-SPEC_BYTES_MAX = 500_000
-"""Of a definition in a CLAIM: brokers take records of up to 1 MiB by default."""
+SPEC_BYTES_MAX = 100_000
+"""Of a definition in a CLAIM: a slow line has to bring it to the broker within the time of a transaction."""
 
 Ends = dict[str, Any]
 """Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""

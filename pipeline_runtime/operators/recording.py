@@ -26,6 +26,7 @@ DATA = Path(__file__).parent / "data"
 HEAD_BYTES = 64 * 1024
 
 UNPACKED_BYTES_MAX = 2 << 30
+_PIECE_BYTES = 1 << 20
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATTERNS = {
@@ -182,13 +183,17 @@ def _unpacked(path: Path) -> bytes:
     with path.open("rb") as file:
         if not file.peek(2).startswith(_GZIP_MAGIC):
             return file.read()
+        data = io.BytesIO()
         with gzip.open(file) as packed:
-            data = packed.read(UNPACKED_BYTES_MAX + 1)
-    if len(data) > UNPACKED_BYTES_MAX:
-        raise ValueError(
-            f"the recording is larger than {UNPACKED_BYTES_MAX:,} bytes when it is unpacked; split it"
-        )
-    return data
+            # In pieces: memory is taken for what is there, not for what is allowed.
+            while piece := packed.read(_PIECE_BYTES):
+                data.write(piece)
+                if data.tell() > UNPACKED_BYTES_MAX:
+                    raise ValueError(
+                        f"the recording is larger than {UNPACKED_BYTES_MAX:,} bytes when it is unpacked; "
+                        "split it"
+                    )
+    return data.getvalue()
 
 
 def _parse_text(data: bytes, layout: Layout) -> tuple[pa.Table, dict[int, tuple[str, str]]]:

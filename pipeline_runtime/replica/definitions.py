@@ -92,10 +92,14 @@ def is_anothers_turn(
     return running != wanted and (view.definition == wanted or local == rewinds_to)
 
 
-def may_commit(view: JournalView, running: str, wanted: str) -> bool:
-    """Whether an owner may: with the definition that is wanted of it, and that its group goes on with
-    according to the journal."""
-    return running == wanted and view.definition in ("", running)
+def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:
+    """Whether an owner at `local` may: with the definition that is wanted of it, that its group goes on with
+    according to the journal, and that what it still has to follow was processed by. Before its CLAIM was
+    committed, the owner before it may have committed something more."""
+    commit = view.next_commit(local)
+    return (
+        running == wanted and view.definition in ("", running) and (commit is None or commit.is_of(running))
+    )
 
 
 def _to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:

@@ -360,7 +360,7 @@ class Replica:
         if state.permit is not None:
             # Where another is granted, `roles` gives way.
             granted = state.view.granted == state.permit.epoch
-            return granted and not definitions.may_commit(state.view, running, wanted)
+            return granted and not definitions.may_commit(state.view, state.local, running, wanted)
         return definitions.is_anothers_turn(state.view, state.local, running, wanted, state.rewinds_to)
 
     def _after_failure(self, query: StreamingQuery) -> bool:
@@ -421,8 +421,8 @@ class Replica:
 
     def _start_ends(self) -> Ends:
         """For the CLAIM, when the journal was read to its end: where the group's first batch begins, unless
-        the journal says so already. Raises Doubtful, and LocalStateDamaged when somebody else has rewound
-        meanwhile what this replica would go on from."""
+        the journal says so already. Raises Doubtful, and LocalStateDamaged or RewindUndone when somebody
+        else has rewound meanwhile what this replica would go on from or rewind to."""
         with self._state.changed:
             self._journal.check_not_rewound()
             if self._state.view.start is not None:

@@ -35,4 +35,8 @@ class StartTurns:
                 pass
             self.give_back()
 
-        threading.Thread(target=watch, name="query start", daemon=True).start()
+        try:
+            threading.Thread(target=watch, name="query start", daemon=True).start()
+        except BaseException:  # there are no more threads: the next one that starts needs the turn
+            self.give_back()
+            raise

@@ -66,3 +66,15 @@ def test_an_owner_claims_anew_where_the_journal_gives_it_another_definition_and_
     assert replica._needs_another_definition()
     state.view.apply(Claim(Epoch(3), "another order", "a", definition="a later one"))
     assert not replica._needs_another_definition(), "it gives way instead"
+
+
+def test_an_owner_claims_anew_when_the_one_before_has_committed_once_more_by_a_former_definition(
+    replica: Replica,
+) -> None:
+    """After it had come to the journal's end, and before its own CLAIM was committed."""
+    state, transactions = replica._state, cast(Any, None)
+    state.local, state.permit = Seq(3), CommitPermit(Epoch(2), SPEC.journal, transactions)
+    late = Commit(Epoch(1), Boundary(Seq(4), {"in-0": 4}, 4), definition="a former one")
+    for record in (late, Claim(Epoch(2), "order", "b", definition=SPEC.version)):
+        state.view.apply(record)
+    assert replica._needs_another_definition()

@@ -128,4 +128,12 @@ def test_an_owner_of_another_definition_than_its_journals_claims_anew(
     said: str, running: str, may: bool
 ) -> None:
     """The last: it began at the journal's end, where there was nothing to follow, and was released to."""
-    assert may_commit(journal(said), running, "new") is may
+    assert may_commit(journal(said), Seq(1), running, "new") is may
+
+
+def test_an_owner_that_has_to_follow_what_another_definition_processed_claims_anew() -> None:
+    """The owner before it, of the former definition, has committed once more before it was shut out."""
+    view = journal("new", "old")
+    view.definition = "new"  # by its own CLAIM, behind that
+    assert not may_commit(view, Seq(1), "new", "new")
+    assert may_commit(view, Seq(2), "new", "new")

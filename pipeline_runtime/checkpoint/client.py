@@ -69,13 +69,6 @@ class ChunkClient:
         self._closed.set()
         self._http.close()
 
-    def health(self) -> bool:
-        """One try: does the service answer?"""
-        try:
-            return self._http.get("/health").status_code == 200
-        except httpx.TransportError:
-            return False
-
     # checkpoints
 
     def checkpoints(self, group: str) -> tuple[CheckpointSummary, ...]:

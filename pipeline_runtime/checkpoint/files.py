@@ -8,11 +8,14 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from time import time
 from typing import Protocol
 
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError
 from pipeline_runtime.checkpoint.manifest import SHA256
 from pipeline_runtime.operators.sdk import FileResolver
+
+LEFT_BEHIND_S = 24 * 3600.0
 
 Progress = Callable[[int, int], None]
 """(bytes_done, bytes_total); total 0 when unknown."""
@@ -23,6 +26,9 @@ class FileStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        for left in directory.glob(".*.tmp"):  # by a process that was killed; another's may be under way
+            if time() - left.stat().st_mtime > LEFT_BEHIND_S:
+                left.unlink(missing_ok=True)
 
     def put(self, stream: Iterable[bytes], expected: str | None = None) -> str:
         """Write a stream, return its sha256; raises CheckpointDamaged when it is not `expected`."""

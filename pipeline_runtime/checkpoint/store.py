@@ -158,6 +158,8 @@ def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
             "What is in that directory was not touched.",
             "Use a new generation of the replica, or remove the directory.",
         )
+    for left in directory.parent.glob(f".{directory.name}.*.tmp"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     fresh = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}.tmp")
     try:
         folders = {fresh}

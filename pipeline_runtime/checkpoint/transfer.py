@@ -13,7 +13,9 @@ from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
 from pipeline_runtime.checkpoint.client import ChunkClient
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import (
+    AccessDenied,
     CheckpointDamaged,
+    CheckpointError,
     CheckpointMissing,
     ChunkMissing,
     ChunksMissing,
@@ -85,7 +87,7 @@ def fetch_from_any(
         for client in offers[found]:
             try:
                 fetched = _bring(client, group, found, directory, database, progress)
-            except ServiceUnavailable as error:
+            except (ServiceUnavailable, AccessDenied) as error:
                 _log.warning("checkpoint %s of %s did not arrive: %s", found, group, error)
                 unreachable = error
                 continue
@@ -130,20 +132,20 @@ def _bring(
 
 def _offers(
     clients: Sequence[ChunkClient], group: str, database: StateDatabase
-) -> tuple[dict[Seq, list[ChunkClient | None]], ServiceUnavailable | None]:
+) -> tuple[dict[Seq, list[ChunkClient | None]], CheckpointError | None]:
     """Seq -> the places that have it, this node (None) first; and why a place did not answer, if one
-    did not. All are asked at the same time."""
+    did not (one whose clock is wrong refuses tokens). All are asked at the same time."""
     offers: dict[Seq, list[ChunkClient | None]] = {}
     found: list[tuple[ChunkClient | None, Sequence[CheckpointSummary]]] = []
     found.append((None, database.manifests(group)))
-    unreachable = None
+    unreachable: CheckpointError | None = None
     with ThreadPoolExecutor(len(clients), thread_name_prefix="ask") as pool:
         for client, answer in zip(
             clients, [pool.submit(client.checkpoints, group) for client in clients], strict=True
         ):
             try:
                 found.append((client, answer.result()))
-            except ServiceUnavailable as error:
+            except (ServiceUnavailable, AccessDenied) as error:
                 unreachable = error
     first = next((summaries for place, summaries in found if place is clients[0]), ())
     for place, summaries in found:

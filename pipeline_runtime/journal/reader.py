@@ -73,10 +73,6 @@ class JournalTail:
                     raise Doubtful(f"{self._topic}: read to offset {seen} of {offset}, and no further")
                 self._progress.wait(min(remaining, 0.5))
 
-    @property
-    def position(self) -> int:
-        return self._position
-
     def _run(self) -> None:
         while not self._closing.is_set():
             try:

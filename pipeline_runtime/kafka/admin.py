@@ -13,11 +13,16 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_a
 
 TopicKind = Literal["stream", "dead", "journal"]
 
-# A journal never expires by time: it is trimmed behind the oldest retained checkpoint.
+# A journal never expires, by time or by size: it is trimmed behind the oldest retained checkpoint.
 TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
     "stream": {"retention.ms": str(7 * 24 * 3600 * 1000), "message.timestamp.type": "CreateTime"},
     "dead": {"retention.ms": str(30 * 24 * 3600 * 1000), "message.timestamp.type": "LogAppendTime"},
-    "journal": {"retention.ms": "-1", "cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
+    "journal": {
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "message.timestamp.type": "LogAppendTime",
+    },
 }
 # Records carry event time as their timestamp, and a replayed recording's may be years old: time
 # retention would delete them at once, so streams are bounded by size. Nor is a broker to refuse what lies

@@ -65,7 +65,7 @@ class DesiredReplica(Frozen):
     release: str | None = None  # with role OWNER: release to whoever has armed for this handover
     followed: bool = False  # with role OWNER: somebody follows exactly, leave time for that
     backup: BackupPlace | None = None  # where its checkpoints go, too
-    paused: bool = False
+    paused_since_ms: int | None = None  # when its user paused it; None: it is not paused
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
     generation: int = 1  # a new generation discards the local state and starts from `source` again
 

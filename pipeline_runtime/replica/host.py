@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -15,6 +17,10 @@ from pipeline_runtime.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# How often batches alone are told of: what looks then costs more than a small batch.
+PROGRESS_EVERY_S = 1.0
 
 
 class ReplicaHost:
@@ -38,6 +44,7 @@ class ReplicaHost:
         self.resolve_file = resolve_file
         self.cpu = CpuLoad()
         self.starts = StartTurns(cores)
+        self._progress_told_s = 0.0
         self._cores = cores
         self._memory_mib = memory_mib
         self._session: SparkSession | None = None
@@ -46,9 +53,16 @@ class ReplicaHost:
     def start(self) -> None:
         """Open the Spark session: 5 to 12 s."""
         self._gate = GateServer()
-        self._session = open_session(
-            f"fogline {self.node}", self.directory / "scratch", self._cores, self._memory_mib
-        )
+        scratch = self.directory / "scratch"
+        # A Java process that was killed has left its copies of states there.
+        shutil.rmtree(scratch, ignore_errors=True)
+        self._session = open_session(f"fogline {self.node}", scratch, self._cores, self._memory_mib)
+
+    def progressed(self, at_once: bool) -> None:
+        """A batch of some replica is done. `at_once`: somebody waits to hear of it."""
+        if at_once or monotonic() - self._progress_told_s >= PROGRESS_EVERY_S:
+            self._progress_told_s = monotonic()
+            self.changed()
 
     @property
     def session(self) -> SparkSession:

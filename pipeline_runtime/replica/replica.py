@@ -82,7 +82,7 @@ class Replica:
         # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
         # its own CLAIM would go by what was before it.
         catch_up = partial(self._journal.catch_up, hidden=True)
-        self._roles = Roles(spec.id, self._state, self._ownership, catch_up, self._changed)
+        self._roles = Roles(spec.id, self._state, self._ownership, catch_up, host.changed)
         self._release = OwnerRelease(self._state, self._ownership)
 
     # --- what is wanted of it
@@ -118,11 +118,14 @@ class Replica:
             self._state.wishes.followed = followed and self.spec.follow == "exact"
             self._state.tell()
 
-    def set_paused(self, paused: bool) -> None:
+    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
+        """`since_ms`: for a replica that is paused already when it starts, so that its sources' clocks stand
+        still for the whole pause."""
         with self._state.changed:
             since = self._state.paused_at_ms
             if paused and since is None:
-                self._state.paused_at_ms = now_ms()
+                starts = self._thread.ident is None
+                self._state.paused_at_ms = since_ms if starts and since_ms is not None else now_ms()
             elif not paused and since is not None:
                 self._state.pause_shift_ms += now_ms() - since
                 self._state.paused_at_ms = None
@@ -295,7 +298,7 @@ class Replica:
             asked=self._journal.remember,
         )
         self._roles.begin_owning = grants.begin_owning
-        sink = BatchSink(spec, frame, self._state, grants, self._release, host.node, host.changed)
+        sink = BatchSink(spec, frame, self._state, grants, self._release, host.node, host.progressed)
         sink.restore(local.seq, marks)
         self.growing = sink.growing
         with self._state.changed:
@@ -326,6 +329,7 @@ class Replica:
         state, seen = self._state, -1
         while True:
             seen = state.wait_for_change(seen, 0.2)
+            self._measure_state()
             with state.changed:
                 drained = state.draining and state.granted is None
                 retire = state.wishes.retire and state.permit is not None
@@ -439,11 +443,10 @@ class Replica:
         plan, positions = self._state.plan, self._positions
         return positions.lag_rows(plan[1].ends) if positions and plan else 0
 
-    def _changed(self) -> None:
+    def _measure_state(self) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
             self._state_bytes = size_bytes(self.directory)
-        self._host.changed()
 
     def _fail(self, error: BaseException) -> None:
         log.error("%s failed: %s", self.spec.id, error)

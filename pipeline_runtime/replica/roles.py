@@ -124,6 +124,13 @@ class Roles:
             self._refused(order, self._ownership.state.reason)
 
     def _refused(self, order: ClaimOrder, reason: str) -> None:
+        if self._doubted and self._is_still_granted(order):
+            # Somebody has initialised in between, a successor that arms itself for instance, but nobody was
+            # granted: were this one to stand down, nobody would own. Should it be granted by now, the next
+            # reading of the journal says so.
+            log.info("%s: %s; nobody was granted, so it claims again", self._group, reason)
+            self.set(Role.STANDBY, "in doubt")
+            return
         self._done(order.id, reason)
         if self._state.wishes.retire and self._state.view.retired:
             self.set(Role.STANDBY, "retired")
@@ -133,6 +140,11 @@ class Roles:
             self.set(Role.STANDBY, "refused")  # it has owned by this order: it waits to be asked anew
         else:
             self.set(Role.STANDBY, "following")  # the order came too late: the next one may be right
+
+    def _is_still_granted(self, order: ClaimOrder) -> bool:
+        """Whether the newest grant that was read is the one that `order` goes on with."""
+        with self._state.changed:
+            return order.over == self._state.view.granted > 0 and not self._state.view.retired
 
     def _done(self, order_id: str, refused: str | None) -> None:
         self._orders_seen.add(order_id)

@@ -53,8 +53,10 @@ class BatchSink:
         grants: Grants,
         release: OwnerRelease,
         node: str,
-        done: Callable[[], None],
+        progressed: Callable[[bool], None],
     ) -> None:
+        """`progressed`: told of each batch that is done, and whether others wait to hear of it: an owner's
+        first, and the last of all."""
         self.growing = GrowingFiles()
         self._spec = spec
         self._frame = frame
@@ -62,7 +64,7 @@ class BatchSink:
         self._grants = grants
         self._release = release
         self._node = node
-        self._done = done
+        self._progressed = progressed
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
         self._closed = True
@@ -129,13 +131,13 @@ class BatchSink:
             ending = self._grants.is_last_stage(boundary.ends)
             # A successor has run this code before it counts; what it makes of it goes nowhere.
             out = outgoing(self._spec, collected, rejected, ending=ending)
+        first = False
         if committed is not None:
             # 4
             self._check(committed, boundary, marks)
         else:
             # 5
-            if permit is None:
-                raise NotOwner(f"{self._spec.id}: seq {boundary.seq} is neither committed nor ours to commit")
+            assert permit is not None
             commit = Commit(
                 permit.epoch,
                 boundary,
@@ -147,7 +149,7 @@ class BatchSink:
                 self._node,
                 self._spec.version,
             )
-            self._commit(permit, commit, out)
+            first = self._commit(permit, commit, out)
         # Before Spark finishes the batch: whoever cuts it asks for these.
         self.growing.note(boundary.seq, self._lengths())
         with self._state.changed:
@@ -155,9 +157,9 @@ class BatchSink:
             self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
             self._state.measures.batch(rows_in, (monotonic() - self._grants.granted_at_s) * 1000)
-            self._state.ended = self._grants.is_last_stage(boundary.ends)
+            self._state.ended = ended_now = self._grants.is_last_stage(boundary.ends)
             self._state.tell()
-        self._done()
+        self._progressed(first or ended_now)
 
     def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
         """What the journal says of this batch, and whether it is ours to commit."""
@@ -181,17 +183,20 @@ class BatchSink:
     def _as_announced(self, committed: Commit, boundary: Boundary) -> bool:
         return committed.boundary == boundary and committed.is_of(self._spec.version)
 
-    def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> None:
+    def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:
+        """Whether it was the first by this permit."""
         release = self._release.with_batch(commit.seq)
         before = permit.transactions.requests
         permit.commit([commit] if release is None else [commit, release], out.records)
         self._count(out)
         with self._state.changed:
-            if self._state.first_commit_requests is None:
+            first = self._state.first_commit_requests is None
+            if first:
                 self._state.first_commit_requests = permit.transactions.requests - before
                 reached("first-commit")
         if release is not None:
             self._release.done(release)
+        return first
 
     def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:
         for element, source in self._frame.sinks.items():

@@ -10,17 +10,12 @@
 import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
+import { dropCopy, keepCopy, takeCopy } from "./local-copies";
 import { stable } from "./merge";
-import { current, type SaveState, useEditor } from "./store";
+import { adopt, current, replace, type SaveState, useEditor } from "./store";
 
 const QUIET_MS = 700;
 const RETRY_MS = 4000;
-
-interface LocalCopy {
-  document: PipelineDocument;
-  revision: number;
-  at: number;
-}
 
 /** What a 409 has when somebody else saved meanwhile; one for another reason has neither. */
 interface Overtaken {
@@ -28,15 +23,10 @@ interface Overtaken {
   revision: number;
 }
 
-const storageKey = (name: string) => `fogline-draft:${name}`;
-
-export function localCopy(name: string): LocalCopy | null {
-  const text = localStorage.getItem(storageKey(name));
-  return text ? (JSON.parse(text) as LocalCopy) : null;
-}
-
-export function dropLocalCopy(name: string): void {
-  localStorage.removeItem(storageKey(name));
+function overtakenBy(error: unknown): Overtaken | null {
+  if (!(error instanceof ApiError) || error.status !== 409) return null;
+  const { theirs, revision } = error.problem as Problem & Partial<Overtaken>;
+  return theirs && revision !== undefined ? { theirs, revision } : null;
 }
 
 class Autosave {
@@ -56,10 +46,13 @@ class Autosave {
       this.changed(seen);
     });
     window.addEventListener("beforeunload", (event) => {
-      if (this.pending()) {
-        void this.put(current(), true).catch(() => undefined);
-        event.preventDefault();
-      }
+      if (!this.pending()) return;
+      event.preventDefault();
+      if (useEditor.getState().save.state === "conflict") return; // the choice decides what is saved
+      const document = current();
+      this.put(document, true)
+        .then((pipeline) => this.accepted(document, pipeline)) // the user may stay
+        .catch(() => undefined);
     });
     window.addEventListener(
       "online",
@@ -78,21 +71,10 @@ class Autosave {
   private changed(document: PipelineDocument): void {
     if (!mayAct("editor")) return;
     const { save, name } = useEditor.getState();
-    this.keepCopy(name, document);
+    if (this.base) keepCopy(name, { document, base: this.base, revision: this.revision, at: Date.now() });
     if (save.state === "conflict") return; // the choice decides what is saved
     useEditor.setState({ save: { state: "dirty" } });
     this.later(QUIET_MS);
-  }
-
-  private keepCopy(name: string, document: PipelineDocument): void {
-    try {
-      localStorage.setItem(
-        storageKey(name),
-        JSON.stringify({ document, revision: this.revision, at: Date.now() }),
-      );
-    } catch {
-      // a full or forbidden storage: the server's copy is still made
-    }
   }
 
   private later(ms: number): void {
@@ -124,33 +106,39 @@ class Autosave {
     const document = current();
     useEditor.setState({ save: { state: "saving" } });
     try {
-      const pipeline = await this.put(document, false);
-      this.base = document;
-      this.revision = pipeline.revision;
-      useEditor.setState({ pipeline: { ...pipeline, document } });
-      if (this.pending()) {
-        useEditor.setState({ save: { state: "dirty" } });
-        this.later(QUIET_MS);
-      } else this.done(Date.now());
-      return true;
+      this.accepted(document, await this.put(document, false));
     } catch (error) {
-      this.failed(error);
-      return false;
+      const overtaken = overtakenBy(error);
+      if (!overtaken || stable(overtaken.theirs) !== stable(document)) {
+        this.failed(error, overtaken);
+        return false;
+      }
+      // "theirs" is what we sent ourselves once before: only the answer to that was lost
+      this.base = document;
+      this.revision = overtaken.revision;
     }
+    if (this.pending()) {
+      useEditor.setState({ save: { state: "dirty" } });
+      this.later(QUIET_MS);
+    } else this.done(Date.now());
+    return true;
+  }
+
+  private accepted(document: PipelineDocument, pipeline: Pipeline): void {
+    this.base = document;
+    this.revision = pipeline.revision;
+    useEditor.setState({ pipeline: { ...pipeline, document } });
   }
 
   private done(at: number): void {
-    dropLocalCopy(useEditor.getState().name);
+    dropCopy(useEditor.getState().name);
     useEditor.setState({ save: { state: "saved", at } });
   }
 
-  private failed(error: unknown): void {
-    if (error instanceof ApiError && error.status === 409) {
-      const { theirs, revision } = error.problem as Problem & Partial<Overtaken>;
-      if (theirs && revision !== undefined) {
-        useEditor.setState({ save: { state: "conflict", theirs, revision } });
-        return;
-      }
+  private failed(error: unknown, overtaken: Overtaken | null): void {
+    if (overtaken) {
+      useEditor.setState({ save: { state: "conflict", ...overtaken } });
+      return;
     }
     useEditor.setState({ save: { state: "failed", why: problemText(error) } });
     // what the server refuses outright will not get better by itself
@@ -170,8 +158,46 @@ class Autosave {
   takeAsSaved(document: PipelineDocument, save: SaveState): void {
     window.clearTimeout(this.timer);
     this.base = document;
-    dropLocalCopy(useEditor.getState().name);
+    dropCopy(useEditor.getState().name);
     useEditor.setState({ save });
+  }
+
+  /** Go on from what an earlier visit could not save; when the draft has moved on since, by the user's choice. */
+  resume(pipeline: Pipeline): "nothing" | "saving" | "conflict" {
+    const copy = takeCopy(pipeline.name);
+    if (!copy) return "nothing";
+    if (stable(copy.document) === stable(pipeline.document)) {
+      dropCopy(pipeline.name);
+      return "nothing";
+    }
+    const overtaken = copy.revision !== pipeline.revision;
+    if (overtaken) {
+      // before anything else: a merge starts from what the copy was begun from
+      this.base = copy.base;
+      this.revision = copy.revision;
+      const { document: theirs, revision } = pipeline;
+      useEditor.setState({ save: { state: "conflict", theirs, revision } });
+    }
+    adopt(copy.document);
+    if (overtaken) return "conflict";
+    void this.flush();
+    return "saving";
+  }
+
+  /** Whether somebody else has saved, and nothing of ours is on its way, so that theirs can be shown. */
+  isBehind(revision: number): boolean {
+    return this.base !== null && revision > this.revision && !this.running && !this.pending();
+  }
+
+  /** Show what somebody else has saved; false: it is what is shown already. */
+  takeTheirs(pipeline: Pipeline): boolean {
+    const changed = !this.isSaved(pipeline.document);
+    this.accepted(pipeline.document, pipeline);
+    if (changed) {
+      replace(pipeline.document);
+      this.done(Date.now());
+    }
+    return changed;
   }
 
   /** After a conflict: go on from their revision with the document that is shown now. */

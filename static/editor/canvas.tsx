@@ -20,7 +20,7 @@ import { toast } from "../shared/ui/toast";
 import { CanvasTools } from "./canvas-tools";
 import { ElementCard, GroupBox } from "./card";
 import { judge } from "./connect";
-import { connect, freePlace, type PortRef } from "./document";
+import { connect, disconnect, freePlace, type PortRef } from "./document";
 import { CARD, FIT, type FlowNode } from "./flow";
 import { DRAG_TYPE } from "./palette";
 import { QuickAdd } from "./quick-add";
@@ -50,10 +50,13 @@ function verdictOf(connection: Connection | Edge) {
 
 const isValidConnection: IsValidConnection = (connection) => verdictOf(connection).ok;
 
-function takeConnection(connection: Connection): void {
+/** `instead`: the stream whose end was drawn elsewhere. */
+function takeConnection(connection: Connection, instead?: Edge): void {
   const verdict = verdictOf(connection);
   if (!verdict.ok) return;
-  commit(connect(current(), ...ends(connection)));
+  const document = instead ? disconnect(current(), ends(instead)[1]) : current();
+  commit(connect(document, ...ends(connection)));
+  if (instead?.target === connection.target && instead.targetHandle === connection.targetHandle) return;
   if (verdict.replaces) {
     toast({
       tone: "info",
@@ -117,9 +120,9 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
         edgeTypes={EDGE_TYPES}
         onNodesChange={takeNodeChanges}
         onEdgesChange={takeEdgeChanges}
-        onConnect={takeConnection}
+        onConnect={(connection) => takeConnection(connection)}
         onConnectEnd={connectEnd}
-        onReconnect={(_, connection) => takeConnection(connection)}
+        onReconnect={(edge, connection) => takeConnection(connection, edge)}
         isValidConnection={isValidConnection}
         onNodeDoubleClick={onOpen}
         onPaneClick={() => setPending(null)}

@@ -1,11 +1,12 @@
 import { useMemo, useState } from "react";
 import { createPipeline } from "../shared/actions";
 import { problemText } from "../shared/api";
+import { NAME_MAX } from "../shared/names";
 import type { PipelineDocument } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
-import { elementsOf, freshId } from "./document";
+import { elementsOf } from "./document";
 import { mergeDocuments, stable } from "./merge";
 import { adopt, current, useEditor } from "./store";
 
@@ -32,7 +33,8 @@ function Choice({ theirs, revision }: { theirs: PipelineDocument; revision: numb
     setBusy(true);
     setError("");
     try {
-      const copy = freshId([], `${name}-${word}-${Date.now().toString(36).slice(-4)}`);
+      const suffix = `-${word}-${Date.now().toString(36).slice(-4)}`;
+      const copy = name.slice(0, NAME_MAX - suffix.length).replace(/-+$/, "") + suffix;
       await createPipeline(copy, aside);
       toast({ tone: "done", title: `The other version is kept as ${copy}` });
       then();

@@ -69,7 +69,7 @@ export async function deploy(): Promise<void> {
     }
     if (runs() && !(await changesAgreed())) return;
     useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-    follow("deploy", await post<Operation>(`${path()}/deploy`));
+    follow("deploy", await post<Operation>(`${path()}/deploy`, { revision: autosave.revision }));
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });

@@ -13,7 +13,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { createPipeline } from "../shared/actions";
-import { del, problemText } from "../shared/api";
+import { del, post, problemText } from "../shared/api";
 import { useNow } from "../shared/clock";
 import type { Command } from "../shared/commands";
 import { ago, exact } from "../shared/format";
@@ -25,9 +25,10 @@ import { confirm } from "../shared/ui/confirm";
 import { Menu } from "../shared/ui/menu";
 import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
-import { autosave, dropLocalCopy } from "./autosave";
+import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
 import { chooseFile, exportDocument, parseText } from "./files";
+import { dropAllCopies } from "./local-copies";
 import { adopt, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
 
@@ -60,7 +61,13 @@ export function Header() {
       </nav>
       <StatusMark status={status} pill />
       {deployed && differs && (
-        <Tip text={`The draft differs from what runs (version ${version}). Deploy to bring it to the nodes.`}>
+        <Tip
+          text={
+            mode === "live"
+              ? `Shown is what runs, version ${version}. The draft differs: see it with Edit, bring it to the nodes with Deploy.`
+              : `The draft differs from what runs (version ${version}). Deploy to bring it to the nodes.`
+          }
+        >
           <span className="badge badge--warning" tabIndex={0}>
             differs from deployed
           </span>
@@ -179,10 +186,8 @@ async function rename(deployed: boolean): Promise<void> {
   }
   try {
     if (!(await autosave.flush())) return;
-    // made under the new name first, so that no moment is without it
-    await createPipeline(next, current());
-    await del(`/pipelines/${encodeURIComponent(name)}`);
-    dropLocalCopy(name);
+    await post(`/pipelines/${encodeURIComponent(name)}/rename`, { name: next });
+    dropAllCopies(name);
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
   } catch (error) {
     toastError("Not renamed", error);
@@ -216,7 +221,7 @@ async function remove(): Promise<void> {
   try {
     await del(`/pipelines/${encodeURIComponent(name)}`);
     autosave.base = null;
-    dropLocalCopy(name);
+    dropAllCopies(name);
     window.location.assign("/pipelines/");
   } catch (error) {
     toastError("Not deleted", error);

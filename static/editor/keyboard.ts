@@ -148,16 +148,24 @@ const typing = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
+/** What is chosen, not typed: it has no undo of its own. */
+const choosing = (target: EventTarget | null): boolean =>
+  target instanceof HTMLSelectElement ||
+  (target instanceof HTMLInputElement && /^(checkbox|radio|range|file)$/.test(target.type));
+
+const ownsKeys = (target: EventTarget | null, binding: Binding): boolean =>
+  typing(target) && !(choosing(target) && ["undo", "redo"].includes(binding.id));
+
 /** Undo in a text field is the field's own; everywhere else, and from a dialog never, it is the editor's. */
 export function useKeyboard(flow: Flow): void {
   const mode = store.useEditor((state) => state.mode);
   useEffect(() => {
     const editable = mode === "edit" && mayAct("editor");
     const press = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || typing(event.target)) return;
+      if (event.defaultPrevented) return;
       if (document.querySelector('[role="dialog"], [role="menu"]')) return;
       const binding = BINDINGS.find((each) => each.match(event));
-      if (!binding || (binding.edits && !editable)) return;
+      if (!binding || (binding.edits && !editable) || ownsKeys(event.target, binding)) return;
       if (binding.id === "copy" && window.getSelection()?.toString()) return;
       event.preventDefault();
       binding.run(flow);

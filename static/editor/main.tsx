@@ -3,13 +3,14 @@ import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { FilePlus2 } from "lucide-react";
 import { remember } from "../shared/address";
 import { get } from "../shared/api";
-import { live } from "../shared/live";
+import { Asker } from "../shared/asker";
+import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
-import type { Operator, Pipeline } from "../shared/types";
-import { Problem, Skeleton } from "../shared/ui/parts";
+import type { Operator, Pipeline, PipelineVersion } from "../shared/types";
+import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
-import { autosave, dropLocalCopy, localCopy } from "./autosave";
+import { autosave } from "./autosave";
 import { Canvas, reveal, useAddByKey } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel } from "./deploy";
@@ -23,33 +24,12 @@ import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
-import { adopt, current, open, select, useEditor } from "./store";
-import { stable } from "./merge";
+import { current, open, select, showDeployed, shown, useEditor } from "./store";
 import { startValidation } from "./validation";
 import "./editor.css";
 import "./cards.css";
 import "./panels.css";
 import "./narrow.css";
-
-/** Changes that an earlier visit could not save: taken up, or put to the choice when the draft moved on. */
-function takeUpLocalCopy(pipeline: Pipeline): void {
-  const copy = localCopy(pipeline.name);
-  if (!copy) return;
-  if (stable(copy.document) === stable(pipeline.document)) return dropLocalCopy(pipeline.name);
-  adopt(copy.document);
-  if (copy.revision === pipeline.revision) {
-    toast({
-      tone: "info",
-      title: "Your unsaved changes are back",
-      text: "They were kept in this browser and are saved now.",
-    });
-    void autosave.flush();
-  } else {
-    useEditor.setState({
-      save: { state: "conflict", theirs: pipeline.document, revision: pipeline.revision },
-    });
-  }
-}
 
 async function load(name: string): Promise<void> {
   const [pipeline, operators] = await Promise.all([
@@ -61,7 +41,12 @@ async function load(name: string): Promise<void> {
   const chosen = new URL(window.location.href).searchParams.get("element");
   if (chosen && findElement(pipeline.document, chosen)) select([chosen]);
   autosave.start(pipeline);
-  takeUpLocalCopy(pipeline);
+  if (autosave.resume(pipeline) === "saving")
+    toast({
+      tone: "info",
+      title: "Your unsaved changes are back",
+      text: "They were kept in this browser and are saved now.",
+    });
   startValidation();
   live.watchPipeline(name);
 }
@@ -124,13 +109,54 @@ function Loading({ name }: { name: string }) {
   );
 }
 
+/** While nothing of ours is on its way, the canvas shows what somebody else has saved meanwhile. */
+function useTheirs(): void {
+  const name = useEditor((state) => state.name);
+  const saved = useEditor((state) => state.save.state === "saved");
+  const pushed = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name)?.revision);
+  useEffect(() => {
+    if (pushed === undefined || !saved || !autosave.isBehind(pushed)) return;
+    const asker = new Asker();
+    asker.again(
+      (signal) => get<Pipeline>(`/pipelines/${encodeURIComponent(name)}`, signal),
+      (pipeline) => {
+        if (!autosave.isBehind(pipeline.revision) || !autosave.takeTheirs(pipeline)) return;
+        toast({
+          tone: "info",
+          title: `${pipeline.updated_by ?? "Somebody"} changed this draft`,
+          text: "The canvas shows it as it is now; undo begins anew from here.",
+        });
+      },
+      () => undefined, // a change of ours would be refused as a conflict, and lose nothing
+    );
+    return () => asker.stop();
+  }, [name, pushed, saved]);
+}
+
+/** What runs, for those who watch it, while the draft is another. */
+function useWhatRuns(): void {
+  const name = useEditor((state) => state.name);
+  const version = useLive((state) => {
+    const pipeline = state.pipelines.find((each) => each.name === name);
+    return pipeline?.differs ? pipeline.deployed_version : null;
+  });
+  const { data } = useLoaded(`version ${name} ${version}`, (signal) =>
+    version === null
+      ? Promise.resolve(null)
+      : get<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions/${version}`, signal),
+  );
+  useEffect(() => showDeployed(version === null ? null : (data?.document ?? null)), [version, data]);
+}
+
 function Workspace() {
   const mode = useEditor((state) => state.mode);
   const selected = useEditor((state) => state.selected);
-  const empty = useEditor((state) => elementsOf(state.history.present).length === 0);
+  const empty = useEditor((state) => elementsOf(shown(state)).length === 0);
   const flow = useReactFlow();
   const commands = useHeaderCommands();
   const add = useAddByKey();
+  useTheirs();
+  useWhatRuns();
   useKeyboard(flow);
   useEditorCommands(flow, commands);
   useEffect(() => {

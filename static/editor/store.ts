@@ -22,6 +22,8 @@ interface EditorState {
   pipeline: Pipeline | null;
   operators: ReadonlyMap<string, Operator>;
   history: past.History<PipelineDocument>;
+  /** what runs, while the draft differs from it; else null */
+  deployed: PipelineDocument | null;
   nodes: FlowNode[];
   edges: Edge[];
   selected: ReadonlySet<string>;
@@ -44,6 +46,7 @@ export const useEditor = create<EditorState>(() => ({
   pipeline: null,
   operators: new Map(),
   history: past.start(doc.emptyDocument("new")),
+  deployed: null,
   nodes: [],
   edges: [],
   selected: NONE,
@@ -59,9 +62,13 @@ export const useEditor = create<EditorState>(() => ({
 
 export const current = (): PipelineDocument => useEditor.getState().history.present;
 
+/** What the canvas shows: the draft, or, to those who watch, what runs. */
+export const shown = ({ mode, deployed, history }: EditorState): PipelineDocument =>
+  mode === "live" && deployed ? deployed : history.present;
+
 /** Nodes and edges as the document and the selection now say. */
 function drawn(state: EditorState): Partial<EditorState> {
-  const document = state.history.present;
+  const document = shown(state);
   return {
     nodes: toNodes(document, state.operators, state.nodes, state.selected),
     edges: toEdges(document, state.selectedEdges),
@@ -112,19 +119,32 @@ export function adopt(document: PipelineDocument): void {
   keepSelection();
 }
 
-/** An element that an undo took away cannot stay selected. */
+/** Show somebody else's document. Undo begins anew: a step back would silently take away what they did. */
+export function replace(document: PipelineDocument): void {
+  update(() => ({ history: past.start(document) }));
+  keepSelection();
+}
+
+/** An element that is not there any more cannot stay selected. */
 function keepSelection(): void {
-  const { selected, history } = useEditor.getState();
-  const ids = new Set(doc.elementsOf(history.present).map((element) => element.id));
-  select([...selected].filter((id) => ids.has(id)));
+  const state = useEditor.getState();
+  const ids = new Set(doc.elementsOf(shown(state)).map((element) => element.id));
+  select([...state.selected].filter((id) => ids.has(id)));
 }
 
 export function select(ids: Iterable<string>, edges: Iterable<string> = []): void {
   update(() => ({ selected: new Set(ids), selectedEdges: new Set(edges) }));
 }
 
+/** `document`: what runs, while the draft differs from it; else null. */
+export function showDeployed(document: PipelineDocument | null): void {
+  if (useEditor.getState().deployed === document) return;
+  update(() => ({ deployed: document }));
+  keepSelection();
+}
+
 export function selectAll(): void {
-  select(doc.elementsOf(current()).map((element) => element.id));
+  select(doc.elementsOf(shown(useEditor.getState())).map((element) => element.id));
 }
 
 /** Changes that React Flow reports: sizes and selection at once, places as a step when the drag ends. */
@@ -138,7 +158,7 @@ export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
   const selected = wanted.some((change) => change.type === "select")
     ? new Set(cards.filter((node) => node.selected).map((node) => node.id))
     : state.selected;
-  useEditor.setState({ nodes: [...boxes(state.history.present, cards), ...cards], selected });
+  useEditor.setState({ nodes: [...boxes(shown(state), cards), ...cards], selected });
   const settled = wanted.flatMap((change) =>
     change.type === "position" && !change.dragging ? [change.id] : [],
   );
@@ -206,7 +226,8 @@ function pasted(copied: DocElement[]): void {
 }
 
 export function setMode(mode: Mode): void {
-  useEditor.setState({ mode });
+  update(() => ({ mode }));
+  keepSelection();
   remember({ mode: mode === "live" ? "live" : null });
 }
 
@@ -215,8 +236,8 @@ export function showFault(fault: Fault): void {
   const { element, path } = doc.locate(current(), fault.path);
   const id = fault.element ?? element;
   if (!id) return;
+  update(() => ({ mode: "edit", focusPath: path || null }));
   select([id]);
-  useEditor.setState({ mode: "edit", focusPath: path || null });
 }
 
 export interface LocatedFault extends Fault {

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { Check, Copy, Plus } from "lucide-react";
 import { post, problemText } from "../shared/api";
 import { exact } from "../shared/format";
@@ -43,12 +43,13 @@ function Form({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [error, setError] = useState("");
   const [enrolment, setEnrolment] = useState<Enrolment | null>(null);
-  const taken = useLive((state) => state.nodes.some((node) => node.name === name));
+  // one that is down may be installed anew, and is then invited again
+  const taken = useLive((state) => state.nodes.some((node) => node.name === name && node.up));
   const wrong =
     name && !NAME.test(name)
       ? "Lower-case letters, digits and hyphens."
       : !enrolment && taken
-        ? "A node has that name."
+        ? "A node of that name is up."
         : "";
   const create = async () => {
     setError("");
@@ -106,12 +107,20 @@ function Form({ onClose }: { onClose: () => void }) {
 }
 
 function Command({ name, enrolment, onClose }: { name: string; enrolment: Enrolment; onClose: () => void }) {
-  const [copied, setCopied] = useState(false);
+  const [said, say] = useState("Copy");
   const node = useLive((state) => state.nodes.find((each) => each.name === name));
+  const text = useRef<HTMLPreElement>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(enrolment.command);
-    setCopied(true);
-    window.setTimeout(() => setCopied(false), 2500);
+    try {
+      await navigator.clipboard.writeText(enrolment.command);
+    } catch {
+      // browsers have no clipboard without HTTPS: then it is selected, to be copied by hand
+      if (text.current) window.getSelection()?.selectAllChildren(text.current);
+      say("Press Ctrl C");
+      return;
+    }
+    say("Copied");
+    window.setTimeout(() => say("Copy"), 2500);
   };
   return (
     <Dialog
@@ -131,12 +140,12 @@ function Command({ name, enrolment, onClose }: { name: string; enrolment: Enrolm
           <Warning key={warning}>{warning}</Warning>
         ))}
         <div className="command">
-          <pre className="code" tabIndex={0}>
+          <pre className="code" tabIndex={0} ref={text}>
             {enrolment.command}
           </pre>
           <button className="button button--small" onClick={() => void copy()}>
-            {copied ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
-            {copied ? "Copied" : "Copy"}
+            {said === "Copied" ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
+            {said}
           </button>
         </div>
         <div role="status">

@@ -200,7 +200,7 @@ export async function checkpointNow(pipeline: string, element: LiveElement): Pro
     toast({
       tone: "done",
       title: `Checkpoint of ${nameOf(element)} ordered`,
-      text: "It is taken at the next commit, without a pause.",
+      text: "It is listed as soon as it is stored. When nothing has come since the last one, none is taken.",
     });
   } catch (error) {
     toastError("No checkpoint was taken", error);

@@ -1,5 +1,5 @@
 import { page } from "./page";
-import type { Problem } from "./types";
+import type { Problem, User } from "./types";
 
 const PREFIX = "/api/v1";
 
@@ -24,6 +24,19 @@ interface RequestOptions {
 
 /** JSON request to the REST API; throws ApiError (status 0: the server could not be reached). */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  try {
+    return await send<T>(method, path, options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.problem.code !== "csrf") throw error;
+    // signed in again in another tab: this one's token is of the session before
+    const { csrf, ...user } = await send<User & { csrf: string }>("GET", "/me", {});
+    if (user.username !== page.user.username) throw error; // somebody else: the page is to be loaded anew
+    page.csrf = csrf;
+    return send<T>(method, path, options);
+  }
+}
+
+async function send<T>(method: string, path: string, options: RequestOptions): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   if (method !== "GET") headers["X-CSRFToken"] = page.csrf;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";

@@ -108,6 +108,12 @@ export interface Pipeline extends PipelineItem {
   document: PipelineDocument;
 }
 
+/** A version as it was deployed, or saved. */
+export interface PipelineVersion {
+  number: number;
+  document: PipelineDocument;
+}
+
 export interface Allowed {
   allowed: boolean;
   reason: string | null;

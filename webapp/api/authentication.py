@@ -37,6 +37,7 @@ class SessionAuth(APIKeyCookie):
                 "The request lacks its CSRF token, or has an old one.",
                 safe="Nothing was changed.",
                 next="Send it as X-CSRFToken; reload the page to get a new one.",
+                code="csrf",
             )
         return request.user
 

@@ -50,7 +50,12 @@ class Note(Body):
 class Deploy(Body):
     version: int | None = None
     placement: dict[str, str] = {}
+    revision: int | None = None  # of the draft that was seen: 409 when it is another by now
     dry_run: bool = False
+
+
+class NewName(Body):
+    name: str = Field(max_length=200)
 
 
 @router.get("/pipelines")
@@ -73,10 +78,7 @@ def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipel
         raise Invalid("The pipeline has no name.", faults=[fault])
     document = body.document
     if document is not None and body.name:
-        document = {
-            **document,
-            "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name},
-        }
+        document = actions.named(document, name)
     pipeline = actions.create_pipeline(actor(request), name, document)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return Status(201, pipeline_json(pipeline))
@@ -106,6 +108,14 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
     """Needs `If-Match: "<revision>"` (else 428). 409 has both versions when somebody was faster."""
     require(actor(request), Role.EDITOR, "edit pipelines")
     pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return pipeline_json(pipeline)
+
+
+@router.post("/pipelines/{name}/rename")
+def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Any:
+    """With its draft and its versions; 409 while it is deployed."""
+    pipeline = actions.rename_pipeline(actor(request), name, body.name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
 
@@ -182,7 +192,7 @@ def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy
     wanted = body or Deploy()
     if wanted.dry_run:
         return Status(200, actions.what_would_change(actor(request), name, wanted.version, wanted.placement))
-    operation = actions.deploy(actor(request), name, wanted.version, wanted.placement)
+    operation = actions.deploy(actor(request), name, wanted.version, wanted.placement, wanted.revision)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from pipeline_runtime.model.document import Metadata, parse_document
 from webapp.accounts.models import Role, User
@@ -58,10 +59,8 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
     pipeline = pipeline_named(name, for_update=True)
     _check_draft(name, document)
     if pipeline.draft_revision != revision:
-        by = pipeline.updated_by.username if pipeline.updated_by else "somebody"
         raise Conflict(
-            f'"{name}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
-            f"yours is {revision}.",
+            _overtaken(pipeline, revision),
             safe="Both versions are in this answer; the saved one is unchanged.",
             next=f'Merge them and save with If-Match: "{pipeline.draft_revision}".',
             yours=document,
@@ -76,6 +75,52 @@ def save_draft(actor: User, name: str, document: dict[str, Any], revision: int) 
         audit(actor, "pipeline.save", name, revision=pipeline.draft_revision)
         announce("pipelines", name)
     return pipeline
+
+
+def _overtaken(pipeline: Pipeline, revision: int) -> str:
+    by = pipeline.updated_by.username if pipeline.updated_by else "somebody"
+    return (
+        f'"{pipeline.name}" was changed by {by} meanwhile: it is at revision {pipeline.draft_revision}, '
+        f"yours is {revision}."
+    )
+
+
+@transaction.atomic
+def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
+    """With its draft, its versions and all that hangs on it; not while it is deployed."""
+    require(actor, Role.EDITOR, "rename pipelines")
+    _check_name(new_name)
+    pipeline = pipeline_named(name, for_update=True)
+    if active_deployment(pipeline) is not None:
+        raise Conflict(
+            f'"{name}" is deployed, and its name is in use by what runs.',
+            safe="Nothing was renamed.",
+            next="Undeploy it first, or duplicate it under the new name.",
+        )
+    if Pipeline.objects.filter(name=new_name).exclude(pk=pipeline.pk).exists():
+        raise Conflict(
+            f'There is a pipeline "{new_name}" already.',
+            safe="Nothing was renamed.",
+            next="Choose another name.",
+        )
+    versions = list(pipeline.versions.all())
+    for version in versions:
+        version.document = named(version.document, new_name)
+    PipelineVersion.objects.bulk_update(versions, ["document"])
+    pipeline.name, pipeline.draft = new_name, named(pipeline.draft, new_name)
+    pipeline.draft_revision += 1
+    pipeline.updated_by = actor
+    pipeline.save()
+    audit(actor, "pipeline.rename", new_name, before=name)
+    announce("pipelines", name)
+    announce("pipelines", new_name)
+    return pipeline
+
+
+def named(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """The same document under another name."""
+    metadata = document.get("metadata")
+    return {**document, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
 
 
 @transaction.atomic
@@ -118,12 +163,23 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
 
 @transaction.atomic
 def deploy(
-    actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
+    actor: User,
+    name: str,
+    version: int | None = None,
+    placement: dict[str, str] | None = None,
+    revision: int | None = None,
 ) -> Operation:
     """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
-    runs is upgraded in place, when its graph and its state allow that."""
+    runs is upgraded in place, when its graph and its state allow that. `revision`: of the draft that the user
+    has seen; Conflict when it is another by now."""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
+    if revision is not None and pipeline.draft_revision != revision:
+        raise Conflict(
+            _overtaken(pipeline, revision),
+            safe="Nothing was deployed.",
+            next="Look at the draft as it is now, then deploy again.",
+        )
     running = active_deployment(pipeline)
     if running is not None and running.status == Deployment.Status.RUNNING:
         return _upgrade(actor, running, version, placement or {})
@@ -246,7 +302,8 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
     if refusal is not None and group.paused != paused:
         raise Conflict(f'"{element}" cannot {doing}: {refusal}.', safe="Nothing was changed.")
     if group.paused != paused:
-        GroupPlacement.objects.filter(deployment=deployment, group=group.group).update(paused=paused)
+        paused_at = timezone.now() if paused else None
+        GroupPlacement.objects.filter(deployment=deployment, group=group.group).update(paused_at=paused_at)
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
         celery.command(celery.DESIRED_CHANGED, [group.node])
         announce("elements", name)
@@ -260,7 +317,7 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
     if refusal is not None:
         raise Conflict(f'"{element}" cannot take a checkpoint: {refusal}.', safe="Nothing was changed.")
     audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
-    celery.command(celery.CHECKPOINT, deployment.pk, group.group)
+    celery.command_without_row(celery.CHECKPOINT, deployment.pk, group.group)
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:

@@ -222,7 +222,14 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
     reason = _deployed_refusal(group)
     if reason is not None:
         return reason
-    return None if group.node_is_up else f"its node {group.node} does not answer"
+    if not group.node_is_up:
+        return f"its node {group.node} does not answer"
+    if not group.node_is_heard:
+        return f"nothing is heard of its node {group.node} now"
+    owner = group.owner
+    if owner is None or owner.node != group.node or owner.role != "owner":
+        return "it does not run on its node yet"
+    return f"it has failed on {group.node}" if owner.status.get("error") else None
 
 
 def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:

@@ -133,7 +133,7 @@ class GroupPlacement(models.Model):
     order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
-    paused = models.BooleanField(default=False)
+    paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused
     retire = models.BooleanField(default=False)  # it is to end for good, and has not confirmed that yet
     generation = models.PositiveIntegerField(default=1)
 

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import redis
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 
 RESEND_S = 2.0
 TOKEN_DAYS = 7
-_WORKED_ON = (*Deployment.ACTIVE,)
 
 
 def replicas_of(
@@ -43,13 +43,13 @@ def replicas_of(
 
     `has_checkpoint(group id)`: the central store has one, which a node that lost its disk starts from.
     """
-    placements = GroupPlacement.objects.filter(node=node, deployment__status__in=_WORKED_ON)
+    placements = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
     wanted = {}
     for placement in placements:
         id = f"{placement.deployment_id}.{placement.group}"
         fallback = {"url": CENTRAL, "seq": None} if has_checkpoint(id) else None
         wanted[id] = _of_placement(placement, placement.source or fallback, cluster_key)
-    extras = ExtraReplica.objects.filter(node=node, deployment__status__in=_WORKED_ON)
+    extras = ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
     for extra in extras:
         id = f"{extra.deployment_id}.{extra.group}"
         owner = GroupPlacement.objects.filter(deployment=extra.deployment_id, group=extra.group).first()
@@ -79,10 +79,14 @@ def _of_placement(
         source=_source(source, spec, cluster_key) if owner else None,
         release=placement.release or None if owner else None,
         followed=owner and spec.follow == "exact" and _is_followed(placement),
-        paused=placement.paused,
+        paused_since_ms=_ms(placement.paused_at),
         retire=placement.retire and owner,
         generation=placement.generation,
     )
+
+
+def _ms(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp() * 1000)
 
 
 def _is_followed(placement: GroupPlacement) -> bool:
@@ -98,7 +102,7 @@ def _of_extra(
         role=Role(extra.role),
         source=_source(source, spec, cluster_key),
         succeed=extra.succeed or None,
-        paused=placement.paused,
+        paused_since_ms=_ms(placement.paused_at),
         generation=extra.generation,
     )
 

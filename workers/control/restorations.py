@@ -1,7 +1,8 @@
 """Restores by itself what a silent node ran. Level-triggered: whatever was missed, the next look sees.
 
 Not restored by itself: what its operator makes inexact (a person decides on that), what a user has
-cancelled, and what has failed too often. A node that said goodbye was stopped on purpose.
+cancelled, what has failed too often, and what was restored so often that it may be what ends its nodes. A
+node that said goodbye was stopped on purpose.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 TRIES_MAX = 5
 TRY_AGAIN_S = 5.0
+# A group that ends each node that runs it is not to end them all, with all else that they run.
+RESTORED_WITHIN = timedelta(minutes=15)
+RESTORED_MAX = 5
 
 
 def order_restorations(context: ControlContext, guard: Guard) -> None:
@@ -78,6 +82,16 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
             "element.not_restored",
             f"{placement.group} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
             "cause, then restore it by hand. Nothing committed is lost.",
+        )
+        return
+    if _restored_lately(placement) >= RESTORED_MAX:
+        _tell_once(
+            placement,
+            "element.not_restored",
+            f"{placement.group} was restored {RESTORED_MAX} times within "
+            f"{RESTORED_WITHIN.seconds // 60} minutes, and each time its node fell silent: perhaps it is "
+            "what ends them (see their logs, for instance whether memory was short). Restore it by hand, or "
+            f"wait for {node.name}. Nothing committed is lost.",
         )
         return
     if tried and timezone.now() < _ended_at(tried[0]) + timedelta(seconds=TRY_AGAIN_S * 2 ** len(tried)):
@@ -136,6 +150,18 @@ def _tried(placement: GroupPlacement) -> list[Handover]:
             created_at__gte=placement.node.silent_at,
         ).exclude(outcome=Handover.Outcome.DONE)
     )
+
+
+def _restored_lately(placement: GroupPlacement) -> int:
+    """How often the group was restored by itself, with success."""
+    return Handover.objects.filter(
+        deployment=placement.deployment_id,
+        group=placement.group,
+        kind=Handover.Kind.RESTORATION,
+        outcome=Handover.Outcome.DONE,
+        created_by=None,
+        created_at__gte=timezone.now() - RESTORED_WITHIN,
+    ).count()
 
 
 def _ended_at(handover: Handover) -> datetime:

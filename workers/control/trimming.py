@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import close_old_connections
 from django.utils import timezone
@@ -29,8 +29,8 @@ from workers.control.context import ControlContext
 log = logging.getLogger(__name__)
 
 WAITED_FOR = timedelta(hours=1)
-"""A replica on a node that is away for longer no longer holds trimming back: should its local state
-then reach too far back, it starts from a checkpoint."""
+"""A replica that has failed, or whose node is away, for longer no longer holds trimming back: should its
+local state then reach too far back, it starts from a checkpoint."""
 
 
 class Trimmer:
@@ -102,11 +102,20 @@ def _replicas_at(placement: GroupPlacement) -> Seq | None:
         *ExtraReplica.objects.filter(deployment=placement.deployment_id, group=placement.group),
     ]
     rows = {
-        (row.node_id, row.generation): Seq(row.seq)
+        (row.node_id, row.generation): row
         for row in Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
     }
     long_ago = timezone.now() - WAITED_FOR
-    away = set(Node.objects.filter(up=False, last_seen_at__lt=long_ago).values_list("pk", flat=True))
-    seqs = [rows.get((wish.node_id, wish.generation)) for wish in wanted if wish.node_id not in away]
+    left_out = set(Node.objects.filter(up=False, last_seen_at__lt=long_ago).values_list("pk", flat=True))
+    left_out |= {row.node_id for row in rows.values() if _failed_before(row, long_ago)}
+    waited_for = [
+        rows.get((wish.node_id, wish.generation)) for wish in wanted if wish.node_id not in left_out
+    ]
+    seqs = [Seq(row.seq) if row is not None else None for row in waited_for]
     known = [seq for seq in seqs if seq is not None]
     return min(known) if known and len(known) == len(seqs) else None
+
+
+def _failed_before(row: Replica, moment: datetime) -> bool:
+    error = row.status.get("error")
+    return bool(error) and error["at_ms"] < moment.timestamp() * 1000

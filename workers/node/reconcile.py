@@ -13,7 +13,6 @@ made from what is wanted and what is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Role
@@ -27,7 +26,7 @@ FORGET_AFTER_MS = 60_000
 class Wish:
     """What a running replica is to do, as a whole: told again, it changes nothing."""
 
-    paused: bool = False
+    paused_since_ms: int | None = None
     followed: bool = False
     succeed: str | None = None
     release: str | None = None
@@ -107,16 +106,6 @@ class Idle:
 Action = Fetch | Start | Tell | Stop | FinalCheckpoint | Discard | MarkUnwanted | Forget | Idle
 
 
-def reconcile(desired: Iterable[DesiredReplica], actual: Iterable[Have], now_ms: int) -> Mapping[str, Action]:
-    """The next action of each group that is wanted or there."""
-    wants = {replica.spec.id: replica for replica in desired}
-    haves = {have.group: have for have in actual}
-    return {
-        group: next_action(wants.get(group), haves.get(group, Have(group)), now_ms)
-        for group in wants.keys() | haves.keys()
-    }
-
-
 def next_action(want: DesiredReplica | None, have: Have, now_ms: int) -> Action:
     if want is None:
         return _let_go(have, now_ms)
@@ -171,7 +160,7 @@ def _has_succeeded(want: DesiredReplica, have: Have) -> bool:
 def wish_of(want: DesiredReplica) -> Wish:
     owner = want.role is Role.OWNER
     return Wish(
-        paused=want.paused,
+        paused_since_ms=want.paused_since_ms,
         followed=want.followed and owner,
         succeed=None if owner else want.succeed,
         release=want.release if owner else None,

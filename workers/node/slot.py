@@ -293,7 +293,7 @@ class Slot:
 
     def _tell(self, replica: RunningReplica, wish: Wish) -> None:
         # Pause comes before ownership: a paused group must not run a batch in between.
-        replica.set_paused(wish.paused)
+        replica.set_paused(wish.paused_since_ms is not None, wish.paused_since_ms)
         replica.set_followed(wish.followed)
         replica.succeed(wish.succeed)
         replica.release(wish.release)

@@ -1,9 +1,10 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Upload } from "lucide-react";
 import { get, problemText, request } from "../../shared/api";
 import { bytes } from "../../shared/format";
 import type { UploadedFile } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
+import { toast, toastError } from "../../shared/ui/toast";
 
 interface Props {
   id: string;
@@ -21,6 +22,14 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
   const [error, setError] = useState("");
   const { data: files = [], reload } = useLoaded("files", (signal) => get<UploadedFile[]>("/files", signal));
   const known = files.find((file) => file.reference === value);
+  // an upload takes its time: what it is put into is the form as it is then, not as it was when it began
+  const put = useRef<Props["onChange"] | null>(onChange);
+  useEffect(() => {
+    put.current = onChange;
+    return () => {
+      put.current = null;
+    };
+  });
   const upload = async (file: File) => {
     setBusy(`Uploading ${file.name}, ${bytes(file.size)}…`);
     setError("");
@@ -28,10 +37,18 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
     form.append("file", file);
     try {
       const uploaded = await request<UploadedFile>("POST", "/files", { form });
-      onChange(uploaded.reference);
-      reload();
+      if (put.current) {
+        put.current(uploaded.reference);
+        reload();
+      } else
+        toast({
+          tone: "done",
+          title: `${file.name} is uploaded`,
+          text: "Choose it in the element's file field, which was closed meanwhile.",
+        });
     } catch (problem) {
-      setError(`${file.name} was not uploaded: ${problemText(problem)}`);
+      if (put.current) setError(`${file.name} was not uploaded: ${problemText(problem)}`);
+      else toastError(`${file.name} was not uploaded`, problem);
     } finally {
       setBusy("");
     }

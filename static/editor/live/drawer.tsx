@@ -10,7 +10,7 @@ import { OperatorIcon } from "../../shared/ui/icons";
 import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../document";
-import { useEditor } from "../store";
+import { shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
 import { Checkpoints } from "./checkpoints";
@@ -240,7 +240,7 @@ function Details({
 }) {
   const isView = element.status === "view";
   const [tab, setTab] = useState(isView ? "view" : "charts");
-  const node = useEditor((state) => findElement(state.history.present, element.id));
+  const node = useEditor((state) => findElement(shown(state), element.id));
   const input = Object.values(node?.inputs ?? {})[0];
   const source = input ? parseReference(input).element : null;
   const tabs: Tab[] = [];

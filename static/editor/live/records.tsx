@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { Inbox } from "lucide-react";
-import { get } from "../../shared/api";
+import { get, problemText } from "../../shared/api";
 import { exact, instant, timeOfDay } from "../../shared/format";
 import type { PeekRecord } from "../../shared/types";
-import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 
 export const streamPath = (pipeline: string, element: string, what: "peek" | "dead-letters", limit: number) =>
   `/pipelines/${encodeURIComponent(pipeline)}/streams/${encodeURIComponent(element)}/${what}?limit=${limit}`;
@@ -56,6 +56,7 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
   if (!records) return <Skeleton lines={6} />;
   return (
     <div className="stack stack--tight">
+      <Stale error={error} />
       <div className="row row--between">
         <span className="muted small">
           Newest of <b>{element}</b>
@@ -138,22 +139,30 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
     );
   const newest = [...records].reverse();
   return (
-    <ul className="dead">
-      {newest.map((record) => {
-        const dead = (record.value ?? {}) as Dead;
-        return (
-          <li key={`${record.partition}/${record.offset}`}>
-            <div className="row row--between">
-              <b>{dead.reason ?? "No reason given"}</b>
-              <span className="muted small num">{time(record.at)}</span>
-            </div>
-            <code className="code">{cell(dead.raw ?? record.value)}</code>
-            {dead.input && <span className="muted small">from {dead.input}</span>}
-          </li>
-        );
-      })}
-    </ul>
+    <>
+      <Stale error={error} />
+      <ul className="dead">
+        {newest.map((record) => {
+          const dead = (record.value ?? {}) as Dead;
+          return (
+            <li key={`${record.partition}/${record.offset}`}>
+              <div className="row row--between">
+                <b>{dead.reason ?? "No reason given"}</b>
+                <span className="muted small num">{time(record.at)}</span>
+              </div>
+              <code className="code">{cell(dead.raw ?? record.value)}</code>
+              {dead.input && <span className="muted small">from {dead.input}</span>}
+            </li>
+          );
+        })}
+      </ul>
+    </>
   );
+}
+
+/** Above records that were read before something went wrong. */
+export function Stale({ error }: { error: unknown }) {
+  return error ? <Warning>Not read anew since: {problemText(error)}</Warning> : null;
 }
 
 export function Nothing({ text }: { text: string }) {

@@ -4,7 +4,7 @@ import { instant } from "../../shared/format";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
-import { Nothing, RecordTable, streamPath, type Peeked } from "./records";
+import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
 
 const POINTS_MAX = 2000;
 const EVERY_MS = 1000;
@@ -61,13 +61,18 @@ export function View({ pipeline, source, type, params }: Props) {
   if (error && !records) return <Problem error={error} />;
   if (!records) return <Skeleton lines={3} height={60} />;
   if (records.length === 0) return <Nothing text={`No record of ${source} yet.`} />;
-  return type.includes("table") ? (
-    <RecordTable
-      records={records.slice(-(Number(params.rows) || 50))}
-      columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
-    />
-  ) : (
-    <StreamChart records={records} params={params} />
+  return (
+    <>
+      <Stale error={error} />
+      {type.includes("table") ? (
+        <RecordTable
+          records={records.slice(-(Number(params.rows) || 50))}
+          columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
+        />
+      ) : (
+        <StreamChart records={records} params={params} />
+      )}
+    </>
   );
 }
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
+from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.client import ChunkClient
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import (
+    AccessDenied,
     CheckpointMissing,
     ServiceUnavailable,
 )
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.service import Server
-from pipeline_runtime.checkpoint.transfer import fetch_checkpoint, push_checkpoint
+from pipeline_runtime.checkpoint.transfer import fetch_checkpoint, fetch_from_any, push_checkpoint
 from pipeline_runtime.model.ids import Seq
 from tests.contract.checkpoint.services import breaking, token
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica, tree
@@ -189,3 +192,18 @@ def test_a_manifest_of_another_group_or_with_missing_chunks_changes_nothing(
     tampered = stored.model_copy(update={"node": "x"})
     assert put(f"/groups/{GROUP}/checkpoints/{stored.seq}", tampered).status_code == 422
     assert central.manifests(GROUP) == ()
+
+
+def test_a_place_that_refuses_does_not_keep_another_from_serving(
+    replica: FakeReplica, checkpoint: Checkpoint, central: StateDatabase, database: StateDatabase,
+    server: Server, client: ChunkClient, tmp_path: Path,
+) -> None:  # fmt: skip
+    """As a backup node whose clock is ahead does: to it, every token has expired."""
+    replica.commit({"a.sst": b"state"})
+    checkpoint(central)
+    refused = ChunkClient(server.url, lambda scope: access.mint("wrong", scope, time.time() + 60))
+    fetched = fetch_from_any([refused, client], GROUP, None, tmp_path / "there", database)
+    assert fetched.place == client.url
+    with pytest.raises(AccessDenied):
+        fetch_from_any([refused], "another", None, tmp_path / "none", database)
+    refused.close()

@@ -6,12 +6,13 @@ import threading
 from uuid import uuid4
 
 import pytest
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from pipeline_runtime.journal.grants import grants_from
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
-from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_admin, open_consumer
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -116,3 +117,19 @@ def test_a_reader_that_was_away_for_too_long_does_not_go_on_behind_what_it_has_m
     wait_until(lambda: tail.failure is not None, "the reader to notice", 30)
     tail.close()
     assert isinstance(tail.failure, JournalTrimmed)
+
+
+def test_no_journal_ends_by_its_age_or_size_whatever_the_brokers_defaults_are(kafka: str) -> None:
+    topic = new_topic(kafka)
+    admin = open_admin(KafkaSettings(kafka))
+    try:
+        answer = admin.describe_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
+        )
+    finally:
+        admin.close()
+    [[found]] = [of_type.values() for of_type in answer.values()]
+    assert {name: found[name]["value"] for name in ("retention.ms", "retention.bytes")} == {
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+    }

@@ -87,10 +87,11 @@ def test_a_token_of_an_account_that_is_switched_off_does_nothing(
 
 
 def test_a_session_needs_its_csrf_token_to_change_something(users: dict[str, User]) -> None:
+    """And whoever lacks it is told so in a word that a page understands."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(users["admin"])
     me = Caller(client).get("/me").json()
-    assert_problem(Caller(client).post("/pipelines", {"name": "mine"}), 403)
+    assert assert_problem(Caller(client).post("/pipelines", {"name": "mine"}), 403)["code"] == "csrf"
     response = Caller(client).post("/pipelines", {"name": "mine"}, **{"X-CSRFToken": me["csrf"]})
     assert response.status_code == 201
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from django.db import connection
 from pipeline_runtime.model.document import parse_document
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
+from webapp.accounts.models import User
 from webapp.handovers.models import Operation
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
@@ -127,6 +129,46 @@ def test_a_pipeline_that_is_not_deployed_can_be_deleted(caller: Call) -> None:
     assert_problem(caller("editor").get(P), 404)
     # What was drawn can still be read from the audit log.
     assert AuditRecord.objects.get(action="pipeline.delete").detail["document"]["spec"]["elements"]
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_new_name_keeps_the_versions(caller: Call, document: dict[str, Any]) -> None:
+    editor = caller("editor")
+    editor.post(f"{P}/versions", {"note": "first"})
+    renamed = editor.post(f"{P}/rename", {"name": "power-2"})
+    assert renamed.json()["document"]["metadata"]["name"] == "power-2"
+    assert_problem(editor.get(P), 404)
+    restored = editor.post("/pipelines/power-2/versions/1/restore").json()["document"]
+    assert restored == {**document, "metadata": {**document["metadata"], "name": "power-2"}}
+    tag = {"If-Match": editor.get("/pipelines/power-2").headers["ETag"]}
+    assert editor.put("/pipelines/power-2", {"document": restored}, **tag).status_code == 200
+    assert audited("pipeline.rename") == 1
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_name_that_is_taken_or_in_use_is_refused(caller: Call, users: dict[str, User]) -> None:
+    editor = caller("editor")
+    editor.post("/pipelines", {"name": "other"})
+    assert_problem(editor.post(f"{P}/rename", {"name": "other"}), 409)
+    assert_problem(editor.post(f"{P}/rename", {"name": "No Name"}), 422)
+    assert_problem(caller("operator").post(f"{P}/rename", {"name": "mine"}), 403)
+    assert editor.post(f"{P}/deploy").status_code == 202
+    assert "is deployed" in assert_problem(editor.post(f"{P}/rename", {"name": "mine"}), 409)["detail"]
+    assert editor.get(P).status_code == 200
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_a_draft_that_was_changed_since_it_was_seen_is_not_deployed(
+    caller: Call, document: dict[str, Any]
+) -> None:
+    editor, admin = caller("editor"), caller("admin")
+    seen = editor.get(P).json()["revision"]
+    tag = {"If-Match": editor.get(P).headers["ETag"]}
+    admin.put(P, {"document": changed(document, "theirs")}, **tag)
+    problem = assert_problem(editor.post(f"{P}/deploy", {"revision": seen}), 409)
+    assert "admin-user" in problem["detail"]
+    assert not Deployment.objects.exists()
+    assert editor.post(f"{P}/deploy", {"revision": seen + 1}).status_code == 202
 
 
 # --- versions -----------------------------------------------------------------------------------
@@ -355,7 +397,7 @@ def test_pause_is_kept_and_told_to_the_node_once(caller: Call, commands: Command
     for _ in range(2):
         assert operator.post(f"{P}/elements/alerts/pause").json()["paused"] is True
     assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
-    assert GroupPlacement.objects.get(group="watch").paused
+    assert GroupPlacement.objects.get(group="watch").paused_at is not None
     assert audited("element.pause") == 1
     assert operator.post(f"{P}/elements/variation/resume").json()["paused"] is False
     assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
@@ -365,6 +407,18 @@ def test_a_checkpoint_is_asked_for(caller: Call, deployment: Deployment, command
     assert caller("operator").post(f"{P}/elements/power/checkpoints").status_code == 202
     assert commands() == [("fogline.control.checkpoint", [deployment.pk, "power"])]
     assert audited("element.checkpoint") == 1
+
+
+def test_a_checkpoint_that_cannot_be_ordered_is_not_said_to_be(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node], settings: Any
+) -> None:
+    path, there = f"{P}/elements/power/checkpoints", settings.FOGLINE
+    settings.FOGLINE = replace(there, redis_url="redis://127.0.0.1:1/0")
+    assert_problem(caller("operator").post(path), 503)
+    settings.FOGLINE = there
+    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "", "at_ms": 1}
+    report(deployment, "power", nodes["cloud"], error=error)
+    assert "has failed on cloud" in assert_problem(caller("operator").post(path), 409)["detail"]
 
 
 def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:

@@ -9,7 +9,10 @@ from uuid import uuid4
 
 import pytest
 
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.replica.replica import Replica
 from tests.integration.runtime.documents import by_key, events
 from tests.integration.runtime.engine import (
     Deployed,
@@ -107,3 +110,37 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     replica.set_paused(False)
     wait_until(lambda: len(deployed.records("events")) >= 500, "all rows")
     assert [row["v"] for row in deployed.records("events")] == list(range(500))
+
+
+def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started_meanwhile(
+    kafka: str, node: Node
+) -> None:
+    elements = [{"id": id, "type": "generator", "params": {"rate": RATE}} for id in ("held", "clock")]
+    deployed = Deployed(kafka, elements)
+    replicas = deployed.run(node)
+    wait_for_status(replicas["held"], lambda status: status.rows_out_total >= RATE, "to run")
+    replicas["held"].stop(30)
+    paused_ms = int(time() * 1000)
+    ticks = replicas["clock"].status().rows_out_total
+    wait_for_status(
+        replicas["clock"], lambda status: status.rows_out_total >= ticks + 3 * RATE, "to run on for 3 s"
+    )
+
+    spec = deployed.specs["held"]
+    again = Replica(spec, node.replica_directory(spec), node.host)
+    node.running.append(again)
+    again.set_paused(True, paused_ms)
+    again.own(ClaimOrder(id="again", over=Epoch(1)))
+    again.start()
+    wait_for_status(again, lambda status: status.role == "owner", "to own, paused")
+    resumed_ms = time() * 1000
+    again.set_paused(False)
+    wait_for_status(again, lambda status: status.rows_out_total >= RATE, "to go on")
+    node.stop_all()
+
+    released = 0
+    for commit in deployed.commits("held"):
+        if commit.epoch == 2:
+            released += commit.rows_in
+            assert released <= (commit.boundary.batch_time_ms - resumed_ms) * RATE / 1000 + RATE / 2
+    assert released >= RATE

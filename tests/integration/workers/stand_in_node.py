@@ -116,7 +116,7 @@ class CountingReplica:
     def set_followed(self, followed: bool) -> None:
         pass
 
-    def set_paused(self, paused: bool) -> None:
+    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
         self._paused = paused
 
     def retire(self) -> None:

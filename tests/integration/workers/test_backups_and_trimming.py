@@ -208,3 +208,17 @@ def test_a_node_that_is_away_for_long_holds_nothing_back(deployed: Deployed) -> 
 def test_a_consumer_without_a_checkpoint_keeps_its_stream_whole(deployed: Deployed) -> None:
     deployed.central.drop_group(deployed.read.id)
     assert deployed.trimmed() == {deployed.made.journal: 6}
+
+
+def test_a_standby_that_failed_long_ago_holds_nothing_back(deployed: Deployed) -> None:
+    spec = deployed.read
+    ExtraReplica.objects.create(
+        deployment=deployed.deployment, group="read", node=deployed.other, role="standby"
+    )
+    deployed.report(spec, deployed.other, 2)
+    replica = Replica.objects.filter(node=deployed.other)
+    now_ms = int(time.time() * 1000)
+    replica.update(status={"error": {"message": "it gave up", "at_ms": now_ms}})
+    assert deployed.stream not in deployed.trimmed(), "it may be started again"
+    replica.update(status={"error": {"message": "it gave up", "at_ms": now_ms - 2 * 3600 * 1000}})
+    assert deployed.trimmed()[deployed.stream] == 4

@@ -9,6 +9,7 @@ import time
 import pytest
 import redis
 from django.db.models import F
+from django.utils import timezone
 
 from pipeline_runtime.model.desired import Role
 from tests.integration.workers.cluster import (
@@ -91,7 +92,9 @@ def test_pause_and_resume_reach_the_owner(cluster: Cluster) -> None:
     deployment = cluster.deployed("power", "edge-a")
     wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     for paused in (True, False):
-        GroupPlacement.objects.filter(deployment=deployment).update(paused=paused)
+        GroupPlacement.objects.filter(deployment=deployment).update(
+            paused_at=timezone.now() if paused else None
+        )
 
         def reported(paused: bool = paused) -> bool:
             status = cluster.status(deployment, "power", "edge-a")
@@ -123,12 +126,12 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
         wait_until(lambda: client.llen(queue), "it does not count as away yet")
         wait_until(lambda: not Node.objects.get(name="edge-b").up, "it counts as away")
         wait_until(lambda: not client.llen(queue), "what waited for it is deleted")
-        GroupPlacement.objects.filter(deployment=deployment).update(paused=True)
+        GroupPlacement.objects.filter(deployment=deployment).update(paused_at=timezone.now())
         time.sleep(RESEND_S * 2)
         node = Node.objects.get(name="edge-b")
         assert node.revision_wanted > node.revision_seen
         assert client.llen(queue) == 0
-    GroupPlacement.objects.filter(deployment=deployment).update(paused=False)
+    GroupPlacement.objects.filter(deployment=deployment).update(paused_at=None)
     cluster.start_node("edge-b")
     wait_until(lambda: Node.objects.get(name="edge-b").up, "it is back")
     wait_until(lambda: cluster.owns(deployment, "power", "edge-b"), "it is told at once", 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from tests.integration.workers.cluster import Cluster
 from tests.waiting import wait_until
@@ -30,7 +31,7 @@ def test_pipelines_go_on_without_redis_and_commands_arrive_when_it_is_back(
     committed = len(cluster.commits(deployment, "power"))
     wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 10, "from its disk")
     assert not Event.objects.filter(kind="node.silent").exists()
-    GroupPlacement.objects.filter(deployment=deployment).update(paused=True)
+    GroupPlacement.objects.filter(deployment=deployment).update(paused_at=timezone.now())
 
     own_redis.start()
 

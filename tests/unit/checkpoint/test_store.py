@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address, decode, enc
 from pipeline_runtime.checkpoint.cut import Cut, CutFile
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError
+from pipeline_runtime.checkpoint.files import LEFT_BEHIND_S, FileStore
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -163,3 +165,28 @@ def test_a_target_that_cannot_be_written_is_named(
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(CheckpointError, match="cannot be written"):
         materialize(stored, lambda sha: database.get_chunk(GROUP, sha), tmp_path / "file" / "there")
+
+
+def test_what_a_killed_process_has_half_unpacked_goes(
+    replica: FakeReplica, checkpoint: Checkpoint, database: StateDatabase, tmp_path: Path
+) -> None:
+    replica.commit({"a.sst": b"state"})
+    stored = checkpoint(database)
+    left, others = tmp_path / "..incoming-g2.0abc.tmp", tmp_path / "..incoming-g3.0abc.tmp"
+    for directory in (left, others):
+        directory.mkdir()
+        (directory / "half").write_bytes(b"x")
+    materialize(stored, lambda sha: database.get_chunk(GROUP, sha), tmp_path / ".incoming-g2")
+    assert not left.exists()
+    assert others.exists(), "another group's may be under way"
+
+
+def test_files_that_a_killed_process_has_begun_go_after_a_day(tmp_path: Path) -> None:
+    old, young = tmp_path / ".old.tmp", tmp_path / ".young.tmp"
+    for path in (old, young):
+        path.write_bytes(b"x")
+    long_ago = time.time() - LEFT_BEHIND_S - 60
+    os.utime(old, (long_ago, long_ago))
+    FileStore(tmp_path)
+    assert not old.exists()
+    assert young.exists(), "it may be under way"

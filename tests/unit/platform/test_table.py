@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from pipeline_runtime.settings import Settings
 from workers.supervisor import table
 from workers.supervisor.processes import ProcessSpec
@@ -42,8 +44,19 @@ def test_the_procfile_runs_what_the_supervisor_runs(tmp_path: Path) -> None:
     lasting = {name: spec for name, spec in ours.items() if not spec.once}
     assert declared.keys() == lasting.keys()
     for name, line in declared.items():
-        words = line.replace("${FOGLINE_HOST:-127.0.0.1}", "127.0.0.1").replace(
-            "${FOGLINE_PORT:-8000}", "8000"
+        words = line.replace("${FOGLINE_HOST:-127.0.0.1}", "127.0.0.1")
+        words = words.replace("${FOGLINE_PORT:-8000}", "8000")
+        words = words.replace(
+            '$([ "${FOGLINE_HTTPS:-0}" = 1 ] || echo --no-proxy-headers)', "--no-proxy-headers"
         )
         assert words.split()[1:] == list(lasting[name].command())[1:]
         assert lasting[name].command()[0] == sys.executable
+
+
+@pytest.mark.parametrize(("https", "believed"), [("", False), ("0", False), ("1", True)])
+def test_who_calls_is_believed_of_a_proxy_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, https: str, believed: bool
+) -> None:
+    monkeypatch.setenv("FOGLINE_HTTPS", https)
+    command = specs(tmp_path)["web"].command()
+    assert ("--no-proxy-headers" not in command) is believed

@@ -14,20 +14,17 @@ from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.errors import RewindUndone, explain
+from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.replica import Replica
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
 
 
-class Host:
-    kafka, node = KafkaSettings("none:1"), "b"
-
-
 @pytest.fixture
 def replica(tmp_path: Path) -> Replica:
     """One whose journal has three batches."""
-    host: Any = Host()
+    host = ReplicaHost("b", tmp_path, KafkaSettings("none:1"), lambda: None, lambda name: tmp_path / name)
     made = Replica(SPEC, tmp_path, host)
     made._state.view.apply(Claim(Epoch(1), "o", "a", {"in-0": 0}))
     for seq in (1, 2, 3):

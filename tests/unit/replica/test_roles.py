@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
-from pipeline_runtime.handover.protocol import JournalEnd
+from pipeline_runtime.handover.protocol import JournalEnd, Refused
 from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.kafka.transactions import Transactions
+from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.gate import GateServer
@@ -26,6 +28,7 @@ from pipeline_runtime.spark.gate_client import GateClient
 pytestmark = pytest.mark.timeout(60)
 LIMIT_S = 20.0
 NOWHERE = KafkaSettings("none:1")
+NO_TRANSACTIONS = cast(Transactions, None)  # nothing is committed here
 SPEC = GroupSpec(deployment="d1", pipeline="p", group="g", elements=())
 
 
@@ -80,3 +83,36 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
         state.tell()
     query.join(LIMIT_S)
     assert starts[0]["seq"] == Seq(0)
+
+
+class OvertakenOnce(Claims):
+    """Somebody else initialises in between, at its first claim."""
+
+    def claim(self, order: ClaimOrder) -> CommitPermit | None:
+        super().claim(order)
+        if len(self.orders) == 1:
+            self.state = Refused(order, "another replica claimed at the same time")
+            return None
+        return CommitPermit(Epoch(order.over + 1), SPEC.journal, NO_TRANSACTIONS)
+
+
+@pytest.mark.parametrize("granted", [3, 4])
+def test_an_owner_in_doubt_stands_down_only_for_one_that_was_granted(granted: int) -> None:
+    state, ownership = ReplicaState(), OvertakenOnce()
+    roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
+    state.connected.set()
+    state.permit = CommitPermit(Epoch(3), SPEC.journal, NO_TRANSACTIONS)
+    roles.order_done = "first"
+    state.view.apply(Claim(Epoch(3), "first", "a", {}))
+    roles.claim_again("its commit was not answered")
+    if granted == 4:
+        state.view.apply(Claim(Epoch(4), "second", "b", {}))
+
+    roles.step()
+    if granted == 4:
+        assert roles.phase == "fenced"
+        return
+    assert not roles.ended
+    roles.step()
+    assert roles.role is Role.OWNER
+    assert ownership.orders == ["first", "first"]

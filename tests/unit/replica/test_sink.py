@@ -57,7 +57,7 @@ def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, Rep
         marks = {"out": {"length": length, "rows": length // 3}}
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
     frame, grants, release = Frame(directory), Unpaced(), object()
-    untyped: Any = (SPEC, frame, state, grants, release, "a", lambda: None)
+    untyped: Any = (SPEC, frame, state, grants, release, "a", lambda at_once: None)
     return BatchSink(*untyped), frame, state
 
 

@@ -13,6 +13,7 @@ from webapp.pipelines.group_state import (
     ReplicaFacts,
     StandbyFacts,
     actions_of,
+    checkpoint_refusal,
     default_target,
     drop_standby_refusal,
     keep_standby_refusal,
@@ -208,3 +209,19 @@ def test_every_action_is_allowed_or_gives_a_reason() -> None:
     for facts in (group(), group(nodes=DOWN), group(deployment_status=None), group(handover="x")):
         for action in actions_of(facts).values():
             assert action["allowed"] is (action["reason"] is None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "refusal"),
+    [
+        (group(), None),
+        (group(nodes=DOWN), "does not answer"),
+        (group(nodes=UNHEARD), "nothing is heard of"),
+        (group(replicas=()), "does not run on its node yet"),
+        (group(replicas=(ReplicaFacts("b", "owner", 1, 10),)), "does not run on its node yet"),
+        (with_status(error={"message": "boom"}), "it has failed on a"),
+    ],
+)
+def test_a_checkpoint_is_offered_only_where_one_can_be_taken(facts: GroupFacts, refusal: str | None) -> None:
+    found = checkpoint_refusal(facts)
+    assert found is None if refusal is None else refusal in (found or "")

@@ -25,7 +25,6 @@ from workers.node.reconcile import (
     Tell,
     Wish,
     next_action,
-    reconcile,
 )
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="power", elements=())
@@ -85,8 +84,8 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         RELEASED,
         Tell(Wish(order=ORDER2)),
     ),
-    ("pause", changed(OWNER, paused=True), OWNING, Tell(replace(OWN, paused=True))),
-    ("resume", OWNER, replace(OWNING, told=replace(OWN, paused=True)), Tell(OWN)),
+    ("pause", changed(OWNER, paused_since_ms=5), OWNING, Tell(replace(OWN, paused_since_ms=5))),
+    ("resume", OWNER, replace(OWNING, told=replace(OWN, paused_since_ms=5)), Tell(OWN)),
     ("retire", changed(OWNER, retire=True), OWNING, Tell(replace(OWN, retire=True))),
     (
         "retire is told once",
@@ -132,9 +131,9 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, Wish())),
     (
         "an element starts as it is wanted: paused",
-        changed(OWNER, paused=True),
+        changed(OWNER, paused_since_ms=5),
         LOCAL,
-        Start(SPEC, 1, replace(OWN, paused=True)),
+        Start(SPEC, 1, replace(OWN, paused_since_ms=5)),
     ),
     ("a failed one waits", OWNER, replace(LOCAL, retry_at_ms=20_000), Idle(20_000)),
     ("a failed one is started again", OWNER, replace(LOCAL, retry_at_ms=9_000), Start(SPEC, 1, OWN)),
@@ -146,12 +145,6 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
 @pytest.mark.parametrize(("law", "want", "have", "action"), TABLE, ids=[row[0] for row in TABLE])
 def test_next_action(law: str, want: DesiredReplica | None, have: Have, action: Action) -> None:
     assert next_action(want, have, now_ms=10_000) == action
-
-
-def test_each_group_is_decided_by_itself() -> None:
-    other = GroupSpec(deployment="d", pipeline="p", group="alert", elements=())
-    actions = reconcile([OWNER, changed(OWNER, spec=other)], [OWNING, Have("d.gone")], 0)
-    assert actions == {"d.power": Idle(), "d.alert": Start(other, 1, OWN), "d.gone": Forget()}
 
 
 def test_failures_back_off_and_give_up_after_five_in_ten_minutes() -> None:

@@ -68,7 +68,7 @@ class ScriptedReplica:
             update={"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}
         )
 
-    def set_paused(self, paused: bool) -> None:
+    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
         pass
 
     def retire(self) -> None:
@@ -304,13 +304,13 @@ def test_who_owns_by_a_release_is_not_ordered_to_claim(node: Node) -> None:
     node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1"))
     wait_until(lambda: node.slot.status().armed == "h1")
     node.replicas[0].become_owner_by_release("h1")
-    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1", paused=True))
-    wait_until(lambda: node.slot.told is not None and node.slot.told.paused)
+    node.want(DesiredReplica(spec=SPEC, role=Role.STANDBY, succeed="h1", paused_since_ms=5))
+    wait_until(lambda: node.slot.told is not None and node.slot.told.paused_since_ms)
     assert is_owner(node), "the control side has not heard of it yet"
-    node.want(owner("h1", paused=False, followed=True))
+    node.want(owner("h1", followed=True))
     wait_until(lambda: node.slot.told is not None and node.slot.told.followed)
-    node.want(owner("h1", paused=True))
-    wait_until(lambda: node.slot.told is not None and node.slot.told.paused)
+    node.want(owner("h1", paused_since_ms=7))
+    wait_until(lambda: node.slot.told is not None and node.slot.told.paused_since_ms)
     assert node.replicas[0].orders == []
     assert is_owner(node)
 

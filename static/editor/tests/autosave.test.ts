@@ -1,0 +1,134 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { PipelineDocument } from "../../shared/types";
+import { changeElement, findElement } from "../document";
+import { DOCUMENT } from "./fixtures";
+
+class FakeStorage {
+  [key: string]: unknown;
+  getItem(key: string): string | null {
+    return Object.hasOwn(this, key) ? (this[key] as string) : null;
+  }
+  setItem(key: string, text: string): void {
+    this[key] = text;
+  }
+  removeItem(key: string): void {
+    delete this[key];
+  }
+}
+
+/** The server's draft; a PUT with another revision is refused with what is there. */
+const server = { document: DOCUMENT, revision: 1, away: false, answers: true };
+
+const pipeline = () => ({ name: "p", document: server.document, revision: server.revision }) as never;
+
+async function put(_: string, init: RequestInit): Promise<Response> {
+  if (server.away) throw new TypeError("fetch failed");
+  const match = Number((init.headers as Record<string, string>)["If-Match"]?.replaceAll('"', ""));
+  const { document } = JSON.parse(init.body as string) as { document: PipelineDocument };
+  if (match !== server.revision) {
+    const problem = { status: 409, theirs: server.document, revision: server.revision };
+    return new Response(JSON.stringify(problem), { status: 409 });
+  }
+  Object.assign(server, { document, revision: server.revision + 1 });
+  if (!server.answers) throw new TypeError("the answer was lost");
+  return new Response(JSON.stringify(pipeline()));
+}
+
+/** A page that is loaded anew, in the same tab or in another one. */
+async function visit(tab: FakeStorage) {
+  vi.stubGlobal("sessionStorage", tab);
+  vi.resetModules();
+  const { page } = await import("../../shared/page");
+  page.user = { username: "ada", role: "editor" };
+  const store = await import("../store");
+  const { autosave } = await import("../autosave");
+  store.open(pipeline(), []);
+  autosave.start(pipeline());
+  const resumed = autosave.resume(pipeline());
+  const title = (id: string, text: string) =>
+    store.commit(changeElement(store.current(), id, { title: text }));
+  return { autosave, store, resumed, title, save: () => store.useEditor.getState().save };
+}
+
+beforeEach(() => {
+  Object.assign(server, { document: DOCUMENT, revision: 1, away: false, answers: true });
+  vi.stubGlobal("localStorage", new FakeStorage());
+  vi.stubGlobal("fetch", put);
+  vi.stubGlobal("window", { addEventListener: vi.fn(), setTimeout, clearTimeout });
+});
+
+test("what an earlier visit could not save is merged from what it was begun from", async () => {
+  const tab = new FakeStorage();
+  const first = await visit(tab);
+  server.away = true;
+  first.title("big", "Mine");
+  await first.autosave.flush();
+  server.away = false;
+  // somebody else saves meanwhile
+  Object.assign(server, { document: changeElement(DOCUMENT, "file", { title: "Theirs" }), revision: 2 });
+
+  for (const reload of [1, 2]) {
+    const { resumed, autosave, store } = await visit(tab);
+    expect([reload, resumed]).toEqual([reload, "conflict"]);
+    const { mergeDocuments } = await import("../merge");
+    const merged = mergeDocuments(autosave.base!, store.current(), server.document);
+    expect(merged.conflicts).toEqual([]);
+    expect(findElement(merged.document, "file")?.title).toBe("Theirs");
+    expect(findElement(merged.document, "big")?.title).toBe("Mine");
+    await autosave.flush();
+    expect(findElement(server.document, "file")?.title).toBe("Theirs");
+  }
+});
+
+test("a tab does not lose what another one could not save", async () => {
+  const a = new FakeStorage();
+  const first = await visit(a);
+  server.away = true;
+  first.title("big", "A");
+  await first.autosave.flush();
+  server.away = false;
+
+  const second = await visit(new FakeStorage());
+  expect(second.resumed).toBe("saving"); // it takes up what the first one has left
+  await second.autosave.flush();
+  expect(findElement(server.document, "big")?.title).toBe("A");
+  second.title("file", "B");
+  await second.autosave.flush();
+  expect(second.save().state).toBe("saved");
+
+  first.title("big", "A2"); // the first one is still there, and knows nothing of that
+  await first.autosave.flush();
+  expect(first.save().state).toBe("conflict");
+  expect((await visit(a)).resumed).toBe("conflict");
+});
+
+test("a save whose answer was lost is no conflict with oneself", async () => {
+  const { autosave, title, save } = await visit(new FakeStorage());
+  server.answers = false;
+  title("big", "Mine");
+  await autosave.flush();
+  expect(save().state).toBe("failed");
+  server.answers = true;
+  expect(await autosave.flush()).toBe(true);
+  expect(save().state).toBe("saved");
+  title("big", "Mine, too");
+  await autosave.flush();
+  expect(findElement(server.document, "big")?.title).toBe("Mine, too");
+});
+
+test("what somebody else has saved is shown only while nothing of ours is on its way", async () => {
+  const { autosave, store, title } = await visit(new FakeStorage());
+  Object.assign(server, { document: changeElement(DOCUMENT, "file", { title: "Theirs" }), revision: 2 });
+  expect(autosave.isBehind(2)).toBe(true);
+  title("big", "Mine");
+  expect(autosave.isBehind(2)).toBe(false);
+  store.undo();
+  expect(autosave.takeTheirs(pipeline())).toBe(true);
+  expect(findElement(store.current(), "file")?.title).toBe("Theirs");
+  expect(autosave.pending()).toBe(false);
+  store.undo(); // not behind what they did
+  expect(findElement(store.current(), "file")?.title).toBe("Theirs");
+  title("big", "Mine");
+  await autosave.flush();
+  expect(server.revision).toBe(3);
+});

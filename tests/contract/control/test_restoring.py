@@ -1,0 +1,68 @@
+"""What is restored by itself, and what is left to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.handovers.models import Handover
+from webapp.monitoring.models import Event
+from webapp.nodes.models import Node
+from webapp.pipelines.models import GroupPlacement
+from workers.control.context import ControlContext
+from workers.control.guard import Guard
+from workers.control.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
+
+
+def silent(placement: GroupPlacement) -> None:
+    Node.objects.filter(pk=placement.node_id).update(up=False, silent_at=timezone.now())
+
+
+def restored(placement: GroupPlacement, times: int, **fields: object) -> None:
+    for _ in range(times):
+        Handover.objects.create(
+            deployment=placement.deployment,
+            group=placement.group,
+            element=placement.group,
+            kind=Handover.Kind.RESTORATION,
+            strategy="checkpoint",
+            origin="edge-b",
+            target="edge-a",
+            outcome=Handover.Outcome.DONE,
+            ended_at=timezone.now(),
+            **fields,
+        )
+
+
+def ordered() -> int:
+    return Handover.objects.filter(outcome=None).count()
+
+
+def test_what_may_be_what_ends_its_nodes_is_not_passed_on_for_ever(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placement = deployed("power", "edge-a")
+    silent(placement)
+    restored(placement, RESTORED_MAX)
+    for _ in range(2):
+        order_restorations(context, Guard())
+    assert ordered() == 0
+    assert "each time its node fell silent" in Event.objects.get(kind="element.not_restored").message
+
+
+def test_restorations_of_long_ago_and_those_that_people_ordered_do_not_count(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placement = deployed("power", "edge-a")
+    silent(placement)
+    restored(placement, RESTORED_MAX - 1)
+    restored(placement, 1, created_by=User.objects.create(username="ada"))
+    restored(placement, 1)
+    newest = Handover.objects.latest("created_at")
+    long_ago = timezone.now() - RESTORED_WITHIN - timedelta(minutes=1)
+    Handover.objects.filter(pk=newest.pk).update(created_at=long_ago)
+    order_restorations(context, Guard())
+    assert ordered() == 1

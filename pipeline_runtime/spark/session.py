@@ -47,7 +47,7 @@ _CONF = {
     # A snapshot is stored so often. Each batch writes the names of all batches since the last one, in at most
     # 64 KiB: a thousand batches without (by default 60 s of fast ones, or moves that come sooner than these
     # 60 s, one after another) and the state could not be written any more, here or anywhere.
-    "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
     # Hadoop's own local file system forks `chmod` for each file: a third of all CPU.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
 }

@@ -57,6 +57,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/pipelines", {"name": "another"}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
     ("POST", f"{P}/versions", {"note": "x"}, "editor"),
+    ("POST", f"{P}/rename", {"name": "power"}, "editor"),
     ("POST", f"{P}/versions/1/restore", None, "editor"),
     ("POST", f"{P}/deploy", {}, "editor"),
     ("POST", f"{P}/undeploy", None, "editor"),

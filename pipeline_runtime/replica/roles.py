@@ -142,9 +142,12 @@ class Roles:
             self.set(Role.STANDBY, "following")  # the order came too late: the next one may be right
 
     def _is_still_granted(self, order: ClaimOrder) -> bool:
-        """Whether the newest grant that was read is the one that `order` goes on with."""
+        """Whether the newest grant that was read is the one that `order` goes on with, or is by itself: the
+        answer to its CLAIM may have been lost, too."""
         with self._state.changed:
-            return order.over == self._state.view.granted > 0 and not self._state.view.retired
+            view = self._state.view
+            mine = (order.over, view.orders.get(order.id))
+            return view.granted > 0 and view.granted in mine and not view.retired
 
     def _done(self, order_id: str, refused: str | None) -> None:
         self._orders_seen.add(order_id)

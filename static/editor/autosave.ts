@@ -164,6 +164,7 @@ class Autosave {
 
   /** Go on from what an earlier visit could not save; when the draft has moved on since, by the user's choice. */
   resume(pipeline: Pipeline): "nothing" | "saving" | "conflict" {
+    if (!mayAct("editor")) return "nothing"; // it stays for who may save it
     const copy = takeCopy(pipeline.name);
     if (!copy) return "nothing";
     if (stable(copy.document) === stable(pipeline.document)) {

@@ -56,6 +56,7 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
+    const { revision } = autosave; // what is validated and agreed to: another may save meanwhile
     useDeploy.setState({ preparing: "Validating" });
     const result = await validateNow();
     if (result && result.faults.length > 0) return showFaults("Not deployed", result.faults.length);
@@ -69,7 +70,7 @@ export async function deploy(): Promise<void> {
     }
     if (runs() && !(await changesAgreed())) return;
     useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-    follow("deploy", await post<Operation>(`${path()}/deploy`, { revision: autosave.revision }));
+    follow("deploy", await post<Operation>(`${path()}/deploy`, { revision }));
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });

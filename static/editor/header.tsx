@@ -28,7 +28,7 @@ import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
 import { chooseFile, exportDocument, parseText } from "./files";
-import { dropAllCopies } from "./local-copies";
+import { dropAllCopies, renameCopies } from "./local-copies";
 import { adopt, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
 
@@ -50,6 +50,7 @@ export function Header() {
   const { status, differs, version, deployed } = usePipelineState();
   const mode = useEditor((state) => state.mode);
   const name = useEditor((state) => state.name);
+  const seesWhatRuns = useEditor((state) => state.deployed !== null);
   // not `disabled`: the focus would be gone when the dialog that follows gives it back
   const busy = deployBusy(useDeploy());
   return (
@@ -63,7 +64,7 @@ export function Header() {
       {deployed && differs && (
         <Tip
           text={
-            mode === "live"
+            mode === "live" && seesWhatRuns
               ? `Shown is what runs, version ${version}. The draft differs: see it with Edit, bring it to the nodes with Deploy.`
               : `The draft differs from what runs (version ${version}). Deploy to bring it to the nodes.`
           }
@@ -187,7 +188,7 @@ async function rename(deployed: boolean): Promise<void> {
   try {
     if (!(await autosave.flush())) return;
     await post(`/pipelines/${encodeURIComponent(name)}/rename`, { name: next });
-    dropAllCopies(name);
+    renameCopies(name, next);
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
   } catch (error) {
     toastError("Not renamed", error);

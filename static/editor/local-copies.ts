@@ -16,10 +16,16 @@ export interface LocalCopy {
 const TAB = "fogline-tab";
 const prefixOf = (name: string) => `fogline-draft:${name}:`;
 
-/** This tab, also after a reload. */
+let id: string | null = null;
+
+/** This tab, also after a reload. In between no storage holds it, for a tab that is duplicated has a copy of that. */
 function tab(): string {
-  const id = sessionStorage.getItem(TAB) ?? Math.random().toString(36).slice(2);
-  sessionStorage.setItem(TAB, id);
+  if (id === null) {
+    const mine = sessionStorage.getItem(TAB) ?? Math.random().toString(36).slice(2);
+    sessionStorage.removeItem(TAB);
+    window.addEventListener("pagehide", () => sessionStorage.setItem(TAB, mine));
+    id = mine;
+  }
   return id;
 }
 
@@ -56,7 +62,21 @@ export function dropCopy(name: string): void {
   localStorage.removeItem(prefixOf(name) + tab());
 }
 
-/** The pipeline is gone, or has another name. */
+/** The pipeline is gone. */
 export function dropAllCopies(name: string): void {
   for (const key of keysOf(name)) localStorage.removeItem(key);
+}
+
+/** The pipeline has another name: what other tabs could not save is theirs under that. */
+export function renameCopies(name: string, next: string): void {
+  const named = (document: PipelineDocument) => ({
+    ...document,
+    metadata: { ...document.metadata, name: next },
+  });
+  for (const key of keysOf(name)) {
+    const copy = read(key);
+    const renamed = { ...copy, document: named(copy.document), base: named(copy.base) };
+    localStorage.setItem(prefixOf(next) + key.slice(prefixOf(name).length), JSON.stringify(renamed));
+    localStorage.removeItem(key);
+  }
 }

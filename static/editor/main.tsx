@@ -7,7 +7,7 @@ import { Asker } from "../shared/asker";
 import { live, useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
-import type { Operator, Pipeline, PipelineVersion } from "../shared/types";
+import type { Operator, Pipeline, PipelineItem, PipelineVersion } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
@@ -31,15 +31,27 @@ import "./cards.css";
 import "./panels.css";
 import "./narrow.css";
 
+/** What of it runs. */
+function versionOf(pipeline: PipelineItem, signal?: AbortSignal): Promise<PipelineVersion> {
+  const { name, deployed_version } = pipeline;
+  return get<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions/${deployed_version}`, signal);
+}
+
+/** How soon what runs is asked for again, when it could not be had. */
+const RETRY_MS = 3000;
+
 async function load(name: string): Promise<void> {
   const [pipeline, operators] = await Promise.all([
     get<Pipeline>(`/pipelines/${encodeURIComponent(name)}`),
     get<Operator[]>("/operators"),
   ]);
+  // without it the draft is shown until it is there
+  const runs = pipeline.differs ? await versionOf(pipeline).catch(() => null) : null;
   open(pipeline, operators);
   useEditor.setState({ mode: page.mode ?? "edit" });
+  showDeployed(runs?.document ?? null);
   const chosen = new URL(window.location.href).searchParams.get("element");
-  if (chosen && findElement(pipeline.document, chosen)) select([chosen]);
+  if (chosen && findElement(shown(useEditor.getState()), chosen)) select([chosen]);
   autosave.start(pipeline);
   if (autosave.resume(pipeline) === "saving")
     toast({
@@ -136,16 +148,20 @@ function useTheirs(): void {
 /** What runs, for those who watch it, while the draft is another. */
 function useWhatRuns(): void {
   const name = useEditor((state) => state.name);
-  const version = useLive((state) => {
-    const pipeline = state.pipelines.find((each) => each.name === name);
-    return pipeline?.differs ? pipeline.deployed_version : null;
-  });
-  const { data } = useLoaded(`version ${name} ${version}`, (signal) =>
-    version === null
-      ? Promise.resolve(null)
-      : get<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions/${version}`, signal),
+  const loaded = useEditor((state) => state.pipeline);
+  const pushed = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name));
+  const known = useEditor((state) => state.deployed !== null);
+  const pipeline = pushed ?? loaded;
+  const version = pipeline?.differs ? pipeline.deployed_version : null;
+  const { data } = useLoaded(
+    `version ${name} ${version}`,
+    (signal) => (pipeline && version !== null ? versionOf(pipeline, signal) : Promise.resolve(null)),
+    version !== null && !known ? RETRY_MS : undefined,
   );
-  useEffect(() => showDeployed(version === null ? null : (data?.document ?? null)), [version, data]);
+  useEffect(() => {
+    if (version === null) showDeployed(null);
+    else if (data) showDeployed(data.document);
+  }, [version, data]);
 }
 
 function Workspace() {

@@ -203,7 +203,8 @@ const CLIPBOARD = "fogline-clipboard";
 
 /** The clipboard lies in localStorage, so that it reaches other tabs and pipelines. */
 export function copySelected(): number {
-  const copied = doc.copyElements(current(), useEditor.getState().selected);
+  const state = useEditor.getState();
+  const copied = doc.copyElements(shown(state), state.selected);
   if (copied.length) localStorage.setItem(CLIPBOARD, JSON.stringify(copied));
   return copied.length;
 }

@@ -153,14 +153,14 @@ def _tried(placement: GroupPlacement) -> list[Handover]:
 
 
 def _restored_lately(placement: GroupPlacement) -> int:
-    """How often the group was restored by itself, with success."""
+    """How often the group was restored by itself, with success, before its node fell silent."""
     return Handover.objects.filter(
         deployment=placement.deployment_id,
         group=placement.group,
         kind=Handover.Kind.RESTORATION,
         outcome=Handover.Outcome.DONE,
         created_by=None,
-        created_at__gte=timezone.now() - RESTORED_WITHIN,
+        created_at__gte=placement.node.silent_at - RESTORED_WITHIN,
     ).count()
 
 

@@ -16,6 +16,8 @@ from workers.node.slot import Slot
 
 log = logging.getLogger(__name__)
 
+# How often batches are counted when nothing else tells of them.
+LOOK_S = 1.0
 _NEVER = Tried(float("-inf"), Seq(-1))
 
 
@@ -129,11 +131,13 @@ class Agent:
         self._desired = desired
 
     def _checkpoint_all(self) -> None:
-        """By time, and when batches are counted also at each change of a replica."""
+        """By time. When batches are counted, also at each change of a replica, and each second: not every
+        batch is told of."""
         while not self._closing.is_set():
             now_s = monotonic()
             left_s = (tried.at_s + self._every_s - now_s for tried in self._tried.values())
-            self._look.wait(min((wait_s for wait_s in left_s if wait_s > 0), default=self._every_s))
+            until_s = min((wait_s for wait_s in left_s if wait_s > 0), default=self._every_s)
+            self._look.wait(min(until_s, LOOK_S) if self._every_batches else until_s)
             self._look.clear()
             slots = list(self._slots.values())
             self._tried = {slot.group: self._tried.get(slot.group, _NEVER) for slot in slots}

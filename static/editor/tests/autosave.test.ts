@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { PipelineDocument } from "../../shared/types";
+import type { PipelineDocument, Role } from "../../shared/types";
 import { changeElement, findElement } from "../document";
 import { DOCUMENT } from "./fixtures";
 
@@ -35,11 +35,11 @@ async function put(_: string, init: RequestInit): Promise<Response> {
 }
 
 /** A page that is loaded anew, in the same tab or in another one. */
-async function visit(tab: FakeStorage) {
+async function visit(tab: FakeStorage, role: Role = "editor") {
   vi.stubGlobal("sessionStorage", tab);
   vi.resetModules();
   const { page } = await import("../../shared/page");
-  page.user = { username: "ada", role: "editor" };
+  page.user = { username: "ada", role };
   const store = await import("../store");
   const { autosave } = await import("../autosave");
   store.open(pipeline(), []);
@@ -131,4 +131,20 @@ test("what somebody else has saved is shown only while nothing of ours is on its
   title("big", "Mine");
   await autosave.flush();
   expect(server.revision).toBe(3);
+});
+
+test("who may not save takes nothing away from who may, nor does a new name", async () => {
+  const first = await visit(new FakeStorage());
+  server.away = true;
+  first.title("big", "Mine");
+  await first.autosave.flush();
+  server.away = false;
+
+  expect((await visit(new FakeStorage(), "viewer")).resumed).toBe("nothing");
+  const { renameCopies, takeCopy } = await import("../local-copies");
+  renameCopies("p", "q");
+  const copy = takeCopy("q");
+  expect([copy?.document.metadata.name, copy?.base.metadata.name]).toEqual(["q", "q"]);
+  expect(copy && findElement(copy.document, "big")?.title).toBe("Mine");
+  expect(takeCopy("p")).toBeNull();
 });

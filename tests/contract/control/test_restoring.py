@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.db.models import F
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -47,8 +48,13 @@ def test_what_may_be_what_ends_its_nodes_is_not_passed_on_for_ever(
     placement = deployed("power", "edge-a")
     silent(placement)
     restored(placement, RESTORED_MAX)
-    for _ in range(2):
-        order_restorations(context, Guard())
+    order_restorations(context, Guard())
+    assert ordered() == 0
+    # And it stays so while that node is silent.
+    later = timedelta(hours=1)
+    Handover.objects.update(created_at=F("created_at") - later)
+    Node.objects.filter(name="edge-a").update(silent_at=F("silent_at") - later)
+    order_restorations(context, Guard())
     assert ordered() == 0
     assert "each time its node fell silent" in Event.objects.get(kind="element.not_restored").message
 

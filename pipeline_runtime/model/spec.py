@@ -22,7 +22,8 @@ Follow = Literal["exact", "coalesced", "none"]
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # What is refused may hold tokens and a user's parameters, and the refusal goes into logs.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class ElementSpec(Frozen):

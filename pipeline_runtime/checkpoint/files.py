@@ -7,6 +7,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import time
 from typing import Protocol
@@ -27,8 +28,9 @@ class FileStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         for left in directory.glob(".*.tmp"):  # by a process that was killed; another's may be under way
-            if time() - left.stat().st_mtime > LEFT_BEHIND_S:
-                left.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # it has just come to its end
+                if time() - left.stat().st_mtime > LEFT_BEHIND_S:
+                    left.unlink()
 
     def put(self, stream: Iterable[bytes], expected: str | None = None) -> str:
         """Write a stream, return its sha256; raises CheckpointDamaged when it is not `expected`."""

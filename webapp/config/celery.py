@@ -46,37 +46,22 @@ def sender(redis_url: str) -> Celery:
     return app
 
 
-def command(task: str, *args: Any) -> None:
-    """Tell the control side, after commit. A lost command is no loss: it also looks by itself."""
+def command(task: str, *args: Any, has_row: bool = True) -> None:
+    """Tell the control side, after commit. A lost command is no loss where a row asks for the same: the
+    control side also looks by itself. Where none does (not `has_row`), BackendAway when it cannot be sent."""
 
     def tell() -> None:
         try:
-            _send(task, args)
-        except (OperationalError, OSError) as error:
-            # The row that asks for it is committed; the control side finds it there.
-            log.warning("Redis is away, %s%s was not sent: %s", task, args, error)
-
-    transaction.on_commit(tell)
-
-
-def command_without_row(task: str, *args: Any) -> None:
-    """As `command`, for what no row asks for: after commit, BackendAway when it cannot be sent."""
-
-    def tell() -> None:
-        try:
-            _send(task, args)
+            sender(settings.FOGLINE.redis_url).send_task(
+                task, args=args, queue=CONTROL_QUEUE, expires=EXPIRES_S, retry=False, ignore_result=True
+            )
         except (OperationalError, OSError) as error:
             log.warning("Redis is away, %s%s was not sent: %s", task, args, error)
-            raise BackendAway(
-                "The order could not be sent: Redis does not answer.",
-                safe="Nothing was changed; what runs goes on.",
-                next="Try again when Redis is back.",
-            ) from error
+            if not has_row:
+                raise BackendAway(
+                    "The order could not be sent: Redis does not answer.",
+                    safe="Nothing was changed; what runs goes on.",
+                    next="Try again when Redis is back.",
+                ) from error
 
     transaction.on_commit(tell)
-
-
-def _send(task: str, args: tuple[Any, ...]) -> None:
-    sender(settings.FOGLINE.redis_url).send_task(
-        task, args=args, queue=CONTROL_QUEUE, expires=EXPIRES_S, retry=False, ignore_result=True
-    )

@@ -317,7 +317,7 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
     if refusal is not None:
         raise Conflict(f'"{element}" cannot take a checkpoint: {refusal}.', safe="Nothing was changed.")
     audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
-    celery.command_without_row(celery.CHECKPOINT, deployment.pk, group.group)
+    celery.command(celery.CHECKPOINT, deployment.pk, group.group, has_row=False)
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:

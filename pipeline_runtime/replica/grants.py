@@ -20,7 +20,13 @@ from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
-from pipeline_runtime.replica.pacing import CpuLoad, interval_ms, lockstep_interval_ms, release_quiet_ms
+from pipeline_runtime.replica.pacing import (
+    CpuLoad,
+    followed_interval_ms,
+    interval_ms,
+    lockstep_interval_ms,
+    release_quiet_ms,
+)
 from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
@@ -263,8 +269,7 @@ class Grants:
         least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
         if not self._state.wishes.followed:
             return least_ms
-        # A follower needs for each batch what the owner needs: half of the time is left to it.
-        return max(least_ms, min(2 * batch_ms, pace.interval_ms_max))
+        return max(least_ms, followed_interval_ms(pace, batch_ms))
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves

@@ -17,6 +17,9 @@ _SMOOTHING = 0.4
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.
 LOCKSTEP_PAUSE = 1.5
+# A follower needs for each batch what the owner needs: half of the time is left to it.
+FOLLOWED_PAUSE = 2.0
+FOLLOWED_MS_MAX = 4000.0
 RELEASE_QUIET_MS_MIN = 250.0
 # A query's first batches may take seconds, and most of its batches may be first ones: a release does
 # not go by them.
@@ -34,6 +37,12 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     return pace.interval_ms_min + pressure * room * (pace.interval_ms_max - pace.interval_ms_min)
+
+
+def followed_interval_ms(pace: Pace, batch_ms: float) -> float:
+    """The least time between the starts of two batches that somebody follows one by one. Also
+    longer than `interval_ms_max`, where batches are that slow: no follower would get level else."""
+    return min(FOLLOWED_PAUSE * batch_ms, max(pace.interval_ms_max, FOLLOWED_MS_MAX))
 
 
 def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:

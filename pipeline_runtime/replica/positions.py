@@ -19,7 +19,7 @@ END_STAGE = "#end"
 def slices_between(
     inputs: Sequence[GroupInput], start: Ends, end: Ends, batch_time_ms: int, *, flushes: bool
 ) -> list[dict[str, Any]]:
-    """What tasks read for a batch: `spark.slices.Slice`s as JSON. Pure."""
+    """What tasks read for a batch: `spark.gate_client.Slice`s as JSON. Pure."""
     parts: list[dict[str, Any]] = []
     for item in inputs:
         for partition, key in enumerate(item.end_keys()):

@@ -210,6 +210,7 @@ class Replica:
     # --- its thread
 
     def _run(self) -> None:
+        failure: BaseException | None = None
         while not self._stopping.is_set():
             try:
                 if not self._live_once():
@@ -218,14 +219,19 @@ class Replica:
                 log.warning("%s: %s; it is tried again", self.spec.id, error)
                 self._stopping.wait(1.0)
             except BaseException as error:
-                self._fail(error)
+                log.error("%s failed: %s", self.spec.id, error)
+                failure = error
                 break
             finally:
                 self._end_query()
         self._roles.drop_permit()
         self._journal.close()
         self._ownership.cancelled.set()
-        self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
+        if failure is not None:
+            self._roles.error = explain(failure, "".join(traceback.format_exception(failure)), now_ms())
+            self._roles.set(Role.STOPPED, "failed")
+        else:
+            self._roles.set(Role.STOPPED, self._roles.phase if self._roles.ended else "stopped")
 
     def _live_once(self) -> bool:
         """From start to the query's end. True: start again (the owner's commit was in doubt, an
@@ -447,11 +453,6 @@ class Replica:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
             self._state_bytes = size_bytes(self.directory)
-
-    def _fail(self, error: BaseException) -> None:
-        log.error("%s failed: %s", self.spec.id, error)
-        self._roles.error = explain(error, "".join(traceback.format_exception(error)), now_ms())
-        self._roles.phase = "failed"
 
     def _end_query(self) -> None:
         query, self._query = self._query, None

@@ -54,7 +54,8 @@ class Roles:
         self._arm_at_s = 0.0
 
     def set(self, role: Role, phase: str) -> None:
-        self.role, self.phase = role, phase
+        with self._state.changed:  # a status that is read meanwhile has both, or none
+            self.role, self.phase = role, phase
         self._changed()
 
     @property

@@ -5,11 +5,24 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 
 class GateClosed(ConnectionError):
     """The replica's process has ended, or has closed its gate."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a batch that one task reads: what the gate answers when it is asked for the batch's plan."""
+
+    input: int  # index into group_inputs; -1: a flush row for every input
+    batch_time_ms: int
+    partition: int = 0
+    start: Any = None  # an offset, or a source's position
+    end: Any = None
+    records: list[list[Any]] | None = None  # of a topic: its rows, if the gate has read them ahead
 
 
 class GateClient:

@@ -16,6 +16,7 @@ from pipeline_runtime.spark.jars import bare_local_fs_jar
 from pipeline_runtime.spark.source import GatedSource
 
 PROJECT = Path(__file__).resolve().parents[2]
+WORKER_PYTHON = Path(__file__).with_name("worker-python")
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -58,13 +59,7 @@ SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 1024) -> SparkSession:
     """Start (or return) this process's session. `scratch`: a directory for Spark's own temporary files."""
-    # Without it the streaming source's runner dies with "Python worker failed to connect back".
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    # The source must be importable in the workers: a module pickled by value has fresh globals,
-    # and with them a new Kafka consumer, in every batch.
-    path = os.environ.get("PYTHONPATH", "")
-    if str(PROJECT) not in path.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PROJECT), path]))
+    use_worker_python()
     scratch.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
     for key, value in _CONF.items():
@@ -86,6 +81,17 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
     ensure_callback_server_started(session.sparkContext._gateway)
     session.dataSource.register(GatedSource)
     return session
+
+
+def use_worker_python() -> None:
+    """Have Spark start its Python processes (seven, before a first batch) with this interpreter and path."""
+    # The source must be importable in the workers: a module pickled by value has fresh globals,
+    # and with them a new Kafka consumer, in every batch.
+    path = os.environ.get("PYTHONPATH", "")
+    if str(PROJECT) not in path.split(os.pathsep):
+        os.environ["PYTHONPATH"] = path = os.pathsep.join(filter(None, [str(PROJECT), path]))
+    os.environ["FOGLINE_WORKER_PYTHON"], os.environ["FOGLINE_WORKER_PATH"] = sys.executable, path
+    os.environ["PYSPARK_PYTHON"] = str(WORKER_PYTHON)
 
 
 def _class_path() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,23 +17,11 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.columns import column, source_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, Decoded, decode
-from pipeline_runtime.spark.gate_client import GateClient
+from pipeline_runtime.spark.gate_client import GateClient, Slice
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, open_source
 
 # Further than any window reaches: the watermark that it leaves closes them all.
 FLUSH_TIME = datetime(2200, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A part of a batch that one task reads."""
-
-    input: int  # index into group_inputs; -1: a flush row for every input
-    batch_time_ms: int
-    partition: int = 0
-    start: Any = None  # an offset, or a source's position
-    end: Any = None
-    records: list[list[Any]] | None = None  # of a topic: its rows, if the gate has read them ahead
 
 
 class GroupReader:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from pipeline_runtime.spark.gate_client import drop_departed, gate
-from pipeline_runtime.spark.slices import GroupReader, Slice
+from pipeline_runtime.spark.gate_client import Slice, drop_departed, gate
+
+if TYPE_CHECKING:
+    from pipeline_runtime.spark.slices import GroupReader
 
 FORMAT = "fogline"
 
@@ -73,6 +75,9 @@ _readers: dict[str, GroupReader] = {}
 def _reader(address: str) -> GroupReader:
     """This worker process's reader for that gate, with its connections."""
     if address not in _readers:
+        # Here, since a process that does not read, as each query's start waits for one, needs nothing of it.
+        from pipeline_runtime.spark.slices import GroupReader
+
         # Spark uses its worker processes for all groups: those that have left the node leave them here.
         for departed in drop_departed():
             if departed in _readers:

@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 def hand_over(old: Replica, new: Replica, handover: str) -> None:
     """As the control side does it."""
     epoch = old.status().epoch
+    old.set_followed(True)
     new.succeed(handover)
     wait_for_status(new, lambda status: status.armed == handover, "to arm itself")
     old.release(handover)

@@ -1,7 +1,6 @@
 """One Spark session for all operators' tests, and factories of frames and contexts."""
 
 import os
-import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
+from pipeline_runtime.spark.session import use_worker_python
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -25,9 +26,7 @@ def registry():
 
 @pytest.fixture(scope="session")
 def spark():
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
+    use_worker_python()
     session = (
         SparkSession.builder.master("local[1]")
         .appName("fogline-operators")

@@ -7,6 +7,7 @@ import pytest
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS
 from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.pacing import (
+    followed_interval_ms,
     interval_ms,
     lockstep_interval_ms,
     release_quiet_ms,
@@ -27,6 +28,13 @@ def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> Non
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
     assert interval_ms(PACE, 1.0, waiting) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("batch_ms", "expected"), [(0, 0), (200, 400), (1800, 3600), (8000, 4000)])
+def test_a_follower_is_left_half_of_the_time_also_where_batches_are_slow(
+    batch_ms: float, expected: float
+) -> None:
+    assert followed_interval_ms(PACE, batch_ms) == expected
 
 
 @pytest.mark.parametrize(("batch_ms", "expected"), [(0, 50), (20, 50), (200, 300), (8000, 1000)])

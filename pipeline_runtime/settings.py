@@ -4,6 +4,8 @@
 |---|---|---|
 | FOGLINE_DATA | ./.fogline | data directory; everything that Fogline keeps is below it |
 | FOGLINE_HOST, FOGLINE_PORT | 127.0.0.1, 8000 | where the web listens |
+| FOGLINE_HTTPS | 0 | 1: a proxy in front of the web speaks TLS; cookies become secure, HSTS is sent |
+| FOGLINE_UPLOAD_BYTES_MAX | 1073741824 | bytes of the largest data file that may be uploaded |
 | FOGLINE_KAFKA | (embedded) | bootstrap servers of an existing Kafka |
 | FOGLINE_KAFKA_PORT | 19092 | of the embedded Kafka; its controller takes the next port |
 | FOGLINE_KAFKA_SECURITY | {} | JSON object of kafka-python arguments: security_protocol, sasl_*, ssl_* |
@@ -42,7 +44,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 _T = TypeVar("_T")
-_NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _SECRET = ("FOGLINE_KAFKA_SECURITY",)  # what is wrong with it is said without it
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -62,6 +64,8 @@ class Settings:
     data: Path
     host: str
     port: int
+    https: bool
+    upload_bytes_max: int
     kafka: str  # bootstrap servers, never empty
     kafka_embedded: bool
     kafka_port: int
@@ -134,6 +138,8 @@ class Settings:
             "data": data,
             "host": reader.text("FOGLINE_HOST", "127.0.0.1"),
             "port": reader.port("FOGLINE_PORT", 8000),
+            "https": reader.read("FOGLINE_HTTPS", "0", _switch),
+            "upload_bytes_max": reader.read("FOGLINE_UPLOAD_BYTES_MAX", str(1 << 30), _bytes),
             "kafka": kafka or f"127.0.0.1:{kafka_port}",
             "kafka_embedded": not kafka,
             "kafka_port": kafka_port,
@@ -205,7 +211,7 @@ class _Reader:
 
 
 def _node_name(value: str) -> str:
-    if not _NODE_NAME.fullmatch(value):
+    if not NODE_NAME.fullmatch(value):
         raise ValueError(f"{value!r} is no node name: up to 40 lower-case letters, digits and inner hyphens")
     return value
 
@@ -273,6 +279,12 @@ def _count(value: str) -> int:
 def _positive_count(value: str) -> int:
     if not value.isdecimal() or int(value) < 1:
         raise ValueError("must be a whole number, 1 or more: the newest one is always kept")
+    return int(value)
+
+
+def _bytes(value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise ValueError("must be a whole number of bytes, such as 1073741824")
     return int(value)
 
 

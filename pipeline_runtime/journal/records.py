@@ -5,7 +5,7 @@
 | COMMIT | the owner | the batch `seq` is processed: its outputs are in the same transaction |
 | CLAIM | a forced successor | `epoch` owns from here on |
 | ARMED | a designated successor | it has initialised the id of `epoch`; grants nothing |
-| ANNOUNCE | the owner | the boundary of the batch that it has begun; grants nothing |
+| ANNOUNCE | the owner | the boundary of the batch that it is about to begin; grants nothing |
 | RELEASE | the owner | `epoch` has ended with `seq`; the holder of `token` owns the next one |
 | RETIRE | the owner | the group has ended: nobody claims after it |
 """

@@ -13,24 +13,24 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_a
 
 TopicKind = Literal["stream", "dead", "journal"]
 
-# A journal never expires, by time or by size: it is trimmed behind the oldest retained checkpoint.
 TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
-    "stream": {"retention.ms": str(7 * 24 * 3600 * 1000), "message.timestamp.type": "CreateTime"},
+    # Records carry event time as their timestamp, and a replayed recording's may be years old: time
+    # retention would delete them at once, so streams are bounded by size. Nor is a broker to refuse what lies
+    # more than an hour ahead: a window's end, or a recording that is replayed fast.
+    "stream": {
+        "retention.ms": "-1",
+        "retention.bytes": str(1024**3),
+        "message.timestamp.type": "CreateTime",
+        "message.timestamp.after.max.ms": str(2**63 - 1),
+    },
     "dead": {"retention.ms": str(30 * 24 * 3600 * 1000), "message.timestamp.type": "LogAppendTime"},
+    # It never expires, by time or by size: it is trimmed behind the oldest retained checkpoint.
     "journal": {
         "retention.ms": "-1",
         "retention.bytes": "-1",
         "cleanup.policy": "delete",
         "message.timestamp.type": "LogAppendTime",
     },
-}
-# Records carry event time as their timestamp, and a replayed recording's may be years old: time
-# retention would delete them at once, so streams are bounded by size. Nor is a broker to refuse what lies
-# more than an hour ahead: a window's end, or a recording that is replayed fast.
-TOPIC_CONFIGS["stream"] |= {
-    "retention.ms": "-1",
-    "retention.bytes": str(1024**3),
-    "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 
 

@@ -61,8 +61,10 @@ class PipelineDocument(Frozen):
         """The document as plain JSON data, without what is empty."""
         return self.model_dump(mode="json", exclude_none=True)
 
-    def to_yaml(self) -> str:
-        return yaml.safe_dump(self.to_data(), sort_keys=False, allow_unicode=True, width=110)
+
+def to_yaml(data: Mapping[str, Any]) -> str:
+    """A document's data, or a draft's, as people read and edit it."""
+    return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=110)
 
 
 def parse_reference(reference: str) -> tuple[str, str]:

@@ -42,7 +42,6 @@ _ARROW_TYPES = {
     FieldType.BOOLEAN: pa.bool_(),
     FieldType.TIMESTAMP: pa.timestamp("us", "UTC"),
 }
-TIME_FORMATS = ("iso", "epoch_s", "epoch_ms")
 
 
 def arrow_type(type_: FieldType) -> pa.DataType:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-META_COLUMNS = ("_key", "_time", "_batch_time", "_partition", "_offset")
-
 Category = Literal["sources", "transform", "state", "join", "alert", "sinks"]
 Position = dict[str, Any]
 """Where a source stands: JSON, and all that it needs to read on from there."""
@@ -83,7 +81,7 @@ class FileDescriber(Protocol):
 
 class FileResolver(Protocol):
     def __call__(self, reference: str) -> Path:
-        """The local file behind `demo:<name>` or `upload:<name>`; FileNotFoundError says what to do."""
+        """The local file behind `demo:<name>` or `upload:<id>`; FileNotFoundError says what to do."""
         ...
 
 

@@ -102,9 +102,9 @@ export async function moveBack(pipeline: string, element: LiveElement, back: Way
   const name = nameOf(element);
   const strategy = element.follow === "none" ? "stop-and-copy" : "standby";
   const cost = back.instant
-    ? `${back.target} still follows as a standby, so nothing is copied and output does not pause.`
+    ? `${back.target} still follows as a standby, so nothing is copied; output pauses for about one batch.`
     : strategy === "standby"
-      ? `${back.target} starts as a standby first and takes over when it has caught up; output does not pause.`
+      ? `${back.target} starts as a standby first and takes over when it has caught up; output pauses for about one batch.`
       : "It stops, its state is copied, and output pauses for a few seconds.";
   const agreed = await confirm({
     title: `Move ${name} back to ${back.target}?`,
@@ -247,7 +247,7 @@ export function removalText(node: ClusterNode): string {
           `It ${node.up ? "still runs" : "may still run"}: stop it there as well. What it reports from then on is ignored.`,
         ]
       : []),
-    `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY).`,
+    `This does not lock the machine out: every node holds the cluster's key. To do that, change the key (FOGLINE_CLUSTER_KEY) and let all other machines join again.`,
     `You can add it again under Nodes, Add a machine. One that "make up" starts (FOGLINE_NODES) is added again by its next start.`,
   ].join(" ");
 }

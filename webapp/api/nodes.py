@@ -60,8 +60,8 @@ def invite(request: HttpRequest, body: Invitation) -> Any:
 def enrol(request: HttpRequest, body: Enrolment) -> Any:
     """Called by the new machine, with the enrolment token as bearer (or in the body)."""
     machine = actions.Machine(body.name, body.version, body.cores, body.url)
-    node, credential = actions.enrol(body.token or bearer_secret(request), machine)
-    return actions.credential_document(credential, node.name, central_url(request))
+    node = actions.enrol(body.token or bearer_secret(request), machine)
+    return actions.admission_document(node.name, central_url(request))
 
 
 @router.get("/nodes/{name}")

@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import yaml
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 from pydantic import Field
 
+from pipeline_runtime.model.document import to_yaml
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
@@ -95,7 +95,7 @@ def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Any
 def export(request: HttpRequest, name: str) -> HttpResponse:
     """The draft as YAML."""
     draft = pipeline_named(name).draft
-    text = yaml.safe_dump(draft, sort_keys=False, allow_unicode=True, width=110)
+    text = to_yaml(draft)
     return HttpResponse(
         text,
         content_type="application/yaml; charset=utf-8",

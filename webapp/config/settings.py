@@ -5,9 +5,7 @@ Besides those, the web alone reads:
 | variable | default | |
 |---|---|---|
 | FOGLINE_ALLOWED_HOSTS | | more host names under which the dashboard is reached, comma separated |
-| FOGLINE_HTTPS | 0 | 1: a proxy in front speaks TLS; cookies become secure, HSTS is sent |
 | FOGLINE_METRICS_TOKEN | | bearer token for /metrics; without it, only this machine may read them |
-| FOGLINE_UPLOAD_BYTES_MAX | 1 GiB | largest data file that may be uploaded |
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ from pipeline_runtime.settings import Settings
 FOGLINE = Settings.from_env()
 FOGLINE_VERSION = VERSION
 BASE_DIR = Path(__file__).resolve().parents[2]
-HTTPS = os.environ.get("FOGLINE_HTTPS") == "1"
+HTTPS = FOGLINE.https
 METRICS_TOKEN = os.environ.get("FOGLINE_METRICS_TOKEN", "")
-UPLOAD_BYTES_MAX = int(os.environ.get("FOGLINE_UPLOAD_BYTES_MAX") or 1 << 30)
+UPLOAD_BYTES_MAX = FOGLINE.upload_bytes_max
 
 SECRET_KEY = FOGLINE.secret_key
 DEBUG = False

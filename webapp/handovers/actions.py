@@ -21,7 +21,6 @@ from webapp.pipelines.group_state import (
     restoration_strategy,
     restoration_target,
     restore_refusal,
-    rewind_refusal,
 )
 from webapp.pipelines.models import Deployment
 from webapp.problems import Conflict, Invalid, Missing
@@ -76,7 +75,7 @@ def restore(
         if target is not None:
             _check_target(group, target)
         chosen = target or restoration_target(group)
-        refusal = rewind_refusal(group, chosen) if rewind else restore_refusal(group, chosen)
+        refusal = restore_refusal(group, chosen)
         if refusal is not None or chosen is None:
             where = f" on {chosen}" if chosen else ""
             raise Conflict(f'"{element}" cannot be restored{where}: {refusal}.', safe=UNTOUCHED)

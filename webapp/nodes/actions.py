@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from pipeline_runtime.settings import NODE_NAME
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import hash_secret, new_secret
@@ -22,7 +21,6 @@ from webapp.nodes.selectors import node_named, removal_refusals
 from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.problems import Conflict, Invalid, Missing, Unauthenticated
 
-NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 TOKEN_LIFETIME = timedelta(hours=1)
 
 
@@ -55,15 +53,15 @@ def invite(actor: User, name: str) -> tuple[EnrolmentToken, str]:
 
 
 @transaction.atomic
-def enrol(secret: str, machine: Machine) -> tuple[Node, str]:
-    """Admit a machine with its token; the node and its credential, which is not kept."""
+def enrol(secret: str, machine: Machine) -> Node:
+    """Admit a machine with its token."""
     token = EnrolmentToken.objects.select_for_update().filter(hash=hash_secret(secret)).first()
     reason = "is not known" if token is None else _unusable(token)
     if token is None or reason is not None:
         raise Unauthenticated(
             f"This enrolment token {reason}.",
             safe="Nothing was changed.",
-            next="Ask an admin for a new one: Nodes, Add a node.",
+            next="Ask an admin for a new one: Nodes, Add a machine.",
         )
     if token.node_name != machine.name:
         raise Conflict(
@@ -84,19 +82,17 @@ def enrol(secret: str, machine: Machine) -> tuple[Node, str]:
     token.used_at = timezone.now()
     token.save(update_fields=["used_at"])
     audit(token.created_by, "node.enrol", machine.name, url=machine.url, version=machine.version)
-    return admit(machine)
+    return _admit(machine)
 
 
-def admit(machine: Machine) -> tuple[Node, str]:
-    """Register a machine, or one that comes back under its old name, with a new credential."""
-    credential = new_secret()
+def _admit(machine: Machine) -> Node:
+    """Register a machine, or one that comes back under its old name."""
     node, created = Node.objects.update_or_create(
         name=machine.name,
         defaults={
             "url": machine.url,
             "version": machine.version,
             "cores": machine.cores,
-            "credential_hash": hash_secret(credential),
         },
     )
     record_event(
@@ -105,21 +101,19 @@ def admit(machine: Machine) -> tuple[Node, str]:
         node=machine.name,
     )
     announce("nodes", machine.name)
-    return node, credential
+    return node
 
 
-def credential_document(credential: str, name: str, central_url: str) -> dict[str, Any]:
+def admission_document(name: str, central_url: str) -> dict[str, Any]:
     """What a node has to know to take part. It holds secrets: over TLS, or on this machine, only."""
     fogline = settings.FOGLINE
     return {
         "node": name,
-        "credential": credential,
         "version": settings.FOGLINE_VERSION,
         "kafka": {"bootstrap": fogline.kafka, "security": dict(fogline.kafka_security)},
         "redis_url": fogline.redis_url,
         "cluster_key": fogline.cluster_key,
         "central_url": central_url,
-        "silence_s": fogline.silence_s,
         "checkpoint_s": fogline.checkpoint_s,
         "checkpoint_batches": fogline.checkpoint_batches,
         "checkpoints_kept": fogline.node_checkpoints_kept,
@@ -194,7 +188,7 @@ def remove(actor: User, name: str) -> None:
 
 
 def check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
+    if not NODE_NAME.fullmatch(name):
         message = "up to 40 lower-case letters, digits and inner hyphens"
         fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
         raise Invalid(f'"{name[:60]}" is no name for a node.', faults=[fault])
@@ -204,12 +198,6 @@ def _locked(name: str) -> Node:
     """The control side does not look at its drain until this transaction has ended."""
     node_named(name)
     return Node.objects.select_for_update(no_key=True).get(name=name)
-
-
-def credential_fits(node: Node, credential: str) -> bool:
-    return bool(node.credential_hash) and secrets.compare_digest(
-        node.credential_hash, hash_secret(credential)
-    )
 
 
 def _unusable(token: EnrolmentToken) -> str | None:

@@ -17,7 +17,6 @@ class Node(models.Model):
     draining_since = models.DateTimeField(null=True, blank=True)
     drain_blocked = models.TextField(blank=True)  # which groups cannot leave now, and why
     enrolled_at = models.DateTimeField(auto_now_add=True)
-    credential_hash = models.CharField(max_length=64, blank=True)  # SHA-256
     # The newest report that was ingested; an older one of the same run is ignored.
     run_id = models.CharField(max_length=64, blank=True)
     report_number = models.BigIntegerField(default=0)

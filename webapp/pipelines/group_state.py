@@ -175,10 +175,6 @@ def drop_standby_refusal(group: GroupFacts) -> str | None:
     return None if group.standbys else "it has no standby"
 
 
-def rewind_refusal(group: GroupFacts, target: str | None = None) -> str | None:
-    return restore_refusal(group, target)
-
-
 REWIND_NOTE = (
     "All that was committed after the checkpoint is processed and emitted again, so who reads its output "
     "sees those rows twice; newer checkpoints are removed. It goes to another node than the present one."
@@ -272,7 +268,7 @@ def actions_of(group: GroupFacts) -> dict[str, dict[str, Any]]:
         "checkpoint": checkpoint_refusal(group),
         "keep_standby": keep_standby_refusal(group),
         "drop_standby": drop_standby_refusal(group),
-        "rewind": rewind_refusal(group),
+        "rewind": restore_refusal(group),
     }
     actions: dict[str, dict[str, Any]] = {
         name: {"allowed": reason is None, "reason": reason, "note": None} for name, reason in refusals.items()

@@ -16,9 +16,9 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
+from pipeline_runtime.settings import NODE_NAME
 from webapp.monitoring.control_state import BLIND, EACH_S, STORE, tell_control_state
 from webapp.monitoring.records import announce, record_event
-from webapp.nodes.actions import NAME
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
@@ -380,7 +380,7 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     except (KeyError, TypeError, ValueError, RecursionError):
         return ""
     # A database does not take every text that JSON can hold.
-    wellformed = isinstance(name, str) and NAME.fullmatch(name)
+    wellformed = isinstance(name, str) and NODE_NAME.fullmatch(name)
     return name if wellformed and Node.objects.filter(name=name).exists() else ""
 
 

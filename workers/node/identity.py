@@ -76,7 +76,7 @@ def _limits(settings: Settings) -> dict[str, Any]:
 def enrol(server: str, token: str, name: str, settings: Settings) -> None:
     """Ask the dashboard to admit this machine, and keep what it answers in credential.json (0600).
 
-    The token works once; a machine that has a credential is started without it afterwards.
+    The token works once; a machine that has joined is started without it afterwards.
     """
     host = urlsplit(server).hostname or ""
     body = {
@@ -105,8 +105,6 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
         document = json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    if "url" not in document:
-        return None  # written for a node of the machine where everything else runs
     url = str(document["url"])
     return Identity(
         name=name,

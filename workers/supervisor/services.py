@@ -309,7 +309,7 @@ def _kafka_properties(data: Path, port: int, controller_port: int, advertised: M
         # Owners ask for 10 s: an abandoned transaction holds every reader for as long as it was given.
         "transaction.max.timeout.ms": 60_000,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
-        # Streams keep a week or 1 GiB per partition; journals set their own retention.
+        # Of topics that are made by others: those of Fogline have their own (kafka/admin.py).
         "log.retention.hours": 168,
         "log.retention.bytes": 1 << 30,
         "log.segment.bytes": 64 << 20,

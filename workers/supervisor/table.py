@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -98,7 +97,7 @@ def _web(settings: Settings, environment: dict[str, str]) -> ProcessSpec:
     command = ["-m", "uvicorn", "webapp.config.asgi:application"]
     command += ["--host", settings.host, "--port", str(settings.port), "--lifespan", "off"]
     command += ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
-    if os.environ.get("FOGLINE_HTTPS") != "1":
+    if not settings.https:
         # Without a proxy, X-Forwarded-For is whatever a caller likes: a way around the lock of sign-in.
         command.append("--no-proxy-headers")
     return ProcessSpec(

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.core.management import call_command
 from django.utils import timezone
 
 from tests.contract.web.conftest import Caller
@@ -53,7 +52,6 @@ def test_a_machine_joins_with_its_token_exactly_once(caller: Call, invitation: d
     answer = response.json()
     node = Node.objects.get(name="fog-1")
     assert (node.url, node.cores, node.up) == ("http://10.0.0.7:18110", 4, False)
-    assert node.credential_hash == hash_secret(answer["credential"])
     assert {"kafka", "redis_url", "cluster_key", "central_url"} <= set(answer)
     problem = assert_problem(join(caller, invitation["token"]), 401)
     assert "used already" in problem["detail"]
@@ -98,26 +96,6 @@ def test_a_token_that_has_expired_or_was_revoked_admits_nobody(
     for wrong in ("x", ""):
         assert_problem(join(caller, wrong), 401)
     assert not Node.objects.exists()
-
-
-def test_local_nodes_are_enrolled_by_command_and_keep_their_credential(
-    transactional_db: None, settings: Any, tmp_path: Any
-) -> None:
-    from dataclasses import replace
-
-    settings.FOGLINE = replace(settings.FOGLINE, data=tmp_path)
-    path = tmp_path / "nodes" / "edge-a" / "credential.json"
-    call_command("enrol", "edge-a", verbosity=0)
-    first = json.loads(path.read_text())
-    assert path.stat().st_mode & 0o777 == 0o600
-    call_command("enrol", "edge-a", verbosity=0)
-    assert json.loads(path.read_text()) == first
-    assert Node.objects.get().credential_hash == hash_secret(first["credential"])
-    assert first["central_url"] == settings.FOGLINE.chunk_url
-    path.unlink()
-    call_command("enrol", "edge-a", verbosity=0)
-    assert json.loads(path.read_text())["credential"] != first["credential"]
-    assert Node.objects.count() == 1
 
 
 @pytest.mark.usefixtures("nodes")

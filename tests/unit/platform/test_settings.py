@@ -99,6 +99,8 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
             FOGLINE_RESTORE="perhaps",
             FOGLINE_STANDBY_S="-1",
             FOGLINE_LOG="loud",
+            FOGLINE_HTTPS="perhaps",
+            FOGLINE_UPLOAD_BYTES_MAX="1 GiB",
             FOGLINE_DEMO="perhaps",
         )
     named = [fault.split("=")[0] for fault in caught.value.faults]
@@ -106,6 +108,7 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
         "FOGLINE_CHECKPOINTS_KEPT",
         "FOGLINE_CHECKPOINT_BATCHES",
         "FOGLINE_DEMO",
+        "FOGLINE_HTTPS",
         "FOGLINE_KAFKA_PORT",  # its controller needs the next port
         "FOGLINE_KAFKA_SECURITY",
         "FOGLINE_LOG",
@@ -115,6 +118,7 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
         "FOGLINE_SILENCE_S",
         "FOGLINE_STANDBY_S",
         "FOGLINE_TRIM_S",
+        "FOGLINE_UPLOAD_BYTES_MAX",
     ]
     assert not (tmp_path / "data").exists()
 

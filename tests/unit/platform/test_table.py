@@ -54,9 +54,6 @@ def test_the_procfile_runs_what_the_supervisor_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("https", "believed"), [("", False), ("0", False), ("1", True)])
-def test_who_calls_is_believed_of_a_proxy_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, https: str, believed: bool
-) -> None:
-    monkeypatch.setenv("FOGLINE_HTTPS", https)
-    command = specs(tmp_path)["web"].command()
+def test_who_calls_is_believed_of_a_proxy_alone(tmp_path: Path, https: str, believed: bool) -> None:
+    command = specs(tmp_path, FOGLINE_HTTPS=https)["web"].command()
     assert ("--no-proxy-headers" not in command) is believed

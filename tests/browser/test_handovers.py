@@ -50,7 +50,7 @@ def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
         )
         yield client
         client.post(f"{PATH}/undeploy").raise_for_status()
-        wait_until(lambda: client.get(PATH).json()["deployment"] is None, "the end of the deployment", 60)
+        wait_until(lambda: client.get(PATH).json()["deployment"] is None, "the end of the deployment", 180)
         client.delete(PATH).raise_for_status()
 
 

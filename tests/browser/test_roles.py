@@ -42,7 +42,7 @@ def deployed(fogline: RunningFogline) -> Iterator[str]:
         wait_until(lambda: client.get(path).json()["status"] == "running", "the deployment", 180)
         yield "for-viewers"
         client.post(f"{path}/undeploy").raise_for_status()
-        wait_until(lambda: client.get(path).json()["deployment"] is None, "the end of the deployment", 60)
+        wait_until(lambda: client.get(path).json()["deployment"] is None, "the end of the deployment", 180)
 
 
 def test_a_viewer_sees_everything_and_changes_nothing(

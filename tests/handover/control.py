@@ -15,13 +15,12 @@ from typing import Literal
 from uuid import uuid4
 
 from pipeline_runtime.model.desired import ReplicaStatus, Role
-from tests.handover.nodes import CommandFailed, Node, NodeGone, Reached
+from tests.handover.nodes import PATIENCE_S, CommandFailed, Node, NodeGone, Reached
 from tests.handover.rig import Group, Rig
 
 Fault = Literal["kill", "stop", "cut", "broker"]
 
 BEFORE_CUT = ("initialised", "armed")
-_PATIENCE_S = 150.0  # a busy machine starts a first query in a minute
 _SILENCE_S = 4.0  # an owner that is away for so long is replaced
 _REORDER_S = 3.0
 
@@ -83,7 +82,7 @@ class Control:
         for node in self.nodes:
             self._start(node)
         self._order_claim(owner, over=0)
-        self.rig.wait(lambda: self.owner() is owner, f"{owner.name} to own", _PATIENCE_S)
+        self.rig.wait(lambda: self.owner() is owner, f"{owner.name} to own", PATIENCE_S)
 
     def move(self, target: Node, plan: Plan | None = None) -> bool:
         """A live migration; False: it was cancelled, and the owner is the old one."""
@@ -145,7 +144,7 @@ class Control:
                 self._order_claim(candidates[0], law.granted)
             return False
 
-        self.rig.wait(settled, "one owner", _PATIENCE_S)
+        self.rig.wait(settled, "one owner", PATIENCE_S)
         self._withdraw_orders()
 
     def lose_owner(self, how: Literal["kill", "freeze", "cut", "reset"]) -> None:
@@ -155,7 +154,7 @@ class Control:
         self.log(f"{how}: {owner.name}, the owner")
         if how == "kill":
             owner.kill()
-            self.rig.wait(lambda: not owner.alive, f"{owner.name} to die", _PATIENCE_S)
+            self.rig.wait(lambda: not owner.alive, f"{owner.name} to die", PATIENCE_S)
         elif how == "freeze":
             owner.freeze()
         else:
@@ -179,7 +178,7 @@ class Control:
             self._stock()
             return self.owner() is not None and len(self.followers()) >= standbys
 
-        self.rig.wait(stocked, f"{standbys} standbys", _PATIENCE_S)
+        self.rig.wait(stocked, f"{standbys} standbys", PATIENCE_S)
 
     def heal(self) -> bool:
         """Whether there was anything to heal."""
@@ -202,7 +201,7 @@ class Control:
             alone = len(owners) == 1 and law.owners[-1] == owners[0].name
             return alone and (final or law.seq >= before + 2)
 
-        self.rig.wait(goes_on, f"one owner that goes on behind seq {before}", _PATIENCE_S)
+        self.rig.wait(goes_on, f"one owner that goes on behind seq {before}", PATIENCE_S)
         verdict = self.group.judge.verdict(final=final)
         assert verdict.clean, f"{verdict}; {self.rig.picture()}"
 
@@ -225,7 +224,7 @@ class Control:
         def over() -> bool:
             return condition() or (fresh and self._happened(plan) is not None)
 
-        self.rig.wait(over, f"the handover, or its fault ({plan})", _PATIENCE_S)
+        self.rig.wait(over, f"the handover, or its fault ({plan})", PATIENCE_S)
         if plan is None or not fresh or self._happened(plan) is None:
             return True
         self._carry_out(plan)
@@ -235,9 +234,9 @@ class Control:
         node = plan.victim
         self.log(f"{plan.fault} at {plan.point}: {node.name}")
         if plan.fault == "kill":
-            self.rig.wait(lambda: not node.alive, f"{node.name} to die", _PATIENCE_S)
+            self.rig.wait(lambda: not node.alive, f"{node.name} to die", PATIENCE_S)
         elif plan.fault == "stop":
-            self.rig.wait(node.stopped_itself, f"{node.name} to stop", _PATIENCE_S)
+            self.rig.wait(node.stopped_itself, f"{node.name} to stop", PATIENCE_S)
         elif plan.fault == "cut":
             self.rig.proxy(node).cut()
             self.cut.add(node.name)

@@ -23,7 +23,7 @@ from pipeline_runtime.model.spec import GroupSpec
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0
 ANSWER_S = 90.0
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0  # a busy machine starts a first query in a minute
 _MODULE = "tests.handover.node_process"
 _ENTRY_POINTS = "[fogline.operators]\nkeyed-sequence = tests.handover.copier:KeyedSequence\n"
 _METADATA = "Metadata-Version: 2.1\nName: fogline-handover-tests\nVersion: 1\n"

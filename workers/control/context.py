@@ -51,6 +51,8 @@ class ControlContext:
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may be another one
     work: Changes = field(default_factory=Changes)  # there may be something to begin
+    # Since when nodes are heard without a break, by our clock; None: they are not, 0: that does not matter.
+    hearing_since_ms: int | None = 0
     closing: threading.Event = field(default_factory=threading.Event)
 
     def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:

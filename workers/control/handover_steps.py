@@ -60,6 +60,7 @@ RELEASED_MS_MAX = 10_000
 """How long a target may take to say that it owns what was released to it: one that was restarted cannot
 own by that any more."""
 CLAIM_MS_MAX = 90_000
+"""How long a claimant may stand still: it starts its query and follows all that came since its checkpoint."""
 GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
 ORDERS_MAX = 5
@@ -344,7 +345,9 @@ def _claim(progress: Progress, seen: Observed) -> Step:
     again = _refused(progress, seen, target, "The target")
     if again is not None:
         return again
-    if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
+    works = seen.target_up and target is not None and target.error is None
+    moved_at_ms = seen.target_moved_at_ms if works else 0
+    if seen.now_ms - max(progress.phase_since_ms, moved_at_ms) > CLAIM_MS_MAX:
         return Fail(
             f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
             "the wanted owner; restore the element elsewhere if it does not come back. Nothing committed "

@@ -23,7 +23,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
 from workers.control.clocks import Clocks
-from workers.control.context import ControlContext
+from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard
 from workers.control.histories import Histories
@@ -71,6 +71,7 @@ class Ingest:
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
     def start(self) -> None:
+        self._context.hearing_since_ms = None
         self._thread.start()
 
     def join(self, timeout_s: float) -> None:
@@ -86,7 +87,7 @@ class Ingest:
             except redis.RedisError as error:
                 if not pause_s:
                     log.warning("Redis is away (%s): nodes cannot be heard, nothing is concluded.", error)
-                self._hearing_since_ms = None
+                self._hearing_since_ms = self._context.hearing_since_ms = None
                 pause_s = min(max(0.5, pause_s * 2), 5.0)
             except Exception:
                 log.exception("reports could not be taken in; they are read again")
@@ -129,10 +130,13 @@ class Ingest:
             self._cursor = entries[-1][0]
             self._redis.set(CURSOR_KEY, self._cursor)
             self._context.reports.notify()
-        # Only when all that waited was read: a backlog is not silence.
-        if len(entries) < ENTRIES_MAX and time.monotonic() - self._detect_at_s >= DETECT_INTERVAL_S:
-            self._detect_at_s = time.monotonic()
-            self._detect(now_ms)
+        if len(entries) < ENTRIES_MAX:
+            # Only when all that waited was read: a backlog is not silence.
+            if self._context.hearing_since_ms is None:
+                self._context.hearing_since_ms = our_now_ms()
+            if time.monotonic() - self._detect_at_s >= DETECT_INTERVAL_S:
+                self._detect_at_s = time.monotonic()
+                self._detect(now_ms)
         if time.monotonic() - self._state_at_s >= EACH_S:
             self._state_at_s = time.monotonic()
             self._tell_state()

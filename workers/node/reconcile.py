@@ -201,8 +201,10 @@ class Failures:
     WINDOW_MS = 600_000
     BACKOFF_MS_MAX = 60_000
 
-    def and_one_at(self, now_ms: int) -> Failures:
-        return Failures((*(at for at in self.at_ms if now_ms - at < self.WINDOW_MS), now_ms))
+    def and_one_at(self, now_ms: int, *, of_others: bool = False) -> Failures:
+        """`of_others`: somebody who is needed was away. That is waited for, however long it takes."""
+        lately = (*(at for at in self.at_ms if now_ms - at < self.WINDOW_MS), now_ms)
+        return Failures(lately[-(self.COUNT_MAX - 1) :] if of_others else lately)
 
     @property
     def gave_up(self) -> bool:

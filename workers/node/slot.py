@@ -10,7 +10,7 @@ import shutil
 import threading
 import traceback
 
-from pipeline_runtime.checkpoint.errors import CheckpointError
+from pipeline_runtime.checkpoint.errors import CheckpointError, ServiceUnavailable
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Seq
@@ -387,14 +387,15 @@ class Slot:
                 next="It is tried again by itself; see the node's log when that does not help.",
                 traceback="".join(traceback.format_exception(error)),
                 at_ms=self._runtime.now_ms(),
-            )
+            ),
+            of_others=isinstance(error, ServiceUnavailable),
         )
         if not isinstance(action, Fetch | Start):
             with self._wake:  # these have no back-off of their own
                 self._wake.wait(LOOK_AGAIN_S)
 
-    def _count_failure(self, error: ReplicaError) -> None:
-        failures = self._failures.and_one_at(self._runtime.now_ms())
+    def _count_failure(self, error: ReplicaError, *, of_others: bool = False) -> None:
+        failures = self._failures.and_one_at(self._runtime.now_ms(), of_others=of_others)
         if failures.gave_up:
             error = error.model_copy(
                 update={

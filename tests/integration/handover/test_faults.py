@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.handover.control import Control, Fault, Plan
+from tests.handover.nodes import PATIENCE_S
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -112,7 +113,7 @@ def test_a_node_that_has_nothing_goes_on_from_an_older_checkpoint(control: Contr
     owner = control.owner()
     assert owner is not None
     older = taken["seq"] + 5
-    control.rig.wait(lambda: control.group.journal.read().seq >= older, "some batches more", 60)
+    control.rig.wait(lambda: control.group.journal.read().seq >= older, "some batches more", PATIENCE_S)
 
     assert empty.fetch(spec, backup)["seq"] == taken["seq"]
     empty.start(spec)
@@ -126,7 +127,7 @@ def test_nothing_was_lost_in_all_of_them(control: Control) -> None:
     control.restock(standbys=2)
     group = control.group
     group.finish_load()
-    control.rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", 60)
+    control.rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", PATIENCE_S)
     control.verify(final=True)
     assert group.judge.oracle.outputs == group.judge.oracle.inputs > 0
     assert group.journal.read().handovers >= 50

@@ -14,7 +14,7 @@ from tests.running import RunningFogline
 def fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
     data = tmp_path_factory.mktemp("fogline") / "data"
     # These tests restore by hand what they have silenced.
-    environ = {"FOGLINE_SILENCE_S": "8", "FOGLINE_RESTORE": "manual"}
+    environ = {"FOGLINE_SILENCE_S": "12", "FOGLINE_RESTORE": "manual"}
     with RunningFogline(data, nodes=("edge-a", "edge-b"), **environ) as running:
         yield running
 

@@ -86,7 +86,7 @@ def kill_node(fogline: RunningFogline, name: str) -> None:
     """SIGKILL of the node's process; the supervisor starts it again."""
     pid = fogline.pid(name)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead", 20)
+    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
 
 
 def freeze_node(fogline: RunningFogline, name: str) -> list[psutil.Process]:

@@ -40,7 +40,7 @@ PATH = f"{API}/pipelines/{PIPELINE}"
 def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: Path) -> None:
     nodes = ("edge-a", "edge-b")
     with (
-        RunningFogline(tmp_path / "data", nodes, FOGLINE_SILENCE_S="8") as fogline,
+        RunningFogline(tmp_path / "data", nodes, FOGLINE_SILENCE_S="12") as fogline,
         fogline.client() as client,
     ):
         topic = "by-itself-in"
@@ -65,7 +65,7 @@ def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: 
             owner_again(client, PIPELINE, seq, "edge-b")
         finally:
             thaw(frozen)
-        wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again", 60)
+        wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again")
         wait_until(lambda: follows(client, "edge-a"), "the former owner to follow", RECOVERY_S)
 
         events = producer.finish(5_000)

@@ -80,14 +80,14 @@ def test_a_revived_owner_commits_nothing_and_says_why(fogline: RunningFogline, c
 
     frozen = freeze_node(fogline, "edge-a")
     try:
-        wait_until(lambda: not node(client, "edge-a")["up"], "edge-a to be counted as silent", 60)
+        wait_until(lambda: not node(client, "edge-a")["up"], "edge-a to be counted as silent")
         handover = hand_over(client, "zombie", "stats", "restore", "edge-b")
         assert handover["outcome"] == "done", handover
         owner_again(client, "zombie", 6, "edge-b")
     finally:
         thaw(frozen)
-    wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again", 60)
-    wait_until(lambda: reports_fence(client), "edge-a to say that it was fenced", 60)
+    wait_until(lambda: node(client, "edge-a")["up"], "edge-a to report again")
+    wait_until(lambda: reports_fence(client), "edge-a to say that it was fenced")
 
     events = producer.finish(5_000)
     reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))

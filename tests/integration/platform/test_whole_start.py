@@ -88,7 +88,7 @@ def test_a_crashed_web_is_started_again_and_a_killed_supervisor_leaves_nothing_b
     guard, family = fogline.process, fogline.process.children(recursive=True)
     guard.send_signal(signal.SIGKILL)
     guard.wait()
-    wait_until(lambda: not any(alive_still(one) for one in family), "the end of all processes", 60)
+    wait_until(lambda: not any(alive_still(one) for one in family), "the end of all processes")
 
 
 def test_a_taken_port_starts_nothing_and_names_the_setting(fogline: RunningFogline) -> None:

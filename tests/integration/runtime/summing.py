@@ -65,11 +65,11 @@ class SummingGroup:
         else:
             expected = running_sums(rows)
             count = sum(len(made) for made in expected.values())
-            wait_until(lambda: len(values(self._kafka, self._target)) >= count, "all rows", 90)
+            wait_until(lambda: len(values(self._kafka, self._target)) >= count, "all rows")
         assert by_key(values(self._kafka, self._target)) == expected
         for node in nodes:
             path = node.replica_directory(self.spec) / "elements" / "file" / "out.csv"
-            wait_until(lambda path=path: by_key(lines(path)) == expected, f"the whole file {path}", 30)
+            wait_until(lambda path=path: by_key(lines(path)) == expected, f"the whole file {path}")
         self.deployed.assert_journal_lawful("all")
 
     def _assert_windows(self, rows: list[Row]) -> None:
@@ -83,7 +83,7 @@ class SummingGroup:
         in_ten_minutes = (
             wait_until(lambda: self.deployed.commits("all")[-1].boundary.batch_time_ms, "") + 600_000
         )
-        wait_until(all_closed, "all windows", 90)
+        wait_until(all_closed, "all windows")
         found = values(self._kafka, self._target)
         assert sum(row["n"] for row in found) == len(rows)
         assert sum(row["v"] for row in found) == sum(row["v"] for row in rows)

@@ -89,7 +89,6 @@ def assert_processed(
     wait_until(
         lambda: by_key(deployed.records("sums")) == expected,
         lambda: f"{by_key(deployed.records('sums'))} to be {expected}",
-        60,
     )
     wait_until(lambda: total("dead_letters") == bad, f"{bad} dead letters")
 

@@ -49,7 +49,7 @@ def test_stops_and_kills_at_any_moment_lose_and_repeat_nothing(kafka: str, node:
     assert owning(replica).epoch == len(ways) + 1
     expected = running_sums(stream.finish())
     count = sum(len(made) for made in expected.values())
-    wait_until(lambda: len(values(kafka, target)) >= count, "all rows", 90)
+    wait_until(lambda: len(values(kafka, target)) >= count, "all rows")
     assert by_key(values(kafka, target)) == expected
     path = node.replica_directory(spec) / "elements" / "file" / "out.csv"
     assert by_key(lines(path)) == expected
@@ -79,7 +79,7 @@ def test_a_restart_whose_journal_is_one_batch_ahead_keeps_the_file(kafka: str, n
     status = owning(replica)
     assert status.epoch == 2
     rows = stream.finish()
-    wait_until(lambda: len(values(kafka, target)) >= len(rows), "all rows", 90)
+    wait_until(lambda: len(values(kafka, target)) >= len(rows), "all rows")
     assert values(kafka, target) == rows
     path = node.replica_directory(spec) / "elements" / "file" / "out.csv"
     assert [(row["k"], int(row["v"])) for row in lines(path)] == [(row["k"], row["v"]) for row in rows]

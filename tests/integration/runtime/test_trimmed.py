@@ -92,7 +92,7 @@ def test_a_replica_from_the_oldest_checkpoint_reads_on_after_trimming(
         assert owning(replica).epoch == 2
     expected = running_sums(stream.finish())
     count = sum(len(made) for made in expected.values())
-    wait_until(lambda: len(values(kafka, target)) >= count, "all rows", 90)
+    wait_until(lambda: len(values(kafka, target)) >= count, "all rows")
     assert by_key(values(kafka, target)) == expected
 
     # And once more from its own disk, which knows the journal from the trimmed part on.

@@ -120,10 +120,11 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
 ) -> None:
     cluster = manual_cluster
     queue = messages.node_queue("edge-b")
-    cluster.end_node("edge-b", signal.SIGKILL)
+    cluster.signal_node("edge-b", signal.SIGSTOP)
     deployment = cluster.deployed("power", "edge-b")
     with redis.Redis.from_url(redis_url) as client:
         wait_until(lambda: client.llen(queue), "it does not count as away yet")
+        cluster.end_node("edge-b", signal.SIGKILL)
         wait_until(lambda: not Node.objects.get(name="edge-b").up, "it counts as away")
         wait_until(lambda: not client.llen(queue), "what waited for it is deleted")
         GroupPlacement.objects.filter(deployment=deployment).update(paused_at=timezone.now())
@@ -134,7 +135,7 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
     GroupPlacement.objects.filter(deployment=deployment).update(paused_at=None)
     cluster.start_node("edge-b")
     wait_until(lambda: Node.objects.get(name="edge-b").up, "it is back")
-    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"), "it is told at once", 10)
+    wait_until(lambda: cluster.owns(deployment, "power", "edge-b"), "it is told")
 
 
 def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str) -> None:

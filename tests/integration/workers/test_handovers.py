@@ -248,7 +248,7 @@ def test_a_cut_that_nobody_carries_out_ends_when_its_pipeline_is_let_go_of(
     ExtraReplica.objects.all().delete()
     Deployment.objects.update(status=status)
     cluster.start_control()
-    wait_until(lambda: ended(handover), "the handover ends", 30)
+    wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
     assert "was undeployed" in handover.message
     assert GroupPlacement.objects.get(deployment=deployment).node.name == "edge-a"

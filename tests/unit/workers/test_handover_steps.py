@@ -197,6 +197,18 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ),
     ("the target dies while claiming: it may own", CLAIMING, replace(STOP_SEEN, target_up=False), Wait()),
     ("the claim takes too long", CLAIMING, later(STOP_SEEN, CLAIM_MS_MAX), Fail),
+    (
+        "a claimant that goes on following is waited for",
+        CLAIMING,
+        replace(later(STOP_SEEN, CLAIM_MS_MAX), target=BEHIND, target_moved_at_ms=T0 + CLAIM_MS_MAX),
+        Wait,
+    ),
+    (
+        "one that fails again and again is not",
+        CLAIMING,
+        replace(later(STOP_SEEN, CLAIM_MS_MAX), target=BROKEN, target_moved_at_ms=T0 + CLAIM_MS_MAX),
+        Fail,
+    ),
     ("a cancel after the claim is too late", replace(CLAIMING, cancel_requested=True), STOP_SEEN, Wait()),
     ("the gap is measured", FINISHING, replace(STOP_SEEN, target=OWNS), Done(900)),
     (

@@ -158,3 +158,11 @@ def test_failures_back_off_and_give_up_after_five_in_ten_minutes() -> None:
     assert not failures.gave_up
     assert failures.and_one_at(50_000).gave_up
     assert not failures.and_one_at(700_000).gave_up
+
+
+def test_who_waits_for_somebody_that_is_away_never_gives_up() -> None:
+    failures = Failures()
+    for now_ms in range(0, 100_000, 10_000):
+        failures = failures.and_one_at(now_ms, of_others=True)
+        assert not failures.gave_up
+    assert failures.retry_at_ms == 90_000 + 8000

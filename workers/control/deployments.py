@@ -73,6 +73,11 @@ class Steps:
             raise
         self._set(name, "done")
 
+    def gives_up(self, message: str, faults: list[dict[str, Any]]) -> None:
+        """Kept before anything is undone: whoever goes on with that knows why."""
+        self.operation.message, self.operation.faults = message, faults
+        self._save()
+
     def end(self, status: str, message: str, faults: list[dict[str, Any]] | None = None) -> None:
         end_operation(self.operation, status, message, faults)
 
@@ -106,6 +111,9 @@ def deploy(operation: Operation, context: ControlContext) -> None:
     """Until every group has an owner that runs; a failure leaves nothing running and says why."""
     deployment = operation.deployment
     steps = Steps(operation, ["validate", "place", "topics", "start", "run"])
+    if operation.message:  # it was giving up when the control process ended
+        _give_up(deployment, context, steps, operation.message, operation.faults)
+        return
     try:
         with steps.step("validate"):
             document = parse_document(deployment.version.document)
@@ -289,6 +297,7 @@ def _give_up(
 ) -> None:
     """Nothing of a failed deployment goes on: half a pipeline helps nobody."""
     log.warning("%s was not deployed: %s", deployment.pipeline.name, message)
+    steps.gives_up(message, faults)
     specs = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
     _let_go(deployment, context)
     try:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pyspark import SparkContext
@@ -79,8 +80,21 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
     # Spark would start it with the first query. It waits by select(), which takes no descriptor from 1,024
     # on, and by then a node of many groups may have as many files open.
     ensure_callback_server_started(session.sparkContext._gateway)
-    session.dataSource.register(GatedSource)
+    _register_source(session)
     return session
+
+
+def _register_source(session: SparkSession) -> None:
+    """All queries share the source's environment, and each puts settings into it when it starts, while
+    others may write it into their tasks. In a HashMap, as PySpark makes it, two that start together can leave
+    a wrong size behind: then no task of this process can be read any more (OptionalDataException)."""
+    context: Any = session.sparkContext
+    environment = context.environment
+    context.environment = context._jvm.java.util.concurrent.ConcurrentHashMap(environment)
+    try:
+        session.dataSource.register(GatedSource)
+    finally:
+        context.environment = environment
 
 
 def use_worker_python() -> None:

@@ -1,4 +1,4 @@
-"""Spark's Python processes: how they start is most of what a query's start takes."""
+"""Spark's Python processes: how they start, and what queries that start together share of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyspark
 import pytest
 
 from pipeline_runtime.replica.host import ReplicaHost
+from pipeline_runtime.spark.source import FORMAT
 
 pytestmark = pytest.mark.integration
 
@@ -24,3 +25,11 @@ def test_they_import_from_where_python_keeps_what_it_compiled(host: ReplicaHost)
     found = [row.path for row in host.session.range(1).mapInArrow(imported, "path string").collect()]
     assert pyspark.__file__ in found
     assert [path for path in found if ".zip" in path] == []
+
+
+def test_queries_that_start_together_share_no_map_that_they_could_spoil(host: ReplicaHost) -> None:
+    session: Any = host.session
+    source = session._jsparkSession.sessionState().dataSourceManager().lookupDataSource(FORMAT)
+    shared = source.dataSourceCls().envVars()
+    assert shared.getClass().getName() == "java.util.concurrent.ConcurrentHashMap"
+    assert dict(shared)["PYTHONHASHSEED"] == "0"

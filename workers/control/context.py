@@ -51,9 +51,14 @@ class ControlContext:
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may be another one
     work: Changes = field(default_factory=Changes)  # there may be something to begin
-    # Since when nodes are heard without a break, by our clock; None: they are not, 0: that does not matter.
+    # Since when nodes are heard without a break, by our clock; None: they are not.
     hearing_since_ms: int | None = 0
     closing: threading.Event = field(default_factory=threading.Event)
+
+    def heard_since(self, at_ms: int) -> int:
+        """From when something that began at `at_ms` is waited for in vain: while control was away, or nodes
+        could not be heard, what is waited for may have come."""
+        return now_ms() if self.hearing_since_ms is None else max(at_ms, self.hearing_since_ms)
 
     def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         """Look again at each report until `holds`; False: not within the time. Raises Closing."""

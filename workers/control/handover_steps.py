@@ -246,9 +246,14 @@ def _warm(progress: Progress, seen: Observed) -> Step:
 
 
 def _wait_unless_stalled(progress: Progress, seen: Observed) -> Step:
-    if seen.now_ms - max(progress.phase_since_ms, seen.target_moved_at_ms) > STALLED_MS_MAX:
+    if _still_for_ms(progress, seen) > STALLED_MS_MAX:
         return GiveBack(f"The copy stood still for {STALLED_MS_MAX // 1000} s.")
     return Wait()
+
+
+def _still_for_ms(progress: Progress, seen: Observed) -> int:
+    """How long nothing has moved on the target in this phase."""
+    return seen.now_ms - max(progress.phase_since_ms, seen.target_moved_at_ms)
 
 
 def _cut(progress: Progress, seen: Observed) -> Step:
@@ -346,8 +351,8 @@ def _claim(progress: Progress, seen: Observed) -> Step:
     if again is not None:
         return again
     works = seen.target_up and target is not None and target.error is None
-    moved_at_ms = seen.target_moved_at_ms if works else 0
-    if seen.now_ms - max(progress.phase_since_ms, moved_at_ms) > CLAIM_MS_MAX:
+    waited_ms = _still_for_ms(progress, seen) if works else seen.now_ms - progress.phase_since_ms
+    if waited_ms > CLAIM_MS_MAX:
         return Fail(
             f"The target was ordered to own but does not yet: {_why_not(target, seen.target_up)}. It stays "
             "the wanted owner; restore the element elsewhere if it does not come back. Nothing committed "

@@ -96,8 +96,8 @@ class _Driver:
             seen = self._observe(handover, placement, extra)
             copies = extra is not None and extra.handover == str(handover.pk)
             moved = note_progress(handover, seen.target, copies)
-            progress = _progress(handover, placement, extra, seen, self._context.hearing_since_ms)
-            step = next_step(progress, seen)
+            since_ms = self._context.heard_since(_phase_since_ms(handover))
+            step = next_step(_progress(handover, placement, extra, seen, since_ms), seen)
             if isinstance(step, Wait):
                 self._show(handover, moved)
                 return False
@@ -136,7 +136,7 @@ class _Driver:
         origin = reported(rows.get(handover.origin))
         if origin is not None and origin.released == str(handover.pk):
             self._released_at_ms = self._released_at_ms or now_ms()
-        released_since_ms = self._released_at_ms or now_ms()
+        released_at_ms = self._released_at_ms
         others = [row for name, row in rows.items() if name != handover.target and up.get(name, False)]
         return Observed(
             now_ms=now_ms(),
@@ -145,7 +145,7 @@ class _Driver:
             target=status,
             target_up=up.get(handover.target, False),
             target_moved_at_ms=self._target_moved_at_ms,
-            released_for_ms=now_ms() - _heard_since(released_since_ms, self._context.hearing_since_ms),
+            released_for_ms=now_ms() - self._context.heard_since(released_at_ms) if released_at_ms else 0,
             others_stopped=all(row.role == Role.STOPPED.value for row in others),
             undeploying=handover.deployment.status == Deployment.Status.UNDEPLOYING,
         )
@@ -160,10 +160,8 @@ def _is_let_go(handover: Handover, extra: ExtraReplica | None) -> bool:
     return undeploying and extra is None and Phase(handover.phase) is Phase.CUT
 
 
-def _heard_since(at_ms: int, hearing_since_ms: int | None) -> int:
-    """From when something that began at `at_ms` can be waited for in vain: while control was away, or nodes
-    could not be heard, what is waited for may have come."""
-    return now_ms() if hearing_since_ms is None else max(at_ms, hearing_since_ms)
+def _phase_since_ms(handover: Handover) -> int:
+    return handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
 
 
 def _progress(
@@ -171,9 +169,8 @@ def _progress(
     placement: GroupPlacement,
     extra: ExtraReplica | None,
     seen: Observed,
-    hearing_since_ms: int | None,
+    phase_since_ms: int,
 ) -> Progress:
-    since_ms = handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
     claims = [entry for entry in handover.timeline if entry["phase"] == Phase.CLAIM]
     source = extra.source if extra is not None else None
     return Progress(
@@ -181,7 +178,7 @@ def _progress(
         strategy=Strategy(handover.strategy),
         phase=Phase(handover.phase),
         cancel_requested=handover.cancel_requested,
-        phase_since_ms=_heard_since(since_ms, hearing_since_ms),
+        phase_since_ms=phase_since_ms,
         copy_ordered=extra is not None and (extra.handover == str(handover.pk) or _follows(seen.target)),
         fallback_left=source is not None and source["url"] != messages.CENTRAL,
         order_id=placement.order_id if claims else None,

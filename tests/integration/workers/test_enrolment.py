@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ def test_a_token_admits_one_machine_once(live_server: Any, token: str, machine: 
     assert identity.url == Node.objects.get(name="barn").url
     with pytest.raises(EnrolmentFailed, match="used already"):
         enrol(live_server.url, token, "barn", machine)
+
+
+def test_a_machine_that_joins_again_has_what_was_changed_since(
+    live_server: Any, token: str, machine: Settings, settings: Any
+) -> None:
+    enrol(live_server.url, token, "barn", machine)
+    settings.FOGLINE = replace(settings.FOGLINE, cluster_key="another", kafka="elsewhere:9092")
+    before = enrolled_identity("barn", machine)
+    assert before is not None
+    assert before.cluster_key != "another"
+    enrol(live_server.url, invite(User.objects.get(), "barn")[1], "barn", machine)
+    identity = enrolled_identity("barn", machine)
+    assert identity is not None
+    assert (identity.cluster_key, identity.kafka.bootstrap) == ("another", "elsewhere:9092")
 
 
 def test_a_wrong_token_or_name_is_told_and_keeps_nothing(

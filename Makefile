@@ -9,13 +9,13 @@ PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help up node install test check static-check static-test format bench soak clean
+.PHONY: help up node install install-tests test test-browser-code check static-check format bench soak clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: ## install what is missing, start nothing
-	@.ci/install python java bundle
+	@.ci/install python java jars bundle
 
 up: install ## start everything on this machine; Ctrl-C stops it
 	@exec $(PY) -m workers.supervisor
@@ -24,12 +24,18 @@ node: ## run a node on this machine: FOGLINE_TOKEN=T make node ARGS="--join URL 
 	@.ci/install node java
 	@exec $(PY) -m workers.node $(ARGS)
 
-test: ## run every test; ARGS="tests/unit -k name" runs some
-	@.ci/install python java node_modules bundle chromium
-	@.ci/npm run --silent test -- --passWithNoTests
-	@$(PY) -m pytest $(ARGS)
+test: install-tests ## run every test; ARGS="tests/unit -k name" runs some
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),$(PY) -m tests.lanes)
 
-check: static-check test ## what the build server runs: formatting, lint, types, layers, tests
+check: install-tests ## what the build server runs: formatting, lint, types, layers, tests
+	@$(PY) -m tests.lanes --static
+
+install-tests:
+	@.ci/install python java jars node_modules bundle chromium
+
+test-browser-code: ## the tests of the browser code alone
+	@.ci/install python node_modules
+	@.ci/npm run --silent test
 
 static-check: ## formatting, lint, types and layers, without the tests
 	@.ci/install python node_modules
@@ -46,16 +52,16 @@ format: ## format the code and fix what ruff can
 	@.ci/npm run --silent format
 
 bench: ## every benchmark; QUICK=1 is short
-	@.ci/install python java bundle
+	@.ci/install python java jars bundle
 	@set -e; for file in tests/benchmarks/bench_*.py; do $(PY) "$$file"; done
 
 bench-%: ## one benchmark, e.g. make bench-throughput
-	@.ci/install python java
+	@.ci/install python java jars
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
 
 soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
-	@.ci/install python java
+	@.ci/install python java jars
 	@$(PY) -m tests.handover.soak
 
 clean: ## remove what was built or installed here; data (.fogline) stays

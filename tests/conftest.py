@@ -14,6 +14,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.ports import free_ports
+from tests.running import RunningFogline
+from tests.waiting import wait_until
 from workers.supervisor.services import Kafka, Redis
 
 # Before anything reads the settings: no test may depend on, or touch, the developer's own Fogline.
@@ -45,3 +47,20 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (port,) = free_ports(1)
     with Redis(tmp_path_factory.mktemp("redis"), port) as service:
         yield service.url
+
+
+@pytest.fixture(scope="session")
+def fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
+    """A whole Fogline with two nodes that are ready and no demo, for all tests that drive one from outside.
+
+    Some of them silence nodes, and restore by hand what ran there. Use pipelines and topics of your own.
+    """
+    nodes = ("edge-a", "edge-b")
+    environ = {"FOGLINE_SILENCE_S": "12", "FOGLINE_RESTORE": "manual"}
+    with RunningFogline(tmp_path_factory.mktemp("fogline"), nodes, **environ) as running:
+        with running.client() as client:
+            wait_until(
+                lambda: sum(node["ready"] for node in client.get("/api/v1/nodes").json()) == len(nodes),
+                "both nodes to be ready",
+            )
+        yield running

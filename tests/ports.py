@@ -1,15 +1,17 @@
 """Free ports for the tests' own services.
 
 Below the range from which the kernel takes the ports of outgoing connections: one of those may take a
-port between the moment in which it was found free and the moment in which its service listens on it.
+port between the moment in which it was found free and the moment in which its service listens on it. For
+the same reason each lane (`tests/lanes.py`) has a part of that range for itself: TESTS_PORTS.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 
-_FIRST, _LAST = 20_000, 32_000
+_FIRST, _LAST = (int(port) for port in os.environ.get("TESTS_PORTS", "20000-32000").split("-"))
 _TRIES = 1000
 
 

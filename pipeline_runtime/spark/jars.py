@@ -13,6 +13,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -162,3 +163,11 @@ def _only_one(lock: Path) -> Iterator[None]:
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+if __name__ == "__main__":  # at install, so that no first start waits for the network
+    try:
+        bare_local_fs_jar()
+        kafka_jars()
+    except JarsUnavailable as error:
+        sys.exit(f"fogline: {error}")

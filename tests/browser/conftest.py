@@ -1,4 +1,4 @@
-"""One running Fogline and one Chromium for all browser tests."""
+"""One Chromium for all browser tests, and windows in it that are signed in."""
 
 from __future__ import annotations
 
@@ -10,24 +10,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
-from tests.waiting import wait_until
 
-NODES = ("edge-a", "edge-b")
-_READY_S = 180
 _WINDOW = ViewportSize(width=1440, height=900)
-
-
-@pytest.fixture(scope="session")
-def fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
-    """Two nodes that are ready, no pipeline."""
-    with RunningFogline(tmp_path_factory.mktemp("fogline"), nodes=NODES) as running:
-        with running.client() as client:
-            wait_until(
-                lambda: sum(node["ready"] for node in client.get("/api/v1/nodes").json()) == len(NODES),
-                "both nodes to be ready",
-                _READY_S,
-            )
-        yield running
 
 
 @pytest.fixture(scope="session")

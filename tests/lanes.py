@@ -1,0 +1,245 @@
+"""Every test, in three lanes beside each other: `make test`, and with the static checks `make check`.
+
+    python -m tests.lanes [--static]
+
+A lane is a process of its own, so what its tests start has ports (`tests/ports.py`), data directories and
+databases of its own. On two cores the first lane, which mostly waits for Spark, is the longest one; the last
+one has only what the others leave. What a lane says stays in `build/tests/<lane>.log`, its results in
+`build/tests/<lane>.xml`. The table and the one line of results at the end are all that most people need.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
+
+import psutil
+
+PROJECT = Path(__file__).resolve().parents[1]
+RESULTS = PROJECT / "build" / "tests"
+_PORTS_FIRST, _PORTS_PER_LANE = 20_000, 4_000
+_GRACE_S = 60
+_MEMORY_EVERY_S = 1.0
+_REFERENCE_ROUNDS = 10_000_000
+
+
+@dataclass
+class Lane:
+    """`folders` of tests; () takes all that the other lanes leave. `before` runs first, in the same lane."""
+
+    name: str
+    folders: tuple[str, ...]
+    niceness: int = 0
+    before: list[list[str]] = field(default_factory=list)
+    minutes: float = 0.0
+    cpu_minutes: float = 0.0
+    failed_commands: list[str] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return RESULTS / f"{self.name}.log"
+
+    @property
+    def results(self) -> Path:
+        return RESULTS / f"{self.name}.xml"
+
+
+def lanes(static_checks: bool) -> list[Lane]:
+    make = ["make", "--no-print-directory"]
+    checks = [[*make, "static-check"]] if static_checks else []
+    return [
+        Lane("heavy", ("tests/integration/handover", "tests/integration/pipelines", "tests/browser")),
+        Lane("engine", ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")),
+        Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
+    ]
+
+
+def pytest_command(lane: Lane, all_lanes: list[Lane]) -> list[str]:
+    taken = [folder for other in all_lanes for folder in other.folders]
+    chosen = list(lane.folders) or [f"--ignore={folder}" for folder in taken]
+    options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
+    return [sys.executable, "-m", "pytest", *options, *chosen]
+
+
+class Run:
+    """The lanes at work. `stop` ends them, so that they still stop what they have started."""
+
+    def __init__(self, all_lanes: list[Lane]) -> None:
+        self._lanes = all_lanes
+        self._console = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def go(self) -> None:
+        threads = [
+            threading.Thread(target=self._lane, args=(number, lane), daemon=True)
+            for number, lane in enumerate(self._lanes)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def stop(self) -> None:
+        self._stopped = True
+        running = list(self._running)
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        for process in running:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_S)
+            process.kill()
+
+    def _lane(self, number: int, lane: Lane) -> None:
+        begun = time.monotonic()
+        first = _PORTS_FIRST + number * _PORTS_PER_LANE
+        environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}"}
+        with lane.log.open("w") as log:
+            for command in [*lane.before, pytest_command(lane, self._lanes)]:
+                if not self._stopped and self._command(lane, command, environment, log) != 0:
+                    lane.failed_commands.append(
+                        " ".join(command[-2:]) if command in lane.before else "pytest"
+                    )
+        lane.minutes = (time.monotonic() - begun) / 60
+        self._say(lane, [f"done after {lane.minutes:.1f} minutes\n"])
+
+    def _command(self, lane: Lane, command: list[str], environment: dict[str, str], log: TextIO) -> int:
+        process = subprocess.Popen(
+            ["nice", "-n", str(lane.niceness), *command],
+            cwd=PROJECT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self._running.add(process)
+        assert process.stdout is not None
+        held: list[str] = []
+        rulers = 0
+        for line in process.stdout:
+            log.write(line)
+            log.flush()
+            rulers += line.startswith("=====")
+            # pytest's second ruler ends its progress: what follows is read in one piece, or not at all.
+            held.append(line)
+            if rulers < 2:
+                self._say(lane, held)
+                held = []
+        self._say(lane, held)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self._running.discard(process)
+        lane.cpu_minutes += (usage.ru_utime + usage.ru_stime) / 60
+        return process.returncode
+
+    def _say(self, lane: Lane, lines: list[str]) -> None:
+        with self._console:
+            for line in lines:
+                if line.strip():
+                    print(f"[{lane.name}] {line}", end="", flush=True)
+
+
+class MemoryPeak(threading.Thread):
+    """How much less memory was free at the worst moment than at the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._before = self._least = psutil.virtual_memory().available
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.wait(_MEMORY_EVERY_S):
+            self._least = min(self._least, psutil.virtual_memory().available)
+
+    def finish_gib(self) -> float:
+        self._over.set()
+        self.join()
+        return (self._before - self._least) / 2**30
+
+
+@dataclass(frozen=True)
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+def counts_of(results: Path) -> Counts:
+    """Of a JUnit file; all 0 where pytest did not come to write one."""
+    if not results.exists():
+        return Counts()
+    passed = failed = skipped = 0
+    for suite in ElementTree.parse(results).getroot():
+        wrong = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        left_out = int(suite.get("skipped", 0))
+        failed, skipped = failed + wrong, skipped + left_out
+        passed += int(suite.get("tests", 0)) - wrong - left_out
+    return Counts(passed, failed, skipped)
+
+
+def reference_s() -> float:
+    """Seconds of CPU for a fixed loop: machines of one kind differ by a factor of two."""
+    begun = time.process_time()
+    value = 1
+    for number in range(_REFERENCE_ROUNDS):
+        value = (value * 31 + number) & 0xFFFF
+    return time.process_time() - begun
+
+
+def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: tuple[float, float]) -> int:
+    """Prints what came of it; the exit code."""
+    print(f"\n{'lane':8} {'passed':>7} {'failed':>7} {'skipped':>8} {'minutes':>8} {'CPU minutes':>12}")
+    counts = [counts_of(lane.results) for lane in all_lanes]
+    for lane, count in zip(all_lanes, counts, strict=True):
+        print(
+            f"{lane.name:8} {count.passed:7} {count.failed:7} {count.skipped:8}"
+            f" {lane.minutes:8.1f} {lane.cpu_minutes:12.1f}"
+        )
+    print(
+        f"{minutes:.1f} minutes in all; at the peak {memory_gib:.1f} GiB more memory in use than before;"
+        f" reference loop {reference[0]:.2f} s before, {reference[1]:.2f} s after."
+    )
+    for lane in all_lanes:
+        for command in lane.failed_commands:
+            print(f"{lane.name}: {command} failed; see {os.path.relpath(lane.log, PROJECT)}")
+    passed = sum(count.passed for count in counts)
+    failed = sum(count.failed for count in counts)
+    skipped = sum(count.skipped for count in counts)
+    if skipped:
+        print("No test may skip: a missing service is a failure.")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return int(bool(failed or skipped or not passed or any(lane.failed_commands for lane in all_lanes)))
+
+
+def main() -> int:
+    all_lanes = lanes("--static" in sys.argv[1:])
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for lane in all_lanes:
+        lane.results.unlink(missing_ok=True)
+    before_s = reference_s()
+    memory, begun = MemoryPeak(), time.monotonic()
+    memory.start()
+    run = Run(all_lanes)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        run.go()
+    except BaseException:
+        run.stop()
+        raise
+    minutes = (time.monotonic() - begun) / 60
+    return report(all_lanes, minutes, memory.finish_gib(), (before_s, reference_s()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Laws of the lanes: no test is left out, and nothing that went wrong ends in success."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import lanes
+from tests.lanes import Counts, Lane
+
+
+def results(path: Path, tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> Path:
+    counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    path.write_text(f"<testsuites><testsuite {counts}/></testsuites>")
+    return path
+
+
+def test_the_last_lane_takes_what_the_others_do_not_name() -> None:
+    all_lanes = lanes.lanes(static_checks=False)
+    *named, rest = all_lanes
+    folders = [folder for lane in named for folder in lane.folders]
+    assert len(folders) == len(set(folders))
+    assert all((lanes.PROJECT / folder).is_dir() for folder in folders)
+    command = lanes.pytest_command(rest, all_lanes)
+    assert {f"--ignore={folder}" for folder in folders} == {a for a in command if a.startswith("--ignore")}
+    for lane in named:
+        assert set(lane.folders) <= set(lanes.pytest_command(lane, all_lanes))
+
+
+def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:
+    path = results(tmp_path / "a.xml", tests=10, failures=1, errors=2, skipped=3)
+    assert lanes.counts_of(path) == Counts(passed=4, failed=3, skipped=3)
+    assert lanes.counts_of(tmp_path / "none.xml") == Counts()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failed_commands", "code"),
+    [
+        ({"tests": 5}, [], 0),
+        ({"tests": 5, "failures": 1}, ["pytest"], 1),
+        ({"tests": 5, "skipped": 1}, [], 1),
+        ({"tests": 5}, ["make static-check"], 1),
+        ({"tests": 0}, [], 1),
+    ],
+)
+def test_only_a_run_in_which_all_passed_succeeds(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    outcome: dict[str, int],
+    failed_commands: list[str],
+    code: int,
+) -> None:
+    monkeypatch.setattr(lanes, "RESULTS", tmp_path)
+    lane = Lane("only", ("tests",), failed_commands=failed_commands)
+    results(lane.results, **outcome)
+    assert lanes.report([lane], 1.0, 1.0, (1.0, 1.0)) == code
+    passed = outcome["tests"] - outcome.get("failures", 0) - outcome.get("skipped", 0)
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"{passed} passed, ")

@@ -128,7 +128,9 @@ class Run:
 
 
 class Progress:
-    """Notes when a running round has committed which rows, and the CPU time until then."""
+    """Notes when a running round has committed which rows, and the CPU time until then.
+
+    It is told after each batch: `batch_ms` is the time between two notes."""
 
     def __init__(self, node: Node, count: int) -> None:
         self._node = node
@@ -137,7 +139,8 @@ class Progress:
         self._cpu_s: list[float] = []
 
     def reached(self, rows: int) -> None:
-        if self._done and rows <= self._done[-1][1]:
+        """`rows`: committed in all. Told without a new row (a change of role, a batch of none): no batch."""
+        if rows <= (self._done[-1][1] if self._done else 0):
             return
         self._done.append((monotonic(), rows))
         if len(self._done) == WARM_BATCHES or rows >= self._count:

@@ -116,7 +116,7 @@ def running_node() -> Iterator[Node]:
         with Kafka(directory / "kafka", port, controller_port) as service:
             kafka = KafkaSettings(service.bootstrap)
             assert service.pid is not None
-            node = Node(kafka, _host(directory, kafka, lambda: node.on_change()), directory, service.pid)
+            node = Node(kafka, bench_host(directory, kafka, lambda: node.on_change()), directory, service.pid)
             log("starting Spark")
             node.host.start()
             try:
@@ -127,11 +127,19 @@ def running_node() -> Iterator[Node]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _host(directory: Path, kafka: KafkaSettings, changed: Callable[[], None]) -> ReplicaHost:
+class BenchHost(ReplicaHost):
+    """Tells of each batch, also of one that comes within a second of the last: a node's report, each second,
+    has those; a benchmark times every batch."""
+
+    def progressed(self, at_once: bool) -> None:
+        self.changed()
+
+
+def bench_host(directory: Path, kafka: KafkaSettings, changed: Callable[[], None]) -> BenchHost:
     def resolve(reference: str) -> Path:
         raise FileNotFoundError(reference)
 
-    return ReplicaHost("bench", directory / "node", kafka, changed, resolve)
+    return BenchHost("bench", directory / "node", kafka, changed, resolve)
 
 
 def plan(

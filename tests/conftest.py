@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.ports import free_ports
 from tests.running import RunningFogline
@@ -28,6 +29,15 @@ for _name in list(os.environ):
 os.environ["FOGLINE_DATA"] = tempfile.mkdtemp(prefix="fogline-tests-")
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.config.settings"
 atexit.register(shutil.rmtree, os.environ["FOGLINE_DATA"], ignore_errors=True)
+
+# The same examples each time and on every machine, however slow: what fails here fails there. Others are
+# found by `--hypothesis-profile=search`.
+_UNHURRIED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.register_profile("search", _UNHURRIED)
+settings.register_profile("repeatable", _UNHURRIED, derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

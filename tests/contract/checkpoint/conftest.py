@@ -11,6 +11,7 @@ from pipeline_runtime.checkpoint.files import FileStore
 from pipeline_runtime.checkpoint.service import Server, chunk_service
 from tests.contract.checkpoint.services import KEY, serving, token
 from tests.unit.checkpoint.replicas import central, checkpoint, database, replica, work
+from tests.waiting import PATIENCE_S
 
 __all__ = ["central", "checkpoint", "database", "replica", "work"]
 
@@ -28,6 +29,6 @@ def server(central: StateDatabase, files: FileStore) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[ChunkClient]:
-    opened = ChunkClient(server.url, token(), retry_s=5)
+    opened = ChunkClient(server.url, token(), retry_s=PATIENCE_S)
     yield opened
     opened.close()

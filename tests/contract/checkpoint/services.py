@@ -17,7 +17,7 @@ KEY = "key"
 
 
 def token(scope: str = "*") -> str:
-    return access.mint(KEY, scope, time.time() + 60)
+    return access.mint(KEY, scope, time.time() + 3600)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.ids import Seq
 from tests.contract.checkpoint.services import KEY, breaking, serving, token
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_a_new_checkpoint_arrives_at_the_central_store_by_itself(
@@ -58,13 +58,24 @@ def test_a_central_store_that_was_away_gets_the_newest_checkpoint_when_it_is_bac
     again.close()
 
 
-def test_a_replicator_can_be_closed_while_the_other_side_is_away(database: StateDatabase) -> None:
-    replicator = Replicator(database, ChunkClient("http://127.0.0.1:9", token()), lambda *_: None)
+def test_a_replicator_can_be_closed_while_the_other_side_is_away(
+    replica: FakeReplica, checkpoint: Checkpoint, database: StateDatabase, server: Server
+) -> None:
+    server.close()
+    tried = threading.Event()
+
+    def token_for(scope: str) -> str:
+        tried.set()
+        return token(scope)
+
+    replica.commit()
+    # By itself it would go on trying for an hour.
+    replicator = Replicator(database, ChunkClient(server.url, token_for, retry_s=3600), lambda *_: None)
     replicator.start()
-    replicator.offer(GROUP, Seq(1))
-    started = time.monotonic()
-    replicator.close()
-    assert time.monotonic() - started < 3
+    replicator.offer(GROUP, checkpoint(database).seq)
+    assert tried.wait(PATIENCE_S)
+    replicator.close(PATIENCE_S)
+    assert not replicator._thread.is_alive()
 
 
 def test_two_places_together_get_no_more_than_the_bandwidth_limit(

@@ -83,7 +83,7 @@ def test_a_body_that_is_too_large_is_refused(server: Server) -> None:
 
 
 def test_a_client_says_that_it_was_denied_and_does_not_retry(server: Server) -> None:
-    client = ChunkClient(server.url, lambda scope: access.mint("wrong", scope, time.time() + 60))
+    client = ChunkClient(server.url, lambda scope: access.mint("wrong", scope, time.time() + 3600))
     with pytest.raises(AccessDenied):
         client.checkpoints(GROUP)
     client.close()

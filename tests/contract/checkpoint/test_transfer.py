@@ -23,6 +23,7 @@ from pipeline_runtime.checkpoint.transfer import fetch_checkpoint, fetch_from_an
 from pipeline_runtime.model.ids import Seq
 from tests.contract.checkpoint.services import breaking, token
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica, tree
+from tests.waiting import PATIENCE_S
 
 
 def test_a_checkpoint_travels_and_is_the_same_there(
@@ -111,7 +112,7 @@ def test_a_fetch_that_breaks_goes_on_where_it_stopped(
     replica.commit({f"{index}.sst": os.urandom(900_000) for index in range(12)})
     stored = checkpoint(central)
     with breaking(server.port, 5_000_000) as proxy:
-        client = ChunkClient(proxy.url, token(), retry_s=20)
+        client = ChunkClient(proxy.url, token(), retry_s=PATIENCE_S)
         fetched = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
         client.close()
         assert proxy.broken == 1
@@ -201,7 +202,7 @@ def test_a_place_that_refuses_does_not_keep_another_from_serving(
     """As a backup node whose clock is ahead does: to it, every token has expired."""
     replica.commit({"a.sst": b"state"})
     checkpoint(central)
-    refused = ChunkClient(server.url, lambda scope: access.mint("wrong", scope, time.time() + 60))
+    refused = ChunkClient(server.url, lambda scope: access.mint("wrong", scope, time.time() + 3600))
     fetched = fetch_from_any([refused, client], GROUP, None, tmp_path / "there", database)
     assert fetched.place == client.url
     with pytest.raises(AccessDenied):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin
 from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from tests.ports import free_ports
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 KEY = "in-0"
@@ -40,7 +40,7 @@ class Setting:
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         with self._changed:
-            assert self._changed.wait_for(condition, 60)
+            assert self._changed.wait_for(condition, PATIENCE_S)
 
     def _arrived(self) -> None:
         with self._changed:
@@ -80,7 +80,7 @@ def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:
     setting.tail.follow({KEY: 0})
     writing = threading.Thread(target=setting.write, args=(3,))
     writing.start()
-    found = setting.tail.records(KEY, 0, 3, wait_s=30)
+    found = setting.tail.records(KEY, 0, 3, wait_s=PATIENCE_S)
     writing.join()
     assert found is not None
     assert [record.value for record in found] == [b"0", b"1", b"2"]
@@ -108,7 +108,7 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
     abandoned = Transactions(setting.settings, f"abandoned-{setting.topic}")
     abandoned.initialise()
     abandoned._producer.begin_transaction()
-    abandoned._producer.send(setting.topic, value=b"open").get(30)
+    abandoned._producer.send(setting.topic, value=b"open").get(PATIENCE_S)
     setting.write(2)
     seen = setting.ends.end()
     whole = setting.ends.end(hidden=True)
@@ -119,13 +119,10 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
 @pytest.mark.parametrize("opened", [open_admin, open_consumer])
 def test_who_finds_no_broker_leaves_no_thread_behind(opened: Callable[..., Any]) -> None:
     (nobody,) = free_ports(1)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with pytest.raises(KafkaError):
         opened(KafkaSettings(f"127.0.0.1:{nobody}"), bootstrap_timeout_ms=300)
-    deadline = monotonic() + 30
-    while threading.active_count() > before:
-        assert monotonic() < deadline, threading.enumerate()
-        sleep(0.05)
+    wait_until(lambda: not set(threading.enumerate()) - before, "the end of its threads")
 
 
 def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:

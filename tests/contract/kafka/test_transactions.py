@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic, sleep, time
+from time import time
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from pipeline_runtime.kafka.transactions import (
     RecordsRefused,
     Transactions,
 )
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -51,10 +52,7 @@ def delete_topic(kafka: str, name: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=kafka)
     admin.delete_topics([name])
     # The answer comes when it is decided: a record that is sent at once may still be taken.
-    deadline = monotonic() + 30
-    while name in admin.list_topics():
-        assert monotonic() < deadline
-        sleep(0.05)
+    wait_until(lambda: name not in admin.list_topics(), f"{name} to be gone")
     admin.close()
 
 
@@ -168,7 +166,7 @@ def test_a_producer_in_doubt_ends_with_its_thread(kafka: str) -> None:
     transactions._producer.send(gone, b"cannot be written")
     transactions.close()
     sender = transactions._producer._sender
-    sender.join(30)
+    sender.join(PATIENCE_S)
     assert not sender.is_alive()
 
 
@@ -188,14 +186,11 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     quiet, forgotten = opened(kafka, f"{topic}-id"), opened(kafka, f"{neighbours}-id")
     quiet.keep_open([topic])
     forgotten._producer.begin_transaction()
-    forgotten._producer.send(neighbours, b"never committed").get(30)
+    forgotten._producer.send(neighbours, b"never committed").get(PATIENCE_S)
     ends = JournalEnds(KafkaSettings(kafka), neighbours)
-    deadline = monotonic() + 60
+    quiet.close_unused(0)
     # A reader gets past it when the broker has ended it: that was begun after the other one.
-    while ends.end() < ends.end(hidden=True):
-        assert monotonic() < deadline, "the broker does not end what was forgotten"
-        quiet.close_unused(5.0)
-        sleep(0.1)
+    wait_until(lambda: ends.end() == ends.end(hidden=True), "the broker to end what was forgotten")
     with pytest.raises((Fenced, Doubtful)):
         forgotten.commit([OutgoingRecord(neighbours, b"too late")])
     quiet.commit([OutgoingRecord(topic, b"the first row")])

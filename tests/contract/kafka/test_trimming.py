@@ -16,7 +16,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_a
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -94,7 +94,7 @@ def test_a_journal_that_begins_too_late_is_not_read_as_if_nothing_were_missing(k
     tail = JournalTail(KafkaSettings(kafka), topic, whole[1], lambda records: None)
     tail.start()
     with pytest.raises(JournalTrimmed, match="has the offsets from"):
-        tail.wait_until(whole[-1], 30)
+        tail.wait_until(whole[-1], PATIENCE_S)
 
 
 def test_a_reader_that_was_away_for_too_long_does_not_go_on_behind_what_it_has_missed(kafka: str) -> None:
@@ -110,11 +110,11 @@ def test_a_reader_that_was_away_for_too_long_does_not_go_on_behind_what_it_has_m
 
     tail = JournalTail(settings, topic, None, apply)
     tail.start()
-    assert reading.wait(30)
+    assert reading.wait(PATIENCE_S)
     write(kafka, topic, commits[1:])
     trim_topics(settings, {(topic, 0): offsets(kafka, topic)[-1]})
     resumed.set()
-    wait_until(lambda: tail.failure is not None, "the reader to notice", 30)
+    wait_until(lambda: tail.failure is not None, "the reader to notice")
     tail.close()
     assert isinstance(tail.failure, JournalTrimmed)
 

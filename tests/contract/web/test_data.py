@@ -28,6 +28,7 @@ from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
+from tests.waiting import PATIENCE_S
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
@@ -191,7 +192,8 @@ def test_an_output_that_is_not_there_says_why(caller: Call, deployment: Deployme
 @pytest.fixture
 def records(kafka: str, settings: Any, deployment: Deployment) -> KafkaSettings:
     """Three records in variation's stream, one dead letter of power."""
-    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka)
+    security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
+    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka, kafka_security=security)
     broker = KafkaSettings(kafka)
     stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
     ensure_topics(broker, [Topic(stream), Topic(dead, "dead")])

@@ -16,6 +16,7 @@ from django.conf import settings as django_settings
 from django.db import OperationalError
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
+from tests.waiting import PATIENCE_S
 from webapp.accounts.models import User
 from webapp.config.asgi import application
 from webapp.handovers.actions import migrate
@@ -28,7 +29,6 @@ from webapp.pipelines.actions import create_pipeline, delete_pipeline, set_pause
 from webapp.pipelines.models import Deployment
 
 Call = Callable[[str | None], Caller]
-WAIT_S = 10
 
 
 class WebsocketCommunicator(ApplicationCommunicator):
@@ -36,11 +36,11 @@ class WebsocketCommunicator(ApplicationCommunicator):
 
     async def connect(self) -> dict[str, Any]:
         await self.send_input({"type": "websocket.connect"})
-        answer: dict[str, Any] = await self.receive_output(WAIT_S)
+        answer: dict[str, Any] = await self.receive_output(PATIENCE_S)
         return answer
 
     async def receive_from(self) -> str:
-        message = await self.receive_output(WAIT_S)
+        message = await self.receive_output(PATIENCE_S)
         assert message["type"] == "websocket.send", message
         return str(message["text"])
 
@@ -49,7 +49,7 @@ class WebsocketCommunicator(ApplicationCommunicator):
 
     async def disconnect(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(WAIT_S)
+        await self.wait(PATIENCE_S)
 
 
 class Socket:
@@ -107,6 +107,12 @@ def communicator_of(session: str | None, origin: str = "http://localhost") -> We
         "subprotocols": [],
     }
     return WebsocketCommunicator(application, scope)
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that is, a client would get a snapshot in place of what it waits for."""
+    monkeypatch.setattr(consumers, "SLOW_S", float("inf"))
 
 
 @pytest.fixture
@@ -267,7 +273,7 @@ async def test_it_is_closed_when_the_database_fails_so_that_the_client_connects_
         await socket.take()
         monkeypatch.setattr(consumers, "shared_reading", Failing)
         await socket.say(resync=True)
-        closed = await socket.communicator.receive_output(WAIT_S)
+        closed = await socket.communicator.receive_output(PATIENCE_S)
         assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_FAILED)
     monkeypatch.undo()
     async with connected(session) as socket:
@@ -290,7 +296,7 @@ async def test_a_client_that_has_gone_is_no_trouble(
 
     communicator = WebsocketCommunicator(served, communicator_of(session).scope)
     await communicator.connect()
-    await asyncio.wait_for(tried.wait(), WAIT_S)
+    await asyncio.wait_for(tried.wait(), PATIENCE_S)
     await communicator.disconnect()
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -299,7 +305,7 @@ async def test_nobody_sees_anything_without_a_session(transactional_db: None) ->
     for session in (None, "wrong"):
         communicator = communicator_of(session)
         assert (await communicator.connect())["type"] == "websocket.accept"
-        closed = await communicator.receive_output(WAIT_S)
+        closed = await communicator.receive_output(PATIENCE_S)
         assert closed["type"] == "websocket.close"
         assert closed["code"] == consumers.CLOSE_UNAUTHENTICATED
         await communicator.disconnect()
@@ -336,5 +342,5 @@ async def test_it_ends_with_the_session(
     async with connected(session) as socket:
         await socket.take()
         await do(end)
-        closed = await socket.communicator.receive_output(WAIT_S)
+        closed = await socket.communicator.receive_output(PATIENCE_S)
         assert (closed["type"], closed["code"]) == ("websocket.close", consumers.CLOSE_UNAUTHENTICATED)

@@ -78,7 +78,6 @@ def test_a_failed_deployment_is_shown_while_it_is_the_newest(
     assert board.item(pipeline)["status"] == shown
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's plan")
 @pytest.mark.parametrize(
     "rows",
     [

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_S
 from workers.supervisor.console import Console
 from workers.supervisor.guard import AlreadyRunning, guarded, lock
 from workers.supervisor.processes import ProcessSpec
@@ -47,8 +48,8 @@ def _spec(directory: Path, row: dict[str, Any]) -> ProcessSpec:
         once=row.get("once", False),
         essential=row.get("essential", True),
         stop_rank=row.get("rank", 0),
-        stop_timeout_s=row.get("stop_timeout_s", 10.0),
-        ready_timeout_s=30.0,
+        stop_timeout_s=row.get("stop_timeout_s", PATIENCE_S),
+        ready_timeout_s=PATIENCE_S,
     )
 
 

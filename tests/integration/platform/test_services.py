@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ import redis
 
 from pipeline_runtime.spark import jars
 from tests.ports import free_ports
+from tests.waiting import wait_until
 from workers.supervisor.services import Kafka, Redis, ServiceFailed
 
 pytestmark = pytest.mark.integration
@@ -106,10 +106,7 @@ def test_a_service_ends_with_the_process_that_started_it(tmp_path: Path) -> None
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         starter.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while not gone(pid):
-        assert time.monotonic() < deadline, "redis-server outlives the process that started it"
-        time.sleep(0.05)
+    wait_until(lambda: gone(pid), "redis-server's end, after that of the process that started it")
 
 
 def test_an_exchanged_library_is_found_before_it_runs(

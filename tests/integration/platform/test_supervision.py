@@ -14,12 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
 PROJECT = Path(__file__).resolve().parents[3]
-WAIT_S = 30.0
 
 # Writes its process ids, is ready, and sleeps; "stubborn" ignores SIGTERM; a "family" has a child of its own
 # in a process group of its own, as a Spark worker has.
@@ -88,7 +87,7 @@ class Supervised:
         for number in (signal.SIGTERM, signal.SIGTERM):
             if self.guard.poll() is None:
                 self.guard.send_signal(number)
-        self.guard.wait(WAIT_S)
+        self.guard.wait(PATIENCE_S)
 
 
 def _alive(pid: int) -> bool:
@@ -124,7 +123,7 @@ def test_a_signal_stops_everything_in_order(supervised: Start, number: signal.Si
     )
     run.started()
     run.guard.send_signal(number)
-    assert run.guard.wait(WAIT_S) == 0
+    assert run.guard.wait(PATIENCE_S) == 0
     assert (run.directory / "stops").read_text().split() == ["edge-a", "web", "kafka"]
     assert run.all_gone()
 
@@ -134,7 +133,7 @@ def test_what_ignores_sigterm_is_killed_with_all_that_it_started(supervised: Sta
     run.started()
     wait_until(lambda: len(run.pids("stubborn")) == 2, "the family")
     run.guard.terminate()
-    assert run.guard.wait(WAIT_S) == 0
+    assert run.guard.wait(PATIENCE_S) == 0
     assert run.all_gone(), run.output
     assert "killed" in run.output
 
@@ -145,7 +144,7 @@ def test_a_second_signal_kills_at_once(supervised: Start) -> None:
     run.guard.send_signal(signal.SIGINT)
     wait_until(lambda: "Stopping" in run.output, "the stop")
     run.guard.send_signal(signal.SIGINT)
-    assert run.guard.wait(WAIT_S) == 0
+    assert run.guard.wait(PATIENCE_S) == 0
     assert run.all_gone()
 
 
@@ -154,7 +153,7 @@ def test_a_killed_supervisor_leaves_nothing_behind(supervised: Start) -> None:
     run.started()
     wait_until(lambda: len(run.pids("edge-a")) == 2, "the family")
     run.supervisor().kill()
-    assert run.guard.wait(WAIT_S) == 128 + signal.SIGKILL
+    assert run.guard.wait(PATIENCE_S) == 128 + signal.SIGKILL
     assert run.all_gone()
 
 
@@ -185,7 +184,7 @@ def test_a_crashed_process_is_started_again(supervised: Start) -> None:
     wait_until(lambda: len(run.pids("web")) == 2, "the restart")
     assert "web ended with signal SIGKILL; starting it again in 0.5 s" in run.output
     run.guard.terminate()
-    assert run.guard.wait(WAIT_S) == 0
+    assert run.guard.wait(PATIENCE_S) == 0
     assert run.all_gone()
 
 
@@ -203,7 +202,7 @@ def test_an_essential_process_that_never_comes_up_gives_up_the_start(supervised:
     run = supervised(
         [[process("kafka", rank=1)], [{"name": "web", "code": "print('no such table'); exit(3)"}]]
     )
-    assert run.guard.wait(WAIT_S) == 1
+    assert run.guard.wait(PATIENCE_S) == 1
     assert "no such table" in run.output
     assert "The start is given up" in run.output
     assert run.all_gone()
@@ -218,7 +217,7 @@ def test_a_node_that_never_comes_up_leaves_the_others_usable(supervised: Start) 
 
 def test_a_failed_step_gives_up_the_start_and_says_why(supervised: Start) -> None:
     run = supervised([[process("kafka")], [{"name": "migrate", "code": "exit('no database')", "once": True}]])
-    assert run.guard.wait(WAIT_S) == 1
+    assert run.guard.wait(PATIENCE_S) == 1
     assert "no database" in run.output
     assert "migrate: ended with code 1" in run.output
     assert run.all_gone()
@@ -233,7 +232,7 @@ def test_a_second_copy_in_the_same_directory_is_refused(supervised: Start) -> No
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
         text=True,
-        timeout=WAIT_S,
+        timeout=PATIENCE_S,
     )
     assert second.returncode == 1
     assert f"process {run.guard.pid}" in second.stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.running import PROJECT, RunningFogline, alive_still
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -32,7 +32,7 @@ def refused(fogline: RunningFogline) -> str:
         env=fogline.environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     return done.stderr
@@ -79,7 +79,7 @@ def test_a_crashed_web_is_started_again_and_a_killed_supervisor_leaves_nothing_b
     fogline.start()
     first = fogline.pid("web")
     os.kill(first, signal.SIGKILL)
-    wait_until(lambda: fogline.output.count("Web ready") == 2, "the web's restart", 120)
+    wait_until(lambda: fogline.output.count("Web ready") == 2, "the web's restart")
     assert fogline.pid("web") != first
     with fogline.client() as client:
         assert client.get("/readyz").status_code == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -34,8 +33,6 @@ os._exit(0)
 
 
 def test_a_query_that_starts_when_a_thousand_files_are_open_is_called_back(tmp_path: Path) -> None:
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2048:
-        pytest.skip("this system allows no 2,048 open files")
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path], capture_output=True, text=True, timeout=240, check=False
     )

@@ -25,6 +25,7 @@ from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica
+from tests.waiting import PATIENCE_S
 
 
 def manifest(*raw: bytes, seq: int = 1, epoch: int = 1, group: str = GROUP) -> Manifest:
@@ -337,10 +338,10 @@ def test_a_group_may_be_pruned_while_it_is_dropped_and_the_database_opened_anew(
     # Daemons, so that a deadlock fails this test and does not keep all others from running.
     threads = [threading.Thread(target=work, daemon=True) for work in (prune, disturb_often)]
     threads[0].start()
-    assert pruning.wait(60)
+    assert pruning.wait(PATIENCE_S)
     threads[1].start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not [thread for thread in threads if thread.is_alive()], "each waits for the other's lock"
     assert not failures
     assert database.failure is None

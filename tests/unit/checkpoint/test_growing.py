@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.checkpoint import store as storing
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
@@ -157,7 +157,7 @@ rows = st.builds(lambda byte, size: bytes([byte]) * size, st.integers(0, 255), s
 steps = st.lists(st.tuples(st.sampled_from(["commit", "write", "start", "prune"]), rows), max_size=15)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(steps=steps)
 def test_every_checkpoint_holds_what_was_committed(
     database: StateDatabase, steps: list[tuple[str, bytes]]

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address, decode, encode
 from pipeline_runtime.checkpoint.cut import Cut, CutFile
@@ -29,7 +29,7 @@ contents = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(content=st.dictionaries(st.tuples(names, names), contents, max_size=5), cut_off=st.booleans())
 def test_what_is_stored_is_what_is_materialized(
     database: StateDatabase, content: dict[tuple[str, str], bytes], cut_off: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.journal.records import (
     Boundary,
@@ -52,13 +52,11 @@ RECORDS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(RECORDS)
 def test_a_record_is_read_as_it_was_written(record: Record) -> None:
     assert decode(encode(record)) == record
 
 
-@settings(deadline=None)
 @given(BOUNDARIES)
 def test_a_boundary_survives_sparks_offset_log(boundary: Boundary) -> None:
     assert Boundary.from_json(json.loads(json.dumps(boundary.to_json()))) == boundary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, Release, Retire
 from pipeline_runtime.journal.view import JournalBroken, JournalView
@@ -91,7 +91,6 @@ def test_marks_and_ends_are_those_of_the_last_seq() -> None:
     assert view.ended == {"a": 1, "b": 2}
 
 
-@settings(deadline=None)
 @given(journals(), st.data())
 def test_a_fold_that_was_put_away_goes_on_as_if_it_had_not_been(
     records: list[Record], data: st.DataObject
@@ -163,7 +162,6 @@ def test_a_rewind_undoes_an_end_that_was_read_behind_it() -> None:
 INPUTS = st.sets(st.sampled_from("abc")).map(lambda keys: tuple(sorted(keys)))
 
 
-@settings(deadline=None)
 @given(st.lists(INPUTS | st.floats(0, 1), max_size=15))
 def test_what_has_ended_is_what_the_batches_that_count_have_read(
     steps: list[tuple[str, ...] | float],

@@ -40,7 +40,7 @@ def closed(builder: MemoryRecordsBuilder) -> bytes:
     return bytes(builder.buffer())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(records)
 def test_the_bytes_are_kafka_pythons_own(run: list[OutgoingRecord]) -> None:
     expected = one_by_one(run)

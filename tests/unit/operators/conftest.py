@@ -15,6 +15,7 @@ from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
 from pipeline_runtime.spark.session import use_worker_python
+from tests.waiting import PATIENCE_S
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -24,8 +25,10 @@ def registry():
     return default_registry()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def spark():
+    """The session of this process. That of another folder's tests, where one runs: there is no second one;
+    where they have ended it, a new one."""
     use_worker_python()
     session = (
         SparkSession.builder.master("local[1]")
@@ -39,9 +42,7 @@ def spark():
         .getOrCreate()
     )
     assert session.conf.get("spark.sql.ansi.enabled") == "true"
-    yield session
-    if session.sparkContext._jsc is not None:  # else tests with a session of their own have ended it
-        session.stop()
+    return session  # it ends with the process
 
 
 def at(seconds):
@@ -133,7 +134,7 @@ def stream(frame, spark, tmp_path):
             .foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
             .start()
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(PATIENCE_S)
         return sorted(found, key=lambda row: row["_time"])
 
     return of

@@ -85,7 +85,7 @@ def test_a_result_too_large_for_a_number_is_null_and_the_window_moves_on(operato
     assert found[-1]["y"] is not None
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.integers(1, 8), st.integers(1, 8))
 def test_it_equals_a_plain_oracle_and_its_state_is_json(values, size, every):
     operator = CountWindowAggregate(CountWindowAggregateParams.model_validate(average(size, every=every)))

@@ -115,7 +115,7 @@ def test_after_a_long_stop_it_catches_up_only_when_asked(replay):
     assert reader.advance(late, 60_100, 1000)["row"] == 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     cuts=st.lists(st.tuples(st.integers(1, 4000), st.integers(0, 3)), min_size=1, max_size=15),
     data=st.data(),

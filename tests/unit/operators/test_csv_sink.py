@@ -109,7 +109,7 @@ def test_the_file_stays_in_the_elements_directory(operator, file):
         operator("csv-sink", {"file": file})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 4), st.sampled_from(["commit", "crash before", "crash after"])), max_size=12

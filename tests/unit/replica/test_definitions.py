@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalView
@@ -82,7 +82,6 @@ def test_a_definition_that_is_there_is_not_written_again(directory: Path) -> Non
     assert path.stat().st_ino == before
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["old", "new"]), max_size=12), st.booleans(), st.data())
 def test_who_is_to_rewind_follows_up_to_there_and_no_further_each_batch_as_it_was_processed(
     tmp_path_factory: pytest.TempPathFactory, versions: list[str], coalesced: bool, data: st.DataObject

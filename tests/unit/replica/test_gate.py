@@ -14,10 +14,7 @@ from pipeline_runtime.replica import gate as gate_module
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.spark.gate_client import GateClient, GateClosed
 from tests.shortages import no_more_files, no_more_threads
-from tests.waiting import wait_until
-
-pytestmark = pytest.mark.timeout(60)
-LIMIT_S = 20.0
+from tests.waiting import PATIENCE_S, wait_until
 
 
 class Echo:
@@ -33,7 +30,7 @@ class Hesitant:
 
     def answer(self, op: str, arguments: dict[str, Any]) -> Any:
         self.asked.set()
-        return self.told.wait(LIMIT_S)
+        return self.told.wait(PATIENCE_S)
 
 
 class Caller:
@@ -42,7 +39,7 @@ class Caller:
     def __init__(self, address: str) -> None:
         self._path, _, self._keeper = address.rpartition("#")
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(LIMIT_S)
+        self._socket.settimeout(PATIENCE_S)
 
     def connect(self) -> None:
         self._socket.connect(self._path)
@@ -87,7 +84,7 @@ def test_a_closed_gate_leaves_no_thread() -> None:
     gate = GateServer()
     [thread] = set(threading.enumerate()) - before
     gate.close()
-    thread.join(LIMIT_S)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 
@@ -119,7 +116,7 @@ def test_a_question_that_is_under_way_does_not_keep_a_departed_keepers_connectio
     caller = Caller(address)
     caller.connect()
     caller.send("latest")
-    assert keeper.asked.wait(LIMIT_S)
+    assert keeper.asked.wait(PATIENCE_S)
     gate.shut(address)
     assert caller.heard() == ""
     keeper.told.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit
 from pipeline_runtime.model.desired import ClaimOrder
@@ -42,7 +42,6 @@ def followed(made: ReplicaState, start: int, *, coalesced: bool, rows_max: int =
     return boundary.seq if boundary else None
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=12), st.data())
 def test_exact_follows_batch_by_batch(rows: list[int], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows)))
@@ -50,7 +49,6 @@ def test_exact_follows_batch_by_batch(rows: list[int], data: st.DataObject) -> N
     assert followed(state(rows), start, coalesced=False) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=12), st.data())
 def test_coalesced_takes_as_many_whole_batches_as_fit(rows: list[int], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows)))
@@ -191,7 +189,6 @@ def test_a_stage_of_the_end_is_a_flush_where_something_is_kept_back() -> None:
     assert slices_between(INPUTS, start, end, 42, flushes=False) == []
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.text(max_size=4), st.integers(0, 10**6), min_size=1, max_size=6),
     st.integers(6, 30_000),

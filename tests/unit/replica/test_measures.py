@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.measures import Measures, percentile
@@ -13,7 +13,6 @@ def test_no_values_have_no_percentile() -> None:
     assert percentile([], 0.5) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 1))
 def test_a_percentile_is_one_of_the_values_with_so_many_below(values: list[float], ratio: float) -> None:
     found = percentile(values, ratio)
@@ -21,7 +20,6 @@ def test_a_percentile_is_one_of_the_values_with_so_many_below(values: list[float
     assert sum(value <= found for value in values) >= ratio * len(values)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 500), st.integers(500, 5000))
 def test_the_pause_never_shrinks_as_the_machine_fills(a: float, b: float, low: int, high: int) -> None:
     pace = Pace(interval_ms_min=low, interval_ms_max=high)

@@ -24,9 +24,8 @@ from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.gate_client import GateClient
+from tests.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(60)
-LIMIT_S = 20.0
 NOWHERE = KafkaSettings("none:1")
 NO_TRANSACTIONS = cast(Transactions, None)  # nothing is committed here
 SPEC = GroupSpec(deployment="d1", pipeline="p", group="g", elements=())
@@ -73,7 +72,7 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     starts: list[dict[str, object]] = []
     query = threading.Thread(target=lambda: starts.append(GateClient(address).ask("initial")), daemon=True)
     query.start()
-    assert state.connected.wait(LIMIT_S)
+    assert state.connected.wait(PATIENCE_S)
     roles.step()
     assert ownership.orders == ["first"]
     assert starts == []
@@ -81,7 +80,7 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     with state.changed:
         state.view.apply(Claim(Epoch(1), "first", "a", {"in-0": 7}))
         state.tell()
-    query.join(LIMIT_S)
+    query.join(PATIENCE_S)
     assert starts[0]["seq"] == Seq(0)
 
 

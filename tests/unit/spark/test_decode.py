@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.spark.decode import decode
@@ -36,7 +36,6 @@ def is_row(value: bytes) -> bool:
     return names is not None and all(names.count(name) == 1 for name in names)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(GOOD, PIECES), max_size=8))
 def test_each_record_is_one_row_or_one_reject_whatever_its_neighbours_are(values: list[bytes]) -> None:
     decoded = decode(values, SCHEMA)

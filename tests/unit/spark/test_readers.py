@@ -14,8 +14,6 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.spark import gate_client, source
 
-pytestmark = pytest.mark.timeout(60)
-
 
 class Keeper:
     """What a replica says to a reader that comes to it."""

@@ -9,7 +9,7 @@ PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help up node install install-tests test test-browser-code check static-check format bench soak clean
+.PHONY: help up node install install-tests test test-browser-code check static-check format bench soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ bench-%: ## one benchmark, e.g. make bench-throughput
 soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
 	@.ci/install python java jars
 	@$(PY) -m tests.handover.soak
+
+mutants: ## the code with one mistake at a time: does a test find each?
+	@.ci/install python
+	@$(PY) -m tests.mutants
 
 clean: ## remove what was built or installed here; data (.fogline) stays
 	rm -rf .venv build static/node_modules static/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -102,9 +102,9 @@ class Arrived:
         return 0.0
 
 
-def gate(made: ReplicaState, follow: Follow = "exact") -> Grants:
+def gate(made: ReplicaState, follow: Follow = "exact", positions: Arrived | None = None) -> Grants:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
-    untyped: Any = (spec, (), made, Arrived(), Arrived(), {})
+    untyped: Any = (spec, (), made, positions or Arrived(), Arrived(), {})
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
     return Grants(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
 
@@ -125,6 +125,24 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
     start = Boundary(Seq(3), {"in-0": 3}, 3)
     granted = gate(made)._next(start)
     assert granted.seq == (3 if is_void else 4)
+
+
+def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grants_module, "LONG_POLL_S", 0.05)
+    made = state([1, 1, 1])
+    made.local = Seq(3)
+    permit: Any = object()
+    made.permit = permit
+
+    class GivenAway(Arrived):
+        def advance(self, ends: dict[str, int], now_ms: int) -> dict[str, int]:
+            made.permit = None
+            return super().advance(ends, now_ms)
+
+    start = Boundary(Seq(3), {"in-0": 3}, 3)
+    assert gate(made, positions=GivenAway())._next(start) == start
 
 
 @pytest.mark.parametrize("follow", ["exact", "coalesced"])

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
-from pipeline_runtime.handover.protocol import JournalEnd, Refused
+from pipeline_runtime.handover.protocol import JournalEnd, Owning, Refused
 from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import Transactions
@@ -93,6 +93,29 @@ class OvertakenOnce(Claims):
             self.state = Refused(order, "another replica claimed at the same time")
             return None
         return CommitPermit(Epoch(order.over + 1), SPEC.journal, NO_TRANSACTIONS)
+
+
+class Unused:
+    """In place of an owner's transactions: it has nothing to commit."""
+
+    def close_unused(self, older_than_s: float) -> None:
+        pass
+
+
+def test_an_idle_owner_stands_down_as_soon_as_its_journal_grants_another() -> None:
+    state, ownership = ReplicaState(), Claims()
+    roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
+    ownership.state = Owning(ClaimOrder(id="first", over=Epoch(2)), Epoch(3))
+    state.permit = CommitPermit(Epoch(3), SPEC.journal, cast(Transactions, Unused()))
+    roles.set(Role.OWNER, "owning")
+    state.view.apply(Claim(Epoch(3), "first", "a", {}))
+    roles.step()
+    assert roles.role is Role.OWNER
+
+    state.view.apply(Claim(Epoch(4), "second", "b", {}))
+    roles.step()
+    assert (roles.role, roles.phase) == (Role.STOPPED, "fenced")
+    assert state.permit is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
+from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic
 from pipeline_runtime.replica.state import ReplicaState
 
@@ -33,7 +34,9 @@ class Frame:
         return CsvSinkWriter(self._path, CsvSinkParams(header=False), ("n",))
 
     def toArrow(self) -> pa.Table:
-        return pa.table({"n": pa.array(range(self.rows), pa.int64()), "_out": ["a.out"] * self.rows})
+        numbers = pa.array(range(self.rows), pa.int64())
+        texts = pa.array(["a.out"] * self.rows, pa.string())
+        return pa.table({"n": numbers, "_out": texts, "_key": texts, "_time_ms": numbers, "_value": texts})
 
     def in_order(self, table: pa.Table) -> pa.Table:
         return table
@@ -44,6 +47,7 @@ class Frame:
 
 class Unpaced:
     granted_at_s = 0.0
+    arrived_at_s = None
 
     def is_last_stage(self, _: object) -> bool:
         return False
@@ -56,7 +60,8 @@ def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, Rep
     for seq, length in enumerate(lengths, 1):
         marks = {"out": {"length": length, "rows": length // 3}}
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
-    frame, grants, release = Frame(directory), Unpaced(), object()
+    ownership: Any = object()
+    frame, grants, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
     untyped: Any = (SPEC, frame, state, grants, release, "a", lambda at_once: None)
     return BatchSink(*untyped), frame, state
 
@@ -95,6 +100,32 @@ def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_clai
     state.permit = permit
     with pytest.raises(NotCommitted, match="seq 1 was rewound"):
         process(sink, frame, state, 2, 1)
+    sink.close()
+
+
+class NotedPermit:
+    """Takes note of what is committed by it."""
+
+    epoch = Epoch(2)
+    requests = 0
+
+    def __init__(self) -> None:
+        self.seqs: list[Seq] = []
+        self.transactions = self
+
+    def commit(self, records: list[Commit], outputs: object = ()) -> None:
+        self.seqs += [record.seq for record in records]
+
+
+def test_what_the_journal_has_is_not_committed_again_by_who_has_claimed_meanwhile(tmp_path: Path) -> None:
+    sink, frame, state = follower(tmp_path, [6])
+    sink.restore(Seq(0), {})
+    permit: Any = NotedPermit()
+    state.permit = permit
+    process(sink, frame, state, 1, 2)
+    process(sink, frame, state, 2, 1)
+    assert state.local == 2
+    assert permit.seqs == [2]
     sink.close()
 
 

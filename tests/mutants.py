@@ -1,0 +1,179 @@
+"""`make mutants`: the code with one mistake at a time, each of which some test must find.
+
+Each mistake is made in a copy of the project, never here. The tests must pass there without it first.
+Exit code 1 when a mutant survives, 2 when the list below does not fit the code any more.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+_LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", ".fogline", "build", "node_modules", "dist", "__pycache__", ".*_cache", ".hypothesis"
+)
+_FAILED = 1  # pytest's exit code: tests ran, and some failed
+
+
+class DoesNotFit(Exception):
+    """The list below and the code or its tests disagree."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old`: a text that stands in `file` once; `tests`: pytest's ids of those that must find `new` out."""
+
+    name: str
+    mistake: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def of(self, source: str) -> str:
+        """The source with the mistake."""
+        if (found := source.count(self.old)) != 1:
+            raise DoesNotFit(f"{self.name}: {self.file} has {found} times, not once:\n{self.old}")
+        return source.replace(self.old, self.new)
+
+
+MUTANTS = (
+    Mutant(
+        "grants",
+        "the gate grants a batch although the group was given away meanwhile",
+        "pipeline_runtime/replica/grants.py",
+        "may_own = state.permit is not None and not (state.draining",
+        "may_own = not (state.draining",
+        ("tests/unit/replica/test_grants.py",),
+    ),
+    Mutant(
+        "sink",
+        "an owner emits a batch that the journal has already",
+        "pipeline_runtime/replica/sink.py",
+        "committed = state.view.commits.get(seq)",
+        "committed = None if state.permit is not None else state.view.commits.get(seq)",
+        ("tests/unit/replica/test_sink.py",),
+    ),
+    Mutant(
+        "roles",
+        "an owner stays the owner although the journal grants another",
+        "pipeline_runtime/replica/roles.py",
+        "if permit is None or view.granted <= permit.epoch or self._ownership.releasing:",
+        "if permit is None or view.granted >= permit.epoch or self._ownership.releasing:",
+        ("tests/unit/replica/test_roles.py",),
+    ),
+    Mutant(
+        "protocol",
+        "a claim goes on although somebody was granted since its first read",
+        "pipeline_runtime/handover/protocol.py",
+        "            if event.granted > granted:\n                return Fencing",
+        "            if event.granted < granted:\n                return Fencing",
+        ("tests/unit/handover/test_protocol.py",),
+    ),
+    Mutant(
+        "cut",
+        "a checkpoint takes an offsets/N that has no commits/N",
+        "pipeline_runtime/checkpoint/cut.py",
+        "    batch = committed[-1]\n",
+        '    batch = spark_state.batches(spark / "offsets")[-1]\n',
+        ("tests/unit/checkpoint/test_cut.py",),
+    ),
+    Mutant(
+        "retention",
+        "the newest whole checkpoint is dropped, since damaged ones are newer",
+        "pipeline_runtime/checkpoint/database.py",
+        "whole = [manifest for manifest in newest_first if not absent(state.family, manifest.chunks)]",
+        "whole = newest_first",
+        ("tests/unit/checkpoint/test_database.py", "tests/unit/checkpoint/test_retention.py"),
+    ),
+    Mutant(
+        "silence",
+        "nodes count as down although nobody could have heard them",
+        "workers/control/detector.py",
+        '        return Verdict(blind="Redis does not answer")\n',
+        "        hearing_since_ms = 0\n",
+        ("tests/unit/workers/test_detector.py",),
+    ),
+    Mutant(
+        "draft conflict",
+        "a draft that was overtaken replaces the newer one",
+        "webapp/pipelines/actions.py",
+        "    if pipeline.draft_revision != revision:\n",
+        "    if pipeline.draft_revision < revision:\n",
+        ("tests/contract/web/test_pipelines.py",),
+    ),
+)
+
+
+def copied(into: Path) -> Path:
+    """The project as it is now, also what is not committed, without what was built or installed."""
+    return Path(shutil.copytree(ROOT, into / "fogline", ignore=_LEFT_OUT, symlinks=True))
+
+
+def run(project: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+    """pytest's exit code and its output, up to the first failure."""
+    environ = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *tests],
+        cwd=project, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def caught_by(project: Path, mutant: Mutant) -> str | None:
+    """The first test that finds the mistake out; None: it survives."""
+    path = project / mutant.file
+    right = path.read_text()
+    path.write_text(mutant.of(right))
+    try:
+        code, output = run(project, mutant.tests)
+    finally:
+        path.write_text(right)
+    if code == 0:
+        return None
+    found = [line.split()[1] for line in output.splitlines() if line.startswith("FAILED ")]
+    if code != _FAILED or not found:
+        raise DoesNotFit(f"{mutant.name}: its tests did not fail, they broke:\n{output}")
+    return found[0]
+
+
+def table(rows: list[tuple[Mutant, str | None, float]]) -> str:
+    lines = ["| mutant | mistake | caught by | s |", "|---|---|---|---|"]
+    lines += [
+        f"| {mutant.name} | {mutant.mistake} | {test or '**SURVIVES**'} | {seconds:.0f} |"
+        for mutant, test, seconds in rows
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="fogline-mutants-") as directory:
+        project = copied(Path(directory))
+        for mutant in MUTANTS:
+            mutant.of((project / mutant.file).read_text())
+        code, output = run(project, tuple(dict.fromkeys(test for each in MUTANTS for test in each.tests)))
+        if code != 0:
+            raise DoesNotFit(f"the tests fail without any mistake:\n{output}")
+        rows = []
+        for mutant in MUTANTS:
+            begun = time.monotonic()
+            test = caught_by(project, mutant)
+            rows.append((mutant, test, time.monotonic() - begun))
+            print(f"{mutant.name}: {test or 'SURVIVES'}", flush=True)
+    print(table(rows))
+    return 1 if any(test is None for _, test, _ in rows) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except DoesNotFit as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sized
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
 from pydantic import Field, StringConstraints, ValidationError
 
 from pipeline_runtime.model.faults import DocumentInvalid, Fault, join_path, pydantic_faults
+from pipeline_runtime.model.plain_data import NotJson, NotPlainData, read_json, shown, unfit
 from pipeline_runtime.model.spec import Frozen
 
 API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
+INPUTS_MAX = 50  # of one element
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 
 Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
@@ -31,7 +32,7 @@ class Element(Frozen):
     type: str = Field(min_length=1, max_length=60)
     title: str | None = Field(default=None, max_length=120)
     params: dict[str, Any] = {}
-    inputs: dict[str, str] = Field(default={}, max_length=50)  # port: "element" or "element.port"
+    inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
     ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
 
@@ -88,8 +89,9 @@ def parse_document(data: Mapping[str, Any] | str) -> PipelineDocument:
 
 def structural_faults(data: Any) -> list[Fault]:
     """Faults of form alone: of what pydantic can tell without the operator library."""
-    if not isinstance(data, Mapping):
-        return [Fault(element=None, path="", message="a pipeline document is a mapping", code="invalid")]
+    refused = refusals(data)
+    if refused:
+        return refused
     try:
         PipelineDocument.model_validate(data)
     except ValidationError as error:
@@ -97,12 +99,44 @@ def structural_faults(data: Any) -> list[Fault]:
             Fault(element=_element_at(data, loc), path=path, message=_name_hint(message, loc), code=code)
             for path, message, code, loc in pydantic_faults(error, known=_KNOWN_NAMES)
         ]
-    return [
-        Fault(
-            element=_element_at(data, loc), path=join_path(*loc), message="is not JSON data", code="invalid"
-        )
-        for loc in _not_json(data, ())
+    return []
+
+
+def refusals(data: Any) -> list[Fault]:
+    """Why a document is not even looked at: it is none, has what cannot be kept, or more than is allowed.
+
+    What takes more than one look at each part of a document comes after this.
+    """
+    if not isinstance(data, Mapping):
+        return [Fault(element=None, path="", message="a pipeline document is a mapping", code="invalid")]
+    found = [
+        Fault(element=_element_at(data, loc), path=join_path(*loc), message=reason, code="invalid")
+        for loc, reason in unfit(data)
     ]
+    return found or [
+        Fault(element=None, path=join_path(*loc), message=f"has {count:,}; at most {most} go", code="invalid")
+        for loc, count, most in _counts(data)
+        if count > most
+    ]
+
+
+def _counts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], int, int]]:
+    """(where, how many there are, how many may be), as far as a draft has it."""
+    spec = _part(data, "spec")
+    for name in ("elements", "groups"):
+        items = _part(spec, name)
+        if not isinstance(items, list | tuple):
+            continue
+        yield ("spec", name), len(items), ELEMENTS_MAX
+        below, most = ("inputs", INPUTS_MAX) if name == "elements" else ("elements", ELEMENTS_MAX)
+        for index, item in enumerate(items):
+            part = _part(item, below)
+            if isinstance(part, Sized):
+                yield ("spec", name, index, below), len(part), most
+
+
+def _part(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
 _KNOWN_NAMES = (
@@ -126,21 +160,7 @@ def _element_at(data: Mapping[str, Any], loc: tuple[Any, ...]) -> str | None:
         id = data["spec"]["elements"][loc[2]]["id"]
     except (KeyError, TypeError, IndexError):
         return None
-    return id if isinstance(id, str) else None
-
-
-def _not_json(value: Any, loc: tuple[str | int, ...]) -> list[tuple[str | int, ...]]:
-    """Places that JSON cannot say: dates, sets, keys that are no text, NaN and infinity."""
-    if isinstance(value, Mapping):
-        found = []
-        for key, item in value.items():
-            found += _not_json(item, (*loc, str(key))) if isinstance(key, str) else [(*loc, str(key))]
-        return found
-    if isinstance(value, list | tuple):
-        return [place for index, item in enumerate(value) for place in _not_json(item, (*loc, index))]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return [loc]
-    return [] if value is None or isinstance(value, str | int | float | bool) else [loc]
+    return id if isinstance(id, str) and not unfit(id) else None
 
 
 def load_text(text: str) -> Any:
@@ -149,9 +169,17 @@ def load_text(text: str) -> Any:
         raise _invalid_text(f"the document is larger than {DOCUMENT_BYTES_MAX} characters")
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text)
-        except json.JSONDecodeError:
+            return read_json(text)
+        except NotJson:
             pass  # YAML's flow style looks like JSON, and its error names the line as well
+        except NotPlainData as error:
+            raise DocumentInvalid(
+                [
+                    Fault(element=None, path=join_path(*loc), message=reason, code="invalid")
+                    for loc, reason in error.places
+                ]
+                or [Fault(element=None, path="", message=str(error), code="syntax")]
+            ) from error
     try:
         return yaml.load(text, Loader=_PlainLoader)  # noqa: S506  a SafeLoader, made stricter
     except yaml.YAMLError as error:
@@ -161,6 +189,8 @@ def load_text(text: str) -> Any:
         raise _invalid_text(f"{where}{problem}") from error
     except RecursionError as error:
         raise _invalid_text("the document is nested too deeply") from error
+    except ValueError as error:  # such as an integer of more digits than Python reads
+        raise _invalid_text(f"a value cannot be read: {shown(error, 200)}") from error
 
 
 def _invalid_text(message: str) -> DocumentInvalid:

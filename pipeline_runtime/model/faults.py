@@ -13,6 +13,8 @@ from pipeline_runtime.model.spec import Frozen
 
 _HINT_CHARACTERS_MAX = 60
 _HINT_NAMES_MAX = 200
+FAULTS_MAX = 500
+"""Of one reading: nobody reads more, and a large document could have a hundred thousand."""
 
 
 class Fault(Frozen):
@@ -63,10 +65,11 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 def pydantic_faults(
     error: ValidationError, *, prefix: Sequence[str | int] = (), known: Iterable[str] = ()
 ) -> list[tuple[str, str, str, tuple[Any, ...]]]:
-    """(path, message, code, loc) of each error. `known` are the top-level names, for hints."""
+    """(path, message, code, loc) of the first FAULTS_MAX errors. `known`: the top-level names, for hints."""
     known_names = tuple(known)
     found = []
-    for item in error.errors(include_url=False, include_context=False, include_input=True):
+    errors = error.errors(include_url=False, include_context=False, include_input=True)
+    for item in errors[:FAULTS_MAX]:
         loc = tuple(part for part in item["loc"] if not str(part).startswith("function-"))
         code, message = _describe(item["type"], item["msg"], loc, item.get("input"), known_names)
         found.append((join_path(*prefix, *loc), message, code, loc))

@@ -8,46 +8,97 @@ from collections.abc import Iterable, Mapping
 def topological_order(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """`nodes` so that each comes after all of `before[node]`; those on or behind a cycle are left out.
 
-    Nodes that could swap places keep the order in which they were given.
+    In layers: first what needs nothing, then what needs only that, and so on. Nodes of one layer keep the order
+    in which they were given. Takes time in proportion to nodes and edges.
     """
-    remaining = list(dict.fromkeys(nodes))
-    known = set(remaining)
-    placed: dict[str, None] = {}
-    while True:
-        ready = [n for n in remaining if all(b in placed or b not in known for b in before.get(n, ()))]
-        if not ready:
-            return tuple(placed)
-        placed.update(dict.fromkeys(ready))
-        remaining = [n for n in remaining if n not in placed]
+    place = {node: index for index, node in enumerate(dict.fromkeys(nodes))}
+    waits_for: dict[str, int] = {}
+    after: dict[str, list[str]] = {}
+    for node in place:
+        needed = {previous for previous in before.get(node, ()) if previous in place}
+        waits_for[node] = len(needed)
+        for previous in needed:
+            after.setdefault(previous, []).append(node)
+    placed: list[str] = []
+    layer = [node for node, count in waits_for.items() if not count]
+    while layer:
+        placed += layer
+        following = []
+        for node in layer:
+            for next_node in after.get(node, ()):
+                waits_for[next_node] -= 1
+                if not waits_for[next_node]:
+                    following.append(next_node)
+        layer = sorted(following, key=place.__getitem__)
+    return tuple(placed)
 
 
 def find_cycles(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
-    """One cycle through each knot of nodes, e.g. ('a', 'b', 'a'), following the data's direction."""
+    """One cycle through each knot of nodes, e.g. ('a', 'b', 'a'), following the data's direction.
+
+    A knot is a set of nodes that all reach each other. Takes time in proportion to nodes and edges.
+    """
     order = list(dict.fromkeys(nodes))
     placed = set(topological_order(order, before))
-    left = [n for n in order if n not in placed]
-    among = set(left)
+    knot_of = _knots([node for node in order if node not in placed], before)
     cycles: list[tuple[str, ...]] = []
-    covered: set[str] = set()
-    for start in left:
-        if start in covered:
+    seen: set[int] = set()
+    for start, knot in knot_of.items():
+        if knot in seen:
             continue
-        path = _path_back(start, before, among)
-        if path is not None:
+        seen.add(knot)
+        path = _path_back(start, before, knot_of)
+        if path is not None:  # None: it is a node between two cycles, alone
             cycles.append(path)
-            covered.update(path)
     return cycles
 
 
-def _path_back(start: str, before: Mapping[str, Iterable[str]], among: set[str]) -> tuple[str, ...] | None:
-    """The shortest way from `start` back to itself, or None."""
+def _knots(nodes: list[str], before: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Node -> the number of its knot, in the order of `nodes`. Tarjan's algorithm, without recursion."""
+    among, index, low = set(nodes), dict[str, int](), dict[str, int]()
+    knot_of: dict[str, int] = {}
+    open_nodes: list[str] = []
+    for root in nodes:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        open_nodes.append(root)
+        path = [(root, iter(before.get(root, ())))]
+        while path:
+            node, edges = path[-1]
+            for previous in edges:
+                if previous not in among or previous in knot_of:
+                    continue
+                if previous not in index:
+                    index[previous] = low[previous] = len(index)
+                    open_nodes.append(previous)
+                    path.append((previous, iter(before.get(previous, ()))))
+                    break
+                low[node] = min(low[node], index[previous])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = open_nodes.pop()
+                        knot_of[member] = index[node]
+                        if member == node:
+                            break
+    return {node: knot_of[node] for node in nodes}
+
+
+def _path_back(
+    start: str, before: Mapping[str, Iterable[str]], knot_of: Mapping[str, int]
+) -> tuple[str, ...] | None:
+    """The shortest way from `start` back to itself inside its knot, or None."""
     toward: dict[str, str] = {}
     frontier = [start]
     while frontier:
         following = []
         for node in frontier:
             for previous in before.get(node, ()):
-                if previous not in among or previous in toward:
+                if knot_of.get(previous) != knot_of[start] or previous in toward:
                     continue
                 toward[previous] = node
                 if previous == start:

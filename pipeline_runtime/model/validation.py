@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline_runtime.model.document import PipelineDocument, parse_reference, structural_faults
+from pipeline_runtime.model.document import PipelineDocument, parse_reference, refusals, structural_faults
 from pipeline_runtime.model.faults import Fault, did_you_mean, join_path, listed
 from pipeline_runtime.model.graph import connected, find_cycles, topological_order
 from pipeline_runtime.model.schema import StreamSchema
@@ -24,6 +24,10 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     ViewOperator,
 )
+
+
+_HINTS_MAX = 50
+"""Of one validation: to look for a similar name takes long, and a document may have thousands of wrong ones."""
 
 
 class Validation(Frozen):
@@ -73,6 +77,9 @@ def validate(
     of an uploaded file, for sources that take their schema from it.
     """
     data = document.to_data() if isinstance(document, PipelineDocument) else document
+    refused = refusals(data)
+    if refused:
+        return Validation(faults=tuple(refused), schemas={})
     check = _Check(registry, nodes, describe_file, *_draft(data))
     check.faults.extend(structural_faults(data))
     check.run()
@@ -139,6 +146,8 @@ class _Check:
     operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
     by_id: dict[str, _Element] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)  # element -> those it reads
+    cycles: list[tuple[str, ...]] = field(default_factory=list)
+    hints: int = 0
 
     def run(self) -> None:
         # The first of two elements with one id is what references mean.
@@ -159,6 +168,10 @@ class _Check:
 
     def report(self, element: str | None, path: str, message: str, code: str) -> None:
         self.faults.append(Fault(element=element or None, path=path, message=message, code=code))
+
+    def hint(self, name: str, known: Iterable[str]) -> str:
+        self.hints += 1
+        return did_you_mean(name, known) if self.hints <= _HINTS_MAX else ""
 
     def check_ids(self) -> None:
         counts = Counter(element.id for element in self.elements if element.id)
@@ -201,7 +214,7 @@ class _Check:
             for port in element.inputs:
                 if port not in ports:
                     known = f"it has {listed(ports)}" if ports else "it has no inputs"
-                    message = f'{element.type} has no input "{port}"{did_you_mean(port, ports)} ({known})'
+                    message = f'{element.type} has no input "{port}"{self.hint(port, ports)} ({known})'
                     self.report(element.id, element.path("inputs", port), message, "unknown_port")
             for port in ports:
                 if port not in element.inputs:
@@ -214,7 +227,7 @@ class _Check:
         producer, output = parse_reference(reference)
         path = element.path("inputs", port)
         if producer not in self.by_id:
-            message = f'there is no element "{producer}"{did_you_mean(producer, self.by_id)}'
+            message = f'there is no element "{producer}"{self.hint(producer, self.by_id)}'
             self.report(element.id, path, message, "unknown_element")
             return
         self.before.setdefault(element.id, []).append(producer)
@@ -232,14 +245,15 @@ class _Check:
     def check_pin(self, element: _Element) -> None:
         if element.node is None or self.nodes is None or element.node in self.nodes:
             return
-        hint = did_you_mean(element.node, self.nodes)
+        hint = self.hint(element.node, self.nodes)
         message = (
             f'there is no node "{element.node}"{hint} (registered: {listed(sorted(self.nodes)) or "none"})'
         )
         self.report(element.id, element.path("node"), message, "unknown_node")
 
     def check_cycles(self) -> None:
-        for cycle in find_cycles(self.by_id, self.before):
+        self.cycles = find_cycles(self.by_id, self.before)
+        for cycle in self.cycles:
             element = self.by_id[cycle[0]]
             message = f"the elements form a cycle: {' -> '.join(cycle)}; remove one of these connections"
             self.report(element.id, element.path("inputs"), message, "cycle")
@@ -277,7 +291,7 @@ class _Check:
             for index, member in enumerate(group.elements):
                 path = group.path("elements", index)
                 if member not in self.by_id:
-                    message = f'there is no element "{member}"{did_you_mean(member, self.by_id)}'
+                    message = f'there is no element "{member}"{self.hint(member, self.by_id)}'
                     self.report(None, path, message, "unknown_element")
                 elif member in group_of:
                     message = f'"{member}" is in group "{group_of[member].id}" already'
@@ -313,9 +327,8 @@ class _Check:
         """A group reads one source element, or topics: one gate cuts one kind of input."""
         sources = [m for m in members if m in self.types and issubclass(self.types[m], SourceOperator)]
         topics = [m for m in members if m in self.types and self.types[m].external == "in"]
-        outside = [
-            producer for m in members for producer in self.before.get(m, ()) if producer not in members
-        ]
+        inside = set(members)
+        outside = [producer for m in members for producer in self.before.get(m, ()) if producer not in inside]
         if sources and (len(sources) > 1 or topics or outside):
             others = listed([*sources[1:], *topics, *outside])
             message = (
@@ -325,7 +338,7 @@ class _Check:
             self.report(sources[0], group.path("elements"), message, "group_sources")
 
     def check_group_cycles(self, group_of: Mapping[str, _Group]) -> None:
-        cyclic = {id for cycle in find_cycles(self.by_id, self.before) for id in cycle}
+        cyclic = {id for cycle in self.cycles for id in cycle}
         vertex = {id: f"group {group_of[id].id}" if id in group_of else id for id in self.by_id}
         before: dict[str, list[str]] = {}
         for id, producers in self.before.items():

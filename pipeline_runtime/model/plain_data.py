@@ -1,0 +1,125 @@
+"""What every part can take: data as JSON has it, of valid Unicode, not too deep, with numbers of 64 bits.
+
+All that comes from outside is read through `read_json`, and every document goes through `unfit`. JSON texts can
+say more than Fogline can keep: half a surrogate pair cannot be written to a file, a NUL character not to
+PostgreSQL, NaN not as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+DEPTH_MAX = 64
+PLACES_MAX = 20
+_DIGITS_MAX = 20  # a sign and the 19 digits of 64 bits
+_INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
+
+Location = tuple[str | int, ...]
+
+
+class Unfit(NamedTuple):
+    """One place that cannot be taken, and why. Both are valid text, whatever stands there."""
+
+    loc: Location
+    reason: str
+
+
+class NotPlainData(ValueError):
+    """A text is no JSON, or says what Fogline cannot keep. `places`: where, when that is known."""
+
+    def __init__(self, message: str, places: tuple[Unfit, ...] = ()) -> None:
+        super().__init__(message)
+        self.places = places
+
+
+class NotJson(NotPlainData):
+    """It is another language, or broken."""
+
+
+def read_json(text: str | bytes) -> Any:
+    """JSON text (bytes: UTF-8) to data that every part can take; raises NotPlainData."""
+    try:
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        value = json.loads(decoded, parse_constant=_no_constant, parse_float=_number, parse_int=_integer)
+    except UnicodeDecodeError as error:
+        raise NotPlainData(f"It is not UTF-8: byte {error.start} cannot be read.") from None
+    except RecursionError:
+        raise NotPlainData(f"It is nested more than {DEPTH_MAX} deep.") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"It is no JSON: {error}.") from None
+    places = unfit(value)
+    if places:
+        raise NotPlainData("It has what Fogline cannot take.", tuple(places))
+    return value
+
+
+def unfit(value: Any) -> list[Unfit]:
+    """The first places that cannot be taken, at most PLACES_MAX; [] when all can."""
+    found: list[Unfit] = []
+    waiting: list[tuple[Any, Location]] = [(value, ())]
+    while waiting and len(found) < PLACES_MAX:
+        item, loc = waiting.pop()
+        reason = _refusal(item, len(loc))
+        if reason is not None:
+            found.append(Unfit(loc, reason))
+        elif isinstance(item, Mapping):
+            for key, below in reversed(item.items()):
+                wrong = _refusal(key, 0) if isinstance(key, str) else "is no text, as a name has to be"
+                if wrong is None:
+                    waiting.append((below, (*loc, key)))
+                else:
+                    found.append(Unfit((*loc, shown(key)), f"this name {wrong}"))
+        elif isinstance(item, list | tuple):
+            waiting.extend((item[index], (*loc, index)) for index in reversed(range(len(item))))
+    return found[:PLACES_MAX]
+
+
+def shown(value: object, most: int = 60) -> str:
+    """A text that may be hostile, as valid text of at most about `most` characters."""
+    text = str(value)[:most].encode("utf-8", "backslashreplace").decode()
+    return text.replace("\0", "\\x00")
+
+
+def _refusal(value: Any, depth: int) -> str | None:
+    """Why this value, apart from what is in it, cannot be taken."""
+    if depth > DEPTH_MAX:
+        return f"is nested more than {DEPTH_MAX} deep"
+    if isinstance(value, str):
+        return _text_refusal(value)
+    if value is None or isinstance(value, bool | Mapping | list | tuple):
+        return None
+    if isinstance(value, int):
+        return None if _INTEGER_MIN <= value <= _INTEGER_MAX else "is an integer of more than 64 bits"
+    if isinstance(value, float):
+        return None if value - value == 0 else "is not a number: JSON knows no NaN and no infinity"
+    return "is not JSON data"
+
+
+def _text_refusal(text: str) -> str | None:
+    if "\0" in text:
+        return "has a NUL character, which a database cannot keep"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "is not valid Unicode: it has half of a surrogate pair"
+    return None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise NotPlainData(f"{name} is no JSON number.")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise NotPlainData(f"The number {text[:30]} is too large.")
+    return value
+
+
+def _integer(text: str) -> int:
+    # Before it is read: to read one of very many digits takes quadratic time, and Python refuses to.
+    if len(text) > _DIGITS_MAX or not _INTEGER_MIN <= (value := int(text)) <= _INTEGER_MAX:
+        raise NotPlainData(f"The integer {text[:30]}{'…' if len(text) > 30 else ''} has more than 64 bits.")
+    return value

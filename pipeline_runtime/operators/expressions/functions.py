@@ -56,6 +56,9 @@ def _part(name: str, sql: str = "") -> Function:
     return _function(f"{name}(time)", ("timestamp",), "integer", f"cast({sql or name}({{0}}) as bigint)")
 
 
+CONCAT_MAX = 30
+
+# `texts` says how the SQL of replace and concat is kept from making more text than memory can hold.
 FUNCTIONS: dict[str, Function] = {
     "abs": _function(
         "abs(x)", ("numeric",), "same", "if({0} < 0, try_subtract(0L, {0}), {0})", may_fail=True
@@ -89,7 +92,7 @@ FUNCTIONS: dict[str, Function] = {
     "upper": _function("upper(text)", ("string",), "string", "upper({0})"),
     "trim": _function("trim(text)", ("string",), "string", "trim({0})"),
     "length": _function("length(text)", ("string",), "integer", "cast(length({0}) as bigint)"),
-    "concat": _function("concat(a, b, ...)", ("string",), "string", "concat({all})", least=1, most=30),
+    "concat": _function("concat(a, b, ...)", ("string",), "string", "concat({all})", least=1, most=CONCAT_MAX),
     "substring": _function(
         "substring(text, first, length)",
         ("string", "integer", "integer"),

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.expressions import texts
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
+from pipeline_runtime.operators.expressions.patterns import like_regex
 from pipeline_runtime.operators.expressions.syntax import (
     Binary,
     Call,
@@ -37,6 +39,8 @@ SPARK_TYPES = {
 _LENIENT = ("coalesce", "if", "nullif", "greatest", "least")
 # Some functions name an argument several times, so calls within calls grow by powers.
 CALL_SQL_MAX = 20_000
+# More than that takes Spark seconds to plan, for every start of the element.
+SQL_MAX = 200_000
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
 
@@ -57,12 +61,16 @@ def compile_expression(text: str, schema: StreamSchema) -> Compiled:
     found = type_of(node, column_types(schema))
     if found is None:
         raise ExpressionInvalid("the expression is always null, so it has no type; write cast(null as ...)")
+    texts.check(node)
     value = f"cast({to_sql(node)} as {SPARK_TYPES[found]})"
     failures = _failures(node)
     if found is FieldType.NUMBER and not isinstance(node, Column | Literal):
         # Infinity and NaN are no JSON numbers.
         failures = [*failures, f"coalesce(NOT (abs({value}) < double('Infinity')), false)"]
-    return Compiled(found, value, _any(failures))
+    failed = _any(failures)
+    if len(value) + len(failed or "") > SQL_MAX:
+        raise ExpressionInvalid("the expression has too many parts; derive a column from some of them first")
+    return Compiled(found, value, failed)
 
 
 def quote_name(name: str) -> str:
@@ -83,8 +91,8 @@ def to_sql(node: Node) -> str:
             return f"try_subtract(0L, {to_sql(operand)})"
         case Not(operand):
             return f"(NOT {to_sql(operand)})"
-        case Binary("||", left, right):
-            return f"concat({to_sql(left)}, {to_sql(right)})"
+        case Binary("||", _, _):
+            return _call(node, "concat", texts.joined(node))
         case Binary(operator, left, right) if operator in _TRY:
             return f"{_TRY[operator]}({to_sql(left)}, {to_sql(right)})"
         case Binary(operator, left, right):
@@ -99,19 +107,41 @@ def to_sql(node: Node) -> str:
         case In(operand, items):
             return f"({to_sql(operand)} IN ({', '.join(map(to_sql, items))}))"
         case Like(operand, pattern):
-            return f"({to_sql(operand)} LIKE {quote_text(pattern)})"
+            regex = like_regex(pattern)
+            how = f"LIKE {quote_text(pattern)}" if regex is None else f"RLIKE {quote_text(regex)}"
+            return f"({to_sql(operand)} {how})"
         case Call(name, arguments):
-            parts = [to_sql(argument) for argument in arguments]
-            if name == "round" and len(parts) == 1:
-                parts.append("0")
-            if name == "round":
-                parts[1] = parts[1].removesuffix("L")
-            sql = FUNCTIONS[name].sql.format(*parts, all=", ".join(parts))
-            if len(sql) > CALL_SQL_MAX:
-                raise ExpressionInvalid(
-                    f"{name}(...) has too much within it; derive a field of the inner part first"
-                )
-            return sql
+            return _call(node, name, arguments)
+
+
+def _call(node: Node, name: str, arguments: tuple[Node, ...]) -> str:
+    parts = [to_sql(argument) for argument in arguments]
+    if name == "round" and len(parts) == 1:
+        parts.append("0")
+    if name == "round":
+        parts[1] = parts[1].removesuffix("L")
+    if texts.is_guarded(node):
+        sql = _guarded_call(name, arguments, parts)
+    else:
+        sql = FUNCTIONS[name].sql.format(*parts, all=", ".join(parts))
+    if len(sql) > CALL_SQL_MAX:
+        raise ExpressionInvalid(f"{name}(...) has too much within it; derive a field of the inner part first")
+    return sql
+
+
+def _guarded_call(name: str, arguments: tuple[Node, ...], parts: list[str]) -> str:
+    """The call where `texts.guard` allows it, else null. The function's body is where its arguments have
+    names, so that each is written, and computed, once: else calls within calls would grow by powers."""
+    fields, names = [], []
+    for index, (argument, sql) in enumerate(zip(arguments, parts, strict=True)):
+        if isinstance(argument, Literal):
+            names.append(sql)
+        else:
+            names.append(f"v.a{index}")
+            fields.append(f"{sql} AS a{index}")
+    call = FUNCTIONS[name].sql.format(*names, all=", ".join(names))
+    body = f"if({texts.guard(name, names)}, {call}, NULL)"
+    return f"transform(array(struct({', '.join(fields)})), v -> {body})[0]"
 
 
 def _literal(value: int | float | str | bool | None) -> str:
@@ -187,9 +217,9 @@ def _grounds(node: Node) -> tuple[list[Node], bool]:
 def _may_fail(node: Node) -> bool:
     match node:
         case Binary(operator, _, _):
-            return operator in _TRY
+            return operator in _TRY or texts.is_guarded(node)
         case Call(name, _):
-            return FUNCTIONS[name].may_fail
+            return FUNCTIONS[name].may_fail or texts.is_guarded(node)
         case Cast(_, target):
             return target is not FieldType.STRING
         case Negative(_):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -355,7 +356,10 @@ class _Parser:
 
     def number(self, text: str) -> Literal:
         if not text.isdigit():
-            return Literal(float(text))
+            value = float(text)
+            if math.isinf(value):
+                raise ExpressionInvalid(f"{text} is too large for a number; the largest is 1.79e308")
+            return Literal(value)
         if int(text) >= 2**63:
             raise ExpressionInvalid(f"{text} is too large for an integer; write {text}.0")
         return Literal(int(text))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import socket
 import tempfile
 import threading
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any, Protocol
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ class GateServer:
 
     def __init__(self) -> None:
         # Unix socket paths end at about 100 characters, so it does not lie in the node's directory.
-        self._directory = tempfile.mkdtemp(prefix="fogline-gate-")
-        self._path = os.path.join(self._directory, "gate")
+        self.directory = Path(tempfile.mkdtemp(prefix="fogline-gate-"))
+        self._path = str(self.directory / "gate")
         self._keepers: dict[str, GateKeeper] = {}
         self._connections: dict[socket.socket, str] = {}  # each with the keeper that was asked by it
         self._lock = threading.Lock()  # guards the two
@@ -68,7 +68,7 @@ class GateServer:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # ends the accept that waits, as close alone does not
         self._socket.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _accept(self) -> None:
         """Until the gate is closed: without this thread Spark's processes would wait for ever, silently."""

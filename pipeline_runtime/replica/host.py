@@ -56,7 +56,9 @@ class ReplicaHost:
         scratch = self.directory / "scratch"
         # A Java process that was killed has left its copies of states there.
         shutil.rmtree(scratch, ignore_errors=True)
-        self._session = open_session(f"fogline {self.node}", scratch, self._cores, self._memory_mib)
+        self._session = open_session(
+            f"fogline {self.node}", scratch, self._gate.directory, self._cores, self._memory_mib
+        )
 
     def progressed(self, at_once: bool) -> None:
         """A batch of some replica is done. `at_once`: somebody waits to hear of it."""

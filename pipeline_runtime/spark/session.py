@@ -10,9 +10,9 @@ from typing import Any
 
 import pyspark
 from pyspark import SparkContext
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from pipeline_runtime.spark.callbacks import start_callback_server
 from pipeline_runtime.spark.jars import bare_local_fs_jar
 from pipeline_runtime.spark.source import GatedSource
 
@@ -25,7 +25,11 @@ _CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
+    # Its own ports, of tasks and of blocks: no other user of the machine may speak there. The secret is Java's alone.
+    "spark.authenticate": "true",
     "spark.sql.session.timeZone": "UTC",
+    # ${name} in an expression is text: Spark would put settings and Java's environment there.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     # Python workers over TCP lose 40 ms per task to Nagle's algorithm and delayed ACKs.
@@ -58,8 +62,14 @@ _CONF = {
 SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
-def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 1024) -> SparkSession:
-    """Start (or return) this process's session. `scratch`: a directory for Spark's own temporary files."""
+def open_session(
+    name: str, scratch: Path, sockets: Path, cores: int = 2, memory_mib: int = 1024
+) -> SparkSession:
+    """Start (or return) this process's session.
+
+    `scratch`: a directory for Spark's own temporary files. `sockets`: one that nobody else can enter, with a
+    short path, for the sockets between Java and Python: who reaches one reads rows, or has code run.
+    """
     use_worker_python()
     scratch.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
@@ -73,13 +83,14 @@ def open_session(name: str, scratch: Path, cores: int = 2, memory_mib: int = 102
             os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS),
         )
         .config("spark.local.dir", str(scratch))
+        .config("spark.python.unix.domain.socket.dir", str(sockets))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
     # Spark would start it with the first query. It waits by select(), which takes no descriptor from 1,024
     # on, and by then a node of many groups may have as many files open.
-    ensure_callback_server_started(session.sparkContext._gateway)
+    start_callback_server(session.sparkContext._gateway)
     _register_source(session)
     return session
 

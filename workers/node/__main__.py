@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.settings import Settings, SettingsError
+from pipeline_runtime.spark.environment import keep_what_workers_need
 from workers.node.identity import EnrolmentFailed, enrol, enrolled_identity, local_identity
 
 
@@ -30,6 +31,7 @@ def main() -> int:
     except SettingsError as error:
         print("\n".join(error.faults), file=sys.stderr)
         return 2
+    keep_what_workers_need(os.environ)
     logging.basicConfig(
         level=settings.log, format=f"%(asctime)s %(levelname)s {arguments.name} %(name)s: %(message)s"
     )

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -106,13 +107,14 @@ def say(**event: Any) -> None:
 
 
 def main(phase: str, replicas: Path, work: Path, targets: Path) -> None:
-    session = open_session("counting", work / "scratch")
-    session.dataSource.register(Numbers)
-    session.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "3")
-    session.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "500ms")
-    for kind in KINDS:
-        run(session, phase, kind, replicas / kind, work / kind, targets / kind)
-    session.stop()
+    with TemporaryDirectory() as sockets:
+        session = open_session("counting", work / "scratch", Path(sockets))
+        session.dataSource.register(Numbers)
+        session.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "3")
+        session.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "500ms")
+        for kind in KINDS:
+            run(session, phase, kind, replicas / kind, work / kind, targets / kind)
+        session.stop()
 
 
 def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path, target: Path) -> None:

@@ -20,6 +20,7 @@ METADATA = "Metadata-Version: 2.1\nName: fogline-test-operators\nVersion: 1\n"
 ENTRY_POINTS = """[fogline.operators]
 fragile = fogline_test_operators:Fragile
 picky = fogline_test_operators:Picky
+frozen = fogline_test_operators:Frozen
 """
 
 

@@ -12,14 +12,15 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 # In a process of its own: Spark starts its callback server once in a process.
 PROGRAM = """
-import os, resource, sys, threading
+import os, resource, sys, tempfile, threading
 from pathlib import Path
 from pipeline_runtime.spark.session import open_session
 
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 directory = Path(sys.argv[1])
-session = open_session("many files", directory / "scratch")
+sockets = tempfile.TemporaryDirectory()  # the directory's own path may be too long for them
+session = open_session("many files", directory / "scratch", Path(sockets.name))
 files = [open(os.devnull) for _ in range(1024)]
 called = threading.Event()
 writing = session.readStream.format("rate").load().writeStream
@@ -28,6 +29,7 @@ query = writing.foreachBatch(lambda frame, batch: called.set()).start()
 while not called.wait(0.2) and query.isActive:
     pass
 print("called" if called.is_set() else query.exception(), flush=True)
+sockets.cleanup()
 os._exit(0)
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -79,3 +80,16 @@ class Picky(KeyedProcessor):
         if row["v"] < 0:
             raise ValueError(f"{row['v']} is negative")
         yield {"k": row["k"], "v": state["sum"]}
+
+
+class Frozen(Picky):
+    """For each row, how many objects its process spares when it collects garbage."""
+
+    type = "frozen"
+    title = "Frozen"
+    summary = "Says what is frozen"
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        yield {"k": row["k"], "v": gc.get_freeze_count()}

@@ -21,8 +21,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pyspark.sql.streaming.query import StreamingQuery
-
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
@@ -32,6 +30,7 @@ from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Take
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
+from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
@@ -72,7 +71,7 @@ class Replica:
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
-        self._query: StreamingQuery | None = None
+        self._query: Query | None = None
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._positions: Positions | None = None
         self._state_bytes = 0
@@ -312,25 +311,21 @@ class Replica:
             self._state.ended = grants.is_last_stage(local.ends)
         return frame, grants, sink
 
-    def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> StreamingQuery | None:
+    def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
         """None: told to stop while it waited for its turn."""
         if not self._host.starts.take(self._stopping):
             return None
         connected = self._state.connected
         connected.clear()
         self._host.starts.give_back_when(connected, lambda: self._stopping.is_set() or self._roles.ended)
-        tagged = frame.query_frame(self._host.session, gate_address)
-        self._query = query = (
-            tagged.writeStream.outputMode(frame.output_mode)
-            .queryName(f"{self.spec.id} on {self._host.node}")
-            .option("checkpointLocation", str(spark_directory(self.directory)))
-            .foreachBatch(sink)
-            .start()
+        name = f"{self.spec.id} on {self._host.node}"
+        self._query = query = self._host.engine.start_query(
+            frame, name, gate_address, spark_directory(self.directory), sink
         )
         self._roles.set(Role.STANDBY, "following")
         return query
 
-    def _supervise(self, query: StreamingQuery) -> bool:
+    def _supervise(self, query: Query) -> bool:
         """Watch the query, carry out orders; True: start again."""
         state, seen = self._state, -1
         while True:
@@ -373,7 +368,7 @@ class Replica:
             return granted and not definitions.may_commit(state.view, state.local, running, wanted)
         return definitions.is_anothers_turn(state.view, state.local, running, wanted, state.rewinds_to)
 
-    def _after_failure(self, query: StreamingQuery) -> bool:
+    def _after_failure(self, query: Query) -> bool:
         failure = self._state.failure
         if isinstance(failure, Fenced | Doubtful):
             return self._after_loss(failure)
@@ -409,7 +404,7 @@ class Replica:
             state.changed.wait_for(lambda: replaced() or self._stopping.is_set(), CLAIM_AWAITED_S)
             return replaced()
 
-    def _retire(self, query: StreamingQuery) -> bool:
+    def _retire(self, query: Query) -> bool:
         with self._state.changed:
             self._state.draining = True
             self._state.changed.wait_for(

@@ -14,7 +14,6 @@ from time import monotonic, time
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
@@ -23,6 +22,7 @@ from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
+from pipeline_runtime.replica.engine import BatchRows
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
@@ -95,27 +95,27 @@ class BatchSink:
             writer.close()
         self._writers = {}
 
-    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+    def __call__(self, rows: BatchRows, batch_id: int) -> None:
         try:
-            self._process(frame)
+            self._process(rows)
         except BaseException as error:
             with self._state.changed:
                 self._state.failure = error
                 self._state.tell()
             raise
 
-    def _process(self, frame: DataFrame) -> None:
+    def _process(self, rows: BatchRows) -> None:
         with self._state.changed:
             plan = self._state.plan
         if plan is None:
             raise NotOwner(f"{self._spec.id}: a batch without a plan")
         start, boundary = plan
         # 1
-        collected = self._frame.in_order(frame.toArrow())
+        collected = self._frame.in_order(rows.toArrow())
         if boundary.seq == start.seq:
             return  # Spark's very first batch runs even when there is nothing to read: it has no seq
         if self._frame.has_late_elements:
-            collected = self._frame.after(frame.sparkSession, collected, boundary.batch_time_ms)
+            collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)
         if self._closed:
             raise NotOwner(f"{self._spec.id}: stopped while it processed seq {boundary.seq}")
         # 2

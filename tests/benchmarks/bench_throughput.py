@@ -209,7 +209,7 @@ def plain_round(node: Node, case: Case, topic: str, count: int) -> Run:
     producer.partitions_for(name)
     progress = Progress(node, count)
     sink = plain.PlainSink(producer, name, progress.next_batch)
-    source = node.host.session.readStream.format(plain.FORMAT).options(
+    source = node.host.engine.session.readStream.format(plain.FORMAT).options(
         bootstrap=node.kafka.bootstrap, topic=topic, rows_max=str(BATCH_ROWS)
     )
     query = (
@@ -335,7 +335,7 @@ def main() -> None:
         "partitions": 1,
     }
     with running_node() as node:
-        node.host.session.dataSource.register(plain.PlainSource)
+        node.host.engine.session.dataSource.register(plain.PlainSource)
         topic = "events"
         ensure_topics(node.kafka, [Topic(topic)])
         begin = time()

@@ -1,10 +1,11 @@
 """A node for the handover tests: a real ReplicaHost and Replicas in a process of their own.
 
-    python -m tests.handover.node_process <name> <directory> <bootstrap>
+    python -m tests.handover.node_process <name> <directory> <bootstrap> spark|plain
 
 Commands come as JSON lines on standard input, answers and news leave as JSON lines on standard output. No
 Celery, no Redis, no web: what is measured and broken here is the runtime alone. Chunks of checkpoints are
-served and fetched as between real nodes.
+served and fetched as between real nodes. The last argument says what runs the queries: Spark, or
+tests.handover.plain_engine.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.client import ChunkClient
@@ -38,6 +39,8 @@ from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.handover.nodes import EngineName
+from tests.handover.plain_engine import PlainEngine
 
 CLUSTER_KEY = "handover-tests"
 BEAT_S = 0.25
@@ -91,7 +94,9 @@ class Faults:
 
 
 class NodeProcess:
-    def __init__(self, name: str, directory: Path, bootstrap: str, output: Output) -> None:
+    def __init__(
+        self, name: str, directory: Path, bootstrap: str, engine: EngineName, output: Output
+    ) -> None:
         self._name = name
         self._directory = directory
         self._output = output
@@ -99,7 +104,12 @@ class NodeProcess:
         self._changed = threading.Event()
         directory.mkdir(parents=True, exist_ok=True)
         self._host = ReplicaHost(
-            name, directory / "host", KafkaSettings(bootstrap), self._changed.set, _no_files
+            name,
+            directory / "host",
+            KafkaSettings(bootstrap),
+            self._changed.set,
+            _no_files,
+            engine=PlainEngine() if engine == "plain" else None,
         )
         self._database = StateDatabase(directory / "database")
         self._service = serve(chunk_service(self._database, CLUSTER_KEY), "127.0.0.1", 0)
@@ -261,7 +271,8 @@ def _no_files(reference: str) -> NoReturn:
 
 
 def main() -> None:
-    name, directory, bootstrap = sys.argv[1:]
+    name, directory, bootstrap, engine = sys.argv[1:]
+    assert engine in get_args(EngineName), engine
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s.%(msecs)03d %(name)s %(message)s", datefmt="%T"
     )
@@ -271,7 +282,7 @@ def main() -> None:
     output = Output()
     lines = os.fdopen(os.dup(0), "r")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    NodeProcess(name, Path(directory), bootstrap, output).run(lines)
+    NodeProcess(name, Path(directory), bootstrap, engine, output).run(lines)
     # Standard input has ended: the rig is done, or gone. Java ends when this process does.
     os._exit(0)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0
 ANSWER_S = 90.0
 PATIENCE_S = 150.0  # a busy machine starts a first query in a minute
+EngineName = Literal["spark", "plain"]
 _MODULE = "tests.handover.node_process"
 _ENTRY_POINTS = "[fogline.operators]\nkeyed-sequence = tests.handover.copier:KeyedSequence\n"
 _METADATA = "Metadata-Version: 2.1\nName: fogline-handover-tests\nVersion: 1\n"
@@ -72,11 +73,12 @@ def install_operator(site: Path) -> None:
 class Node:
     """May be started again after it was killed; its directory stays."""
 
-    def __init__(self, name: str, directory: Path, bootstrap: str, site: Path) -> None:
+    def __init__(self, name: str, directory: Path, bootstrap: str, site: Path, engine: EngineName) -> None:
         self.name = name
         self.directory = directory
         self._bootstrap = bootstrap
         self._site = site
+        self._engine = engine
         self._process: subprocess.Popen[str] | None = None
         self._number = 0
         self._changed = threading.Condition()
@@ -94,7 +96,15 @@ class Node:
         path = os.pathsep.join([str(ROOT), str(self._site)])
         with (self.directory / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, self.name, str(self.directory), self._bootstrap],
+                [
+                    sys.executable,
+                    "-m",
+                    _MODULE,
+                    self.name,
+                    str(self.directory),
+                    self._bootstrap,
+                    self._engine,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

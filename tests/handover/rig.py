@@ -24,7 +24,7 @@ from pipeline_runtime.model.spec import Follow, GroupSpec, Pace
 from pipeline_runtime.operators.registry import Registry, default_registry
 from tests.handover.copier import TYPE, KeyedSequence
 from tests.handover.lawful import JournalLaw
-from tests.handover.nodes import Node, install_operator
+from tests.handover.nodes import EngineName, Node, install_operator
 from tests.handover.oracle import Judge
 from tests.handover.proxy import Proxies, Proxy
 from tests.handover.tail import Tail
@@ -146,7 +146,9 @@ def _plan(topic: str, pace: Pace, follow: Follow | None) -> GroupSpec:
 class Rig:
     """Everything that is started here is ended by `close`, by its process id."""
 
-    def __init__(self, directory: Path, names: Sequence[str] = ("a", "b")) -> None:
+    def __init__(
+        self, directory: Path, names: Sequence[str] = ("a", "b"), engine: EngineName = "spark"
+    ) -> None:
         self.directory = directory
         self.proxies = Proxies(tuple(names))
         port, controller_port = free_ports(2)
@@ -154,7 +156,7 @@ class Rig:
         self.kafka = KafkaSettings(self.broker.bootstrap)
         install_operator(directory / "site")
         self.nodes = {
-            name: Node(name, directory / name, f"127.0.0.1:{proxy.port}", directory / "site")
+            name: Node(name, directory / name, f"127.0.0.1:{proxy.port}", directory / "site", engine)
             for name, proxy in self.proxies.lines.items()
         }
 
@@ -210,11 +212,13 @@ class Rig:
 
 
 @contextmanager
-def running_rig(names: Sequence[str] = ("a", "b"), directory: Path | None = None) -> Iterator[Rig]:
+def running_rig(
+    names: Sequence[str] = ("a", "b"), directory: Path | None = None, engine: EngineName = "spark"
+) -> Iterator[Rig]:
     """With Kafka and all nodes up. Without `directory`: one of its own that is gone afterwards."""
     own = directory is None
     directory = directory or Path(tempfile.mkdtemp(prefix="fogline-rig-"))
-    rig = Rig(directory, names)
+    rig = Rig(directory, names, engine)
     try:
         rig.start()
         yield rig

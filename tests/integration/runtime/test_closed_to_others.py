@@ -35,7 +35,7 @@ class Called:
 
 
 def test_nobody_calls_into_the_node_without_the_token(host: ReplicaHost) -> None:
-    gateway: Any = host.session.sparkContext._gateway
+    gateway: Any = host.engine.session.sparkContext._gateway
     called = Called()
     name = gateway.gateway_property.pool.put(called)
     address = gateway._callback_server.server_socket.getsockname()
@@ -56,7 +56,7 @@ def test_nobody_calls_into_the_node_without_the_token(host: ReplicaHost) -> None
 
 def test_sparks_own_port_takes_nobody_without_the_secret(host: ReplicaHost) -> None:
     """It takes Java objects, which may be code."""
-    context: Any = host.session.sparkContext
+    context: Any = host.engine.session.sparkContext
     jvm = context._jvm
     conf = jvm.org.apache.spark.SparkConf(False).set("spark.rpc.askTimeout", "60s")
     packages = jvm.java.lang.Class.forName("org.apache.spark.internal.config.package$")
@@ -90,7 +90,7 @@ def test_what_java_and_python_say_to_each_other_passes_through_sockets_that_nobo
         directory = path.parent.stat()
         assert (directory.st_uid, stat.S_IMODE(directory.st_mode)) == (os.getuid(), 0o700), path
 
-    context: Any = host.session.sparkContext
+    context: Any = host.engine.session.sparkContext
     _, _, blocks_port = context._jsc.sc().getExecutorMemoryStatus().head()._1().rpartition(":")
     known = {
         context._gateway.gateway_parameters.port,

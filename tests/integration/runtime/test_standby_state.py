@@ -286,7 +286,7 @@ def assert_same_state(node: Node, owner: Replica, other: Node, standby: Replica,
         return mine is not None and mine.seq == owner.status().seq and mine == theirs
 
     wait_for_status(standby, settled, "to be where its owner is")
-    session = node.host.session
+    session = node.host.engine.session
     mine = exported(session, node.replica_directory(spec), case)
     theirs = exported(session, other.replica_directory(spec), case)
     assert sum(content.total() for content in mine) > 0

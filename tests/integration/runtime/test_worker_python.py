@@ -22,13 +22,13 @@ def test_they_import_from_where_python_keeps_what_it_compiled(host: ReplicaHost)
         paths: list[Any] = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         yield pa.record_batch({"path": pa.array([path for path in paths if path], pa.string())})
 
-    found = [row.path for row in host.session.range(1).mapInArrow(imported, "path string").collect()]
+    found = [row.path for row in host.engine.session.range(1).mapInArrow(imported, "path string").collect()]
     assert pyspark.__file__ in found
     assert [path for path in found if ".zip" in path] == []
 
 
 def test_queries_that_start_together_share_no_map_that_they_could_spoil(host: ReplicaHost) -> None:
-    session: Any = host.session
+    session: Any = host.engine.session
     source = session._jsparkSession.sessionState().dataSourceManager().lookupDataSource(FORMAT)
     shared = source.dataSourceCls().envVars()
     assert shared.getClass().getName() == "java.util.concurrent.ConcurrentHashMap"

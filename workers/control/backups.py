@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 
-from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, GroupToBackUp, choose_backups
-from pipeline_runtime.settings import Settings
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from workers.control.context import ControlContext
 from workers.control.guard import Guard
 from workers.messages import CENTRAL
 
@@ -42,10 +41,12 @@ class Backups:
     """Remembers its choice, so that a backup stays where it is; after a restart the nodes' own reports
     say where that was."""
 
-    def __init__(self, settings: Settings, central: StateDatabase, guard: Guard) -> None:
-        self._central = central
+    def __init__(self, context: ControlContext, guard: Guard) -> None:
+        settings = context.settings
+        self._central = context.central
         self._guard = guard
         self._limits = BackupLimits(
+            cpu_ratio_max=context.tuning.backup_cpu_ratio_max,
             disk_free_bytes_min=2 * settings.disk_reserve_mb * 1_000_000,
             bytes_per_s_max=settings.checkpoint_mb_s * 1_000_000 or None,
         )

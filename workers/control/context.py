@@ -38,6 +38,17 @@ class Changes:
             return self._count
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What no user has to set. Tests do: they are in a hurry, also on a machine that is slow and busy."""
+
+    sweep_s: float = 2.0  # between two looks at what is left to do
+    resend_s: float = 2.0  # before a node that says nothing is told again what it shall run
+    backup_cpu_ratio_max: float = 0.9  # a busier node becomes nobody's backup node
+    # By which clock a node's silence is measured, given Redis's; ms to ms.
+    silence_ms: Callable[[int], int] = lambda redis_ms: redis_ms
+
+
 class Closing(Exception):
     """The control process ends; what waits here goes on when it is started again."""
 
@@ -48,6 +59,7 @@ class ControlContext:
     kafka: KafkaSettings
     app: Celery  # sends to the nodes
     central: StateDatabase  # this process owns it
+    tuning: Tuning = Tuning()
     reports: Changes = field(default_factory=Changes)  # a node has reported
     desired: Changes = field(default_factory=Changes)  # the desired state may be another one
     work: Changes = field(default_factory=Changes)  # there may be something to begin

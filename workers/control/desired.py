@@ -32,7 +32,6 @@ from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
 
-RESEND_S = 2.0
 TOKEN_DAYS = 7
 
 
@@ -129,7 +128,7 @@ class DesiredSender:
         self._digests: dict[int, str] = {}  # Node.pk -> digest of what its revision_wanted says
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
         self._guard = Guard()
-        self._backups = Backups(context.settings, context.central, self._guard)
+        self._backups = Backups(context, self._guard)
         self._with_checkpoint: set[str] = set()  # groups of which the central store has one
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
@@ -220,7 +219,9 @@ class DesiredSender:
             return
         revision_sent, at_s = self._sent.get(node.pk, (0, 0.0))
         repeated = revision_sent == node.revision_wanted
-        if repeated and (time.monotonic() - at_s < RESEND_S or self._waits_for(node.name)):
+        if repeated and (
+            time.monotonic() - at_s < self._context.tuning.resend_s or self._waits_for(node.name)
+        ):
             return
         desired = NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas, keeps=keeps)
         self._send(desired, node.pk)

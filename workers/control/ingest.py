@@ -55,7 +55,8 @@ class Ingest:
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
         )
         self._cursor: bytes | None = None
-        self._hearing_since_ms: int | None = None  # Redis's clock
+        self._silence_ms = context.tuning.silence_ms
+        self._hearing_since_ms: int | None = None  # by the clock of silence, as _hearing and _heard_ms
         self._hearing = Hearing()
         self._blind: str | None = None  # why nobody is counted as down
         self._troubles: dict[tuple[str, str], str] = {}  # (kind, message) -> since when, as last told
@@ -66,7 +67,7 @@ class Ingest:
         self._rates = Rates()
         self._clocks = Clocks()
         self._unknown: set[str] = set()
-        self._heard_ms: dict[str, int] = {}  # node -> Redis's clock at its newest report, taken in or not
+        self._heard_ms: dict[str, int] = {}  # node -> when its newest report came, taken in or not
         self._guard = Guard()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
@@ -102,7 +103,7 @@ class Ingest:
         self._redis.xtrim(messages.REPORTS_STREAM, minid=cursor, approximate=False)
         asked_at_s = time.monotonic()
         # Before the reports are read: so of all that came until then, nothing is left unread.
-        now_ms = self._redis_now_ms()
+        now_ms = self._silence_ms(self._redis_now_ms())
         answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
         waited_ms = int((time.monotonic() - asked_at_s) * 1000) - BLOCK_MS
         if waited_ms > STALL_MS:
@@ -115,7 +116,7 @@ class Ingest:
             heard_ms = int(entry_id.split(b"-")[0])
             report = self._parse(fields, heard_ms)
             if report is not None:
-                self._hearing.heard(report.node, heard_ms)
+                self._hearing.heard(report.node, self._silence_ms(heard_ms))
                 newest[report.node] = (heard_ms, report)
         for heard_ms, report in newest.values():
             alert = f"What {report.node} reports cannot be taken in: it is shown as it was. It works on."
@@ -167,8 +168,8 @@ class Ingest:
         except (KeyError, ValidationError) as error:
             node = _sender(fields)
             if node:
-                self._heard_ms[node] = heard_ms
-                self._hearing.heard(node, heard_ms)
+                self._heard_ms[node] = self._silence_ms(heard_ms)
+                self._hearing.heard(node, self._heard_ms[node])
             who = node or "a machine that is not registered"
             alert = f"A report of {who} cannot be read and is ignored. See whether it runs the same Fogline."
             self._guard.failed(_reading(who), alert, node, error)
@@ -189,7 +190,7 @@ class Ingest:
             ):
                 return
             # Whatever is wrong with the rest of its report: it is not silent.
-            self._heard_ms[node.name] = heard_ms
+            self._heard_ms[node.name] = self._silence_ms(heard_ms)
             if report.kind == "bye":
                 self._say_goodbye(node)
             else:
@@ -317,7 +318,7 @@ class Ingest:
 
     def _detect(self, now_ms: int) -> None:
         up = [
-            self._hearing.sighting(node.name, max(_ms(node.last_seen_at), self._heard_ms.get(node.name, 0)))
+            self._hearing.sighting(node.name, self._heard_ms.get(node.name, _ms(node.last_seen_at)))
             for node in Node.objects.filter(up=True)
         ]
         silence_s = self._context.settings.silence_s

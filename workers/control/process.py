@@ -26,7 +26,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, Replica
 from workers import messages
 from workers.control.central import CentralStore
-from workers.control.context import ControlContext
+from workers.control.context import ControlContext, Tuning
 from workers.control.desired import DesiredSender
 from workers.control.ingest import Ingest
 from workers.control.trimming import Trimmer
@@ -44,7 +44,7 @@ class ControlAlreadyRuns(RuntimeError):
 
 
 class ControlProcess:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tuning: Tuning | None = None) -> None:
         directory = settings.data / "central"
         directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(directory)
@@ -64,6 +64,7 @@ class ControlProcess:
             kafka=KafkaSettings(settings.kafka, dict(settings.kafka_security)),
             app=app,
             central=self._store.database,
+            tuning=tuning or Tuning(),
         )
         self.work = Work(self.context)
         self._ingest = Ingest(self.context, self._store.alerts)

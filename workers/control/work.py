@@ -26,8 +26,6 @@ from workers.control.upgrades import upgrade
 
 log = logging.getLogger(__name__)
 
-SWEEP_INTERVAL_S = 2.0
-
 
 class Work:
     def __init__(self, context: ControlContext) -> None:
@@ -76,7 +74,7 @@ class Work:
         except Exception:
             # The sweep starts it again: its steps can be repeated.
             log.exception("%s broke off; it is taken up again", key)
-            self._context.closing.wait(SWEEP_INTERVAL_S)
+            self._context.closing.wait(self._context.tuning.sweep_s)
         finally:
             connection.close()
             with self._lock:
@@ -108,7 +106,7 @@ class Work:
                 self._start_what_is_left()
             except Exception:
                 log.exception("unfinished work could not be looked up; it is tried again")
-            seen = self._context.work.wait(seen, SWEEP_INTERVAL_S)
+            seen = self._context.work.wait(seen, self._context.tuning.sweep_s)
 
     def _start_what_is_left(self) -> None:
         unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]

@@ -1,4 +1,4 @@
-"""Reports to the control side: one each second, and soon after each change. Redis may be away."""
+"""Reports to the control side: each second by default, and soon after each change. Redis may be away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from workers.messages import REPORT_FIELD, REPORTS_LENGTH_MAX, REPORTS_STREAM
 
 log = logging.getLogger(__name__)
 
-INTERVAL_S = 1.0
 COALESCE_S = 0.1
 BACKOFF_S_MAX = 10.0
 
@@ -28,11 +27,14 @@ class Heartbeat:
     """A thread that sends `make_report(number)`; nothing is queued while Redis is away, because the
     next report says all that the lost ones said."""
 
-    def __init__(self, redis_url: str, make_report: Callable[[int], NodeReport]) -> None:
+    def __init__(
+        self, redis_url: str, make_report: Callable[[int], NodeReport], interval_s: float = 1.0
+    ) -> None:
         self._redis = redis.Redis.from_url(
             redis_url, socket_timeout=5, socket_connect_timeout=5, health_check_interval=10
         )
         self._make_report = make_report
+        self._interval_s = interval_s
         self._number = 0
         self._sending = threading.Lock()
         self._changed = threading.Event()
@@ -71,13 +73,13 @@ class Heartbeat:
                     log.warning(
                         "Redis is away (%s). The replicas go on; reports are retried for ever.", error
                     )
-                delay_s = min(max(INTERVAL_S, delay_s * 2), BACKOFF_S_MAX)
+                delay_s = min(max(self._interval_s, delay_s * 2), BACKOFF_S_MAX)
             except Exception:
                 log.exception("a report could not be made; the next one follows")
             if delay_s:
                 self._closing.wait(delay_s)
             else:
-                self._changed.wait(INTERVAL_S)
+                self._changed.wait(self._interval_s)
                 self._closing.wait(COALESCE_S)
             self._changed.clear()
 

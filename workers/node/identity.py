@@ -41,6 +41,7 @@ class Identity:
     kept: Retention = ON_NODES  # checkpoints on this node
     bytes_per_s: int | None = None  # for sending checkpoints; None: no limit
     reserve_bytes: int = 0  # free disk that checkpoints leave
+    heartbeat_s: float = 1.0  # control's detector counts on that
 
 
 def local_identity(name: str, settings: Settings) -> Identity:

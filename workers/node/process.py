@@ -97,7 +97,7 @@ class NodeProcess:
             identity.checkpoint_batches,
             self._checkpoints.direct,
         )
-        self._heartbeat = Heartbeat(identity.redis_url, self._report)
+        self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
         register_commands(app, self._agent)
         self._commands = CommandReceiver(app, identity.name, threads=4)

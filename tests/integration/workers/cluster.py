@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from django.utils import timezone
+
 from pipeline_runtime.model.desired import ReplicaStatus
 from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec
 from pipeline_runtime.settings import Settings
 from tests.integration.workers.stand_in_node import Ledger
-from tests.waiting import wait_until
+from tests.integration.workers.zygote import ForkedNode, Zygote
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion, Replica
+from webapp.pipelines.models import (
+    Deployment,
+    ExtraReplica,
+    GroupPlacement,
+    Pipeline,
+    PipelineVersion,
+    Replica,
+)
+from workers.control.context import Tuning
 from workers.control.process import ControlProcess
-from workers.supervisor.tether import tethered
 
-PROJECT = Path(__file__).resolve().parents[3]
+SILENCE_S = 2.0
+HEARTBEAT_S = 0.25
+
+
+class SilenceClock:
+    """By which control measures how long nodes say nothing. It stands still, so that none counts as down
+    because the machine is slow; a test lets it go on, see `Cluster.falls_silent`."""
+
+    def __init__(self) -> None:
+        self.now_ms = int(time.time() * 1000)
+
+    def __call__(self, redis_ms: int) -> int:
+        return self.now_ms
 
 
 def owned(cluster: Cluster, node: str = "edge-a") -> Deployment:
@@ -76,15 +96,19 @@ class Cluster:
     directory: Path
     settings: Settings
     ports: dict[str, int]
+    zygote: Zygote
+    clock: SilenceClock = field(default_factory=SilenceClock)
     control: ControlProcess | None = None
-    nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    nodes: dict[str, ForkedNode] = field(default_factory=dict)
 
     @property
     def ledger(self) -> Path:
         return self.directory / "ledger"
 
     def start_control(self) -> None:
-        self.control = ControlProcess(self.settings)
+        # At once instead of each 2 s; and a busy machine has backup nodes as well.
+        tuning = Tuning(sweep_s=0.2, resend_s=0.0, backup_cpu_ratio_max=1.0, silence_ms=self.clock)
+        self.control = ControlProcess(self.settings, tuning)
         self.control.start()
 
     def stop_control(self) -> None:
@@ -103,11 +127,9 @@ class Cluster:
             "port": self.ports[name],
             "url": f"http://127.0.0.1:{self.ports[name]}",
             "checkpoint_s": self.settings.checkpoint_s,
+            "heartbeat_s": HEARTBEAT_S,
         }
-        command = [sys.executable, "-m", "tests.integration.workers.stand_in_node"]
-        command += ["--identity", json.dumps(identity), "--ledger", str(self.ledger)]
-        with open(self.directory / f"{name}.log", "ab") as log:
-            self.nodes[name] = subprocess.Popen(tethered(command), cwd=PROJECT, stdout=log, stderr=log)
+        self.nodes[name] = self.zygote.start(identity, self.ledger, self.directory / f"{name}.log")
 
     def signal_node(self, name: str, number: int) -> None:
         # A process that is stopped while it holds a ledger's lock would stop all the others with it,
@@ -120,15 +142,46 @@ class Cluster:
     def end_node(self, name: str, number: int = signal.SIGTERM) -> int:
         process = self.nodes.pop(name)
         process.send_signal(number)
-        return process.wait(15)
+        return process.wait()
 
     def close(self) -> None:
         for process in self.nodes.values():
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
+            process.send_signal(signal.SIGKILL)
         for process in self.nodes.values():
-            process.wait(30)
+            process.wait()
         self.stop_control()
+
+    # -- what passes
+
+    def falls_silent(self, name: str) -> None:
+        """A node that does not run: so much time passes that control counts it as down."""
+        others = [other for other in self.nodes if other != name]
+        deadline_s = time.monotonic() + PATIENCE_S
+        while self.up(name):
+            assert time.monotonic() < deadline_s, f"{name} does not count as down"
+            self.clock.now_ms += int(SILENCE_S * 600)
+            for other in others:
+                self.is_heard(other)
+
+    def is_heard(self, name: str) -> None:
+        """A report comes that was not taken in yet when this was called."""
+        for _ in range(2):  # the first may have been read already, by the time of before
+            number = Node.objects.get(name=name).report_number
+            wait_until(lambda n=number: Node.objects.get(name=name).report_number != n, f"{name} is heard")
+
+    def has_swept(self, deployment: Deployment) -> None:
+        """Control has gone through all that is left to do, from its beginning, since this was called: a copy
+        whose time is over, of which it thinks last, is gone twice."""
+        for _ in range(2):
+            over = ExtraReplica.objects.create(
+                deployment=deployment,
+                group="power",
+                node=Node.objects.get(name="edge-b"),
+                role="stopped",
+                until=timezone.now(),
+                generation=1,
+            )
+            wait_until(lambda pk=over.pk: not ExtraReplica.objects.filter(pk=pk).exists(), "a sweep")
 
     # -- what is there
 
@@ -175,8 +228,9 @@ class Cluster:
         return status is not None and status.role == "owner" and status.seq > 0
 
     def replicated(self, deployment: Deployment, group: str, node: str) -> bool:
-        status = self.status(deployment, group, node)
-        return status is not None and "central" in status.checkpoint_where
+        assert self.control is not None
+        manifests = self.control.context.central.manifests(f"{deployment.pk}.{group}")
+        return any(manifest.node == node for manifest in manifests)
 
     def without_checkpoint(self, deployment: Deployment, group: str, owner: str) -> str:
         """The node, of three, that is neither the owner nor its backup node."""

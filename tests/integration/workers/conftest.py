@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,103 +20,102 @@ from workers.supervisor.services import Redis
 # After tests/conftest.py has pointed the settings at a directory of the tests' own.
 django.setup()
 
-from tests.integration.workers.cluster import Cluster  # noqa: E402
+from tests.integration.workers.cluster import SILENCE_S, Cluster  # noqa: E402
+from tests.integration.workers.zygote import Zygote  # noqa: E402
 from tests.waiting import wait_until  # noqa: E402
 
-PATIENT_S = 20.0
-"""A busy build machine stands still for seconds: only where silence is the point is it short."""
+Running = Callable[..., AbstractContextManager[Cluster]]
 
 
-@contextmanager
-def running(
-    tmp_path: Path,
-    redis_url: str,
-    settings: Any,
-    *,
-    kafka: str = "127.0.0.1:9",
-    checkpoint_s: float = 0.3,
-    silence_s: float = PATIENT_S,
-    restore: str = "auto",
-    nodes: tuple[str, ...] = ("edge-a", "edge-b"),
-) -> Iterator[Cluster]:
-    """Control and nodes that are up; all of it ends with the block."""
-    with redis.Redis.from_url(redis_url) as client:
-        client.flushdb()
-    chunk_port, *ports = free_ports(1 + len(nodes))
-    made = dataclasses.replace(
-        Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}),
-        kafka=kafka,
-        redis_url=redis_url,
-        chunk_port=chunk_port,
-        nodes=nodes,
-        silence_s=silence_s,
-        restore=restore,
-        checkpoint_s=checkpoint_s,
-    )
-    settings.CHANNEL_LAYERS = {
-        "default": {
-            "BACKEND": "channels_redis.core.RedisChannelLayer",
-            "CONFIG": {"hosts": [redis_url]},
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """What starts the nodes of all clusters."""
+    started = Zygote()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def running(tmp_path: Path, zygote: Zygote, transactional_db: None, settings: Any) -> Running:
+    """running(redis_url): control and nodes that are up; all of it ends with the block."""
+
+    @contextmanager
+    def run(
+        redis_url: str,
+        *,
+        kafka: str = "127.0.0.1:9",
+        checkpoint_s: float = 0.5,
+        restore: str = "auto",
+        nodes: tuple[str, ...] = ("edge-a", "edge-b"),
+    ) -> Iterator[Cluster]:
+        with redis.Redis.from_url(redis_url) as client:
+            client.flushdb()
+        chunk_port, *ports = free_ports(1 + len(nodes))
+        made = dataclasses.replace(
+            Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}),
+            kafka=kafka,
+            redis_url=redis_url,
+            chunk_port=chunk_port,
+            nodes=nodes,
+            silence_s=SILENCE_S,
+            restore=restore,
+            checkpoint_s=checkpoint_s,
+        )
+        settings.CHANNEL_LAYERS = {
+            "default": {
+                "BACKEND": "channels_redis.core.RedisChannelLayer",
+                "CONFIG": {"hosts": [redis_url]},
+            }
         }
-    }
-    cluster = Cluster(tmp_path, made, dict(zip(nodes, ports, strict=True)))
-    cluster.start_control()
-    for name in nodes:
-        cluster.start_node(name)
-    try:
-        wait_until(lambda: cluster.up(*nodes), "all nodes are up")
-        yield cluster
-    finally:
-        cluster.close()
+        cluster = Cluster(tmp_path, made, dict(zip(nodes, ports, strict=True)), zygote)
+        try:
+            cluster.start_control()
+            for name in nodes:
+                cluster.start_node(name)
+            wait_until(lambda: cluster.up(*nodes), "all nodes are up")
+            yield cluster
+        finally:
+            cluster.close()
+
+    return run
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, redis_url: str, transactional_db: None, settings: Any) -> Iterator[Cluster]:
-    with running(tmp_path, redis_url, settings) as started:
+def cluster(running: Running, redis_url: str) -> Iterator[Cluster]:
+    with running(redis_url) as started:
         yield started
 
 
 @pytest.fixture
-def cluster_of_three(
-    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
+def cluster_of_three(running: Running, redis_url: str) -> Iterator[Cluster]:
     """Beside the owner and its backup node, one that has nothing of it."""
-    with running(tmp_path, redis_url, settings, nodes=("edge-a", "edge-b", "edge-c")) as started:
+    with running(redis_url, nodes=("edge-a", "edge-b", "edge-c")) as started:
         yield started
 
 
 @pytest.fixture
-def watchful_cluster(
-    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
-    """Silence is noticed soon, and what the node ran is restored by itself."""
-    with running(tmp_path, redis_url, settings, silence_s=3.0) as started:
+def manual_cluster(running: Running, redis_url: str) -> Iterator[Cluster]:
+    """What falls silent is left to people."""
+    with running(redis_url, restore="manual") as started:
         yield started
 
 
 @pytest.fixture
-def manual_cluster(
-    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
-    """Silence is noticed soon, and left to people."""
-    with running(tmp_path, redis_url, settings, silence_s=3.0, restore="manual") as started:
+def cluster_without_periodic_checkpoints(running: Running, redis_url: str) -> Iterator[Cluster]:
+    with running(redis_url, checkpoint_s=3600) as started:
         yield started
 
 
 @pytest.fixture
-def cluster_without_periodic_checkpoints(
-    tmp_path: Path, redis_url: str, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
-    with running(tmp_path, redis_url, settings, checkpoint_s=3600) as started:
+def cluster_of_three_without_periodic_checkpoints(running: Running, redis_url: str) -> Iterator[Cluster]:
+    with running(redis_url, checkpoint_s=3600, nodes=("edge-a", "edge-b", "edge-c")) as started:
         yield started
 
 
 @pytest.fixture
-def kafka_cluster(
-    tmp_path: Path, redis_url: str, kafka: str, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
+def kafka_cluster(running: Running, redis_url: str, kafka: str) -> Iterator[Cluster]:
     """With a broker, for what creates topics. The stand-in nodes themselves do without."""
-    with running(tmp_path, redis_url, settings, kafka=kafka) as started:
+    with running(redis_url, kafka=kafka) as started:
         yield started
 
 
@@ -129,8 +128,6 @@ def own_redis(tmp_path: Path) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def cluster_on_own_redis(
-    tmp_path: Path, own_redis: Redis, transactional_db: None, settings: Any
-) -> Iterator[Cluster]:
-    with running(tmp_path, own_redis.url, settings) as started:
+def cluster_on_own_redis(running: Running, own_redis: Redis) -> Iterator[Cluster]:
+    with running(own_redis.url) as started:
         yield started

@@ -1,9 +1,7 @@
-"""A real node process whose replicas only count: all of the agent, none of Spark.
-
-`python -m tests.integration.workers.stand_in_node --name N --settings JSON --ledger DIR`
+"""A real node process whose replicas only count: all of the agent, none of Spark. See zygote.py.
 
 The ledger takes the journal's place: one file per group, changed under a lock, with the same rules
-of ownership, by claim and by release. A replica commits a batch each 20 ms and leaves the files that
+of ownership, by claim and by release. A replica commits a batch each 50 ms and leaves the files that
 Spark would leave, so that cuts, fetches and restarts work on real directories.
 
 Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does not start there,
@@ -12,12 +10,10 @@ Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does no
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import logging
 import os
-import sys
 import threading
 import time
 import uuid
@@ -35,7 +31,7 @@ from pipeline_runtime.operators.sdk import FileResolver
 from workers.node.identity import Identity
 from workers.node.process import NodeProcess
 
-BATCH_S = 0.02
+BATCH_S = 0.05
 EMPTY = {
     "granted": 0,
     "orders": {},
@@ -308,24 +304,14 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--identity", type=json.loads)
-    parser.add_argument("--ledger", type=Path)
-    arguments = parser.parse_args()
+def run(identity: dict[str, Any], ledger: Path) -> int:
+    """Until it is ended; the exit code. `identity`: the fields of an Identity, without Kafka."""
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    fields = arguments.identity
-    identity = Identity(
-        **{**fields, "directory": Path(fields["directory"]), "kafka": KafkaSettings("none:1")}
+    made = Identity(
+        **{**identity, "directory": Path(identity["directory"]), "kafka": KafkaSettings("none:1")}
     )
 
     def engine(identity: Identity, changed: Callable[[], None], _: FileResolver) -> CountingEngine:
-        return CountingEngine(arguments.ledger, identity, changed)
+        return CountingEngine(ledger, identity, changed)
 
-    code = NodeProcess(identity, engine).run()
-    sys.stdout.flush()
-    os._exit(code)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return NodeProcess(made, engine).run()

@@ -176,13 +176,13 @@ def test_a_cancel_before_the_cut_leaves_the_owner_untouched(cluster: Cluster) ->
     assert set(cluster.commits(deployment, "power")) == {(1, "edge-a")}
 
 
-def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(cluster: Cluster) -> None:
     deployment = owned(cluster)
     cluster.mark("power.never-releases")
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
     reaches(handover, "CUT")
     cluster.signal_node("edge-a", signal.SIGSTOP)
+    cluster.falls_silent("edge-a")
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message
     assert phases(handover) == ["PREPARE", "WARM", "CUT", "CLAIM", "FINISH"]
@@ -198,14 +198,14 @@ def test_an_origin_that_dies_in_the_cut_is_fenced_by_its_successor(watchful_clus
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
 
-def test_a_target_that_dies_after_the_release_is_claimed_back_from(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_a_target_that_dies_after_the_release_is_claimed_back_from(cluster: Cluster) -> None:
     deployment = owned(cluster)
     held = cluster.mark("power.never-releases")
     handover = ordered(deployment, "standby", "edge-a", "edge-b")
     reaches(handover, "CUT")
     cluster.signal_node("edge-b", signal.SIGSTOP)
     held.unlink()
+    cluster.falls_silent("edge-b")
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
     assert "claimed the element back" in handover.message

@@ -75,9 +75,9 @@ def test_a_silent_node_is_restored_by_hand_and_fenced_when_it_wakes(manual_clust
     cluster = manual_cluster
     deployment = owned_and_replicated(cluster)
     cluster.signal_node("edge-a", signal.SIGSTOP)
-    silent = Event.objects.filter(kind="node.silent", node="edge-a")
-    wait_until(silent.exists, "it is noticed")
-    assert "restore its elements" in silent.get().message
+    cluster.falls_silent("edge-a")
+    assert "restore its elements" in Event.objects.get(kind="node.silent", node="edge-a").message
+    cluster.has_swept(deployment)
     assert not Handover.objects.exists()
     handover = ordered(deployment, "checkpoint", "edge-a", "edge-b")
     wait_until(lambda: ended(handover), "the restoration ends")
@@ -96,10 +96,10 @@ def test_a_silent_node_is_restored_by_hand_and_fenced_when_it_wakes(manual_clust
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
 
-def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(cluster: Cluster) -> None:
     deployment = owned_and_replicated(cluster)
     cluster.end_node("edge-a", signal.SIGKILL)
+    cluster.falls_silent("edge-a")
     handover = only_handover()
     assert (handover.strategy, handover.target, handover.created_by) == ("checkpoint", "edge-b", None)
     wait_until(lambda: ended(handover), "the restoration ends")
@@ -110,19 +110,20 @@ def test_a_dead_node_is_restored_by_itself_and_takes_nothing_back(watchful_clust
     assert handover.gap_ms is not None
     cluster.start_node("edge-a")
     wait_until(lambda: cluster.up("edge-a"))
+    cluster.has_swept(deployment)
     committed = len(cluster.commits(deployment, "power"))
-    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 20)
+    wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 3)
     assert Handover.objects.count() == 1
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
 
-def test_a_hot_standby_is_preferred_and_kept_on_the_former_node(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_a_hot_standby_is_preferred_and_kept_on_the_former_node(cluster: Cluster) -> None:
     deployment = owned_and_replicated(cluster)
     with_standby(deployment, "edge-b")
     wait_until(lambda: follows(cluster, deployment, "edge-b"), "edge-b follows")
     cluster.end_node("edge-a", signal.SIGKILL)
+    cluster.falls_silent("edge-a")
     handover = only_handover()
     wait_until(lambda: ended(handover), "the restoration ends")
     assert (handover.outcome, handover.strategy) == ("done", "hot-standby"), handover.message
@@ -135,11 +136,11 @@ def test_a_hot_standby_is_preferred_and_kept_on_the_former_node(watchful_cluster
     assert set(commits) == {(1, "edge-a"), (2, "edge-b")}
 
 
-def test_without_a_node_it_waits_for_one(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_without_a_node_it_waits_for_one(cluster: Cluster) -> None:
     deployment = owned_and_replicated(cluster)
     Node.objects.filter(name="edge-b").update(cordoned=True)
     cluster.end_node("edge-a", signal.SIGKILL)
+    cluster.falls_silent("edge-a")
     wait_until(Event.objects.filter(kind="element.waits").exists, "it is said that it waits")
     Node.objects.filter(name="edge-b").update(cordoned=False)
     handover = only_handover()
@@ -149,20 +150,21 @@ def test_without_a_node_it_waits_for_one(watchful_cluster: Cluster) -> None:
     wait_until(lambda: cluster.owns(deployment, "power", "edge-b"))
 
 
-def test_what_is_not_deterministic_is_left_to_people(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
-    owned_and_replicated(cluster, "none")
+def test_what_is_not_deterministic_is_left_to_people(cluster: Cluster) -> None:
+    deployment = owned_and_replicated(cluster, "none")
     cluster.end_node("edge-a", signal.SIGKILL)
+    cluster.falls_silent("edge-a")
     wait_until(Event.objects.filter(kind="element.not_restored").exists, "it is said")
     assert "by hand" in Event.objects.get(kind="element.not_restored").message
+    cluster.has_swept(deployment)
     assert not Handover.objects.exists()
 
 
-def test_a_node_that_is_stopped_is_not_restored_from(watchful_cluster: Cluster) -> None:
-    cluster = watchful_cluster
+def test_a_node_that_is_stopped_is_not_restored_from(cluster: Cluster) -> None:
     deployment = owned_and_replicated(cluster)
     cluster.end_node("edge-a")
     wait_until(Event.objects.filter(kind="node.stopped", node="edge-a").exists)
+    cluster.has_swept(deployment)
     cluster.start_node("edge-a")
     committed = len(cluster.commits(deployment, "power"))
     wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)

@@ -27,6 +27,7 @@ from webapp.pipelines.models import (
     PipelineVersion,
     Replica,
 )
+from workers import messages
 from workers.control.context import Tuning
 from workers.control.process import ControlProcess
 
@@ -138,6 +139,9 @@ class Cluster:
             for path in self.ledger.glob("*.json"):
                 held.enter_context(Ledger(self.ledger, path.stem).locked())
             self.nodes[name].send_signal(number)
+            if number == signal.SIGSTOP:
+                # Not before: it may be given a lock for which it waits on its way to the stop.
+                wait_until(self.nodes[name].is_stopped, f"all threads of {name} are stopped")
 
     def end_node(self, name: str, number: int = signal.SIGTERM) -> int:
         process = self.nodes.pop(name)
@@ -227,25 +231,40 @@ class Cluster:
         status = self.status(deployment, group, node)
         return status is not None and status.role == "owner" and status.seq > 0
 
+    def order_checkpoint(self, deployment: Deployment, group: str) -> None:
+        """As the web does."""
+        web = messages.celery_app("web", self.settings.redis_url)
+        messages.send(web, messages.CHECKPOINT, [deployment.pk, group], messages.CONTROL_QUEUE)
+
+    def checkpoint(self, deployment: Deployment, group: str, owner: str) -> None:
+        """Another one than those before."""
+
+        def newest() -> int:
+            status = self.status(deployment, group, owner)
+            return (status.checkpoint_seq if status is not None else None) or 0
+
+        before = newest()
+        committed = len(self.commits(deployment, group))
+        wait_until(lambda: len(self.commits(deployment, group)) > committed, "there is something new")
+        self.order_checkpoint(deployment, group)
+        wait_until(lambda: newest() > before, "a checkpoint")
+
+    def places(self, deployment: Deployment, group: str, owner: str) -> set[str]:
+        """That have the owner's newest checkpoint; with periodic ones it may be at home alone each time."""
+        status = self.status(deployment, group, owner)
+        return set(status.checkpoint_where) if status is not None else set()
+
     def replicated(self, deployment: Deployment, group: str, node: str) -> bool:
         assert self.control is not None
         manifests = self.control.context.central.manifests(f"{deployment.pk}.{group}")
         return any(manifest.node == node for manifest in manifests)
 
     def without_checkpoint(self, deployment: Deployment, group: str, owner: str) -> str:
-        """The node, of three, that is neither the owner nor its backup node."""
-
-        without: set[str] = set()
-
-        def backed_up() -> bool:
-            nonlocal without
-            # Each new checkpoint is at home alone for a moment.
-            status = self.status(deployment, group, owner)
-            without = set(self.nodes) - set(status.checkpoint_where if status is not None else ())
-            return len(without) == 1
-
-        wait_until(backed_up, "a backup node has a checkpoint")
-        return without.pop()
+        """The node, of three, that is neither the owner nor its backup node, when both have one."""
+        self.checkpoint(deployment, group, owner)
+        wait_until(lambda: len(self.places(deployment, group, owner)) == 3, "a backup node has a checkpoint")
+        [without] = set(self.nodes) - self.places(deployment, group, owner)
+        return without
 
     def commits(self, deployment: Deployment, group: str) -> list[tuple[int, str]]:
         with Ledger(self.ledger, f"{deployment.pk}.{group}").locked() as entry:

@@ -22,8 +22,10 @@ django.setup()
 
 from tests.integration.workers.cluster import SILENCE_S, Cluster  # noqa: E402
 from tests.integration.workers.zygote import Zygote  # noqa: E402
-from tests.waiting import wait_until  # noqa: E402
+from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
+from workers.control import handover_steps  # noqa: E402
 
+NEVER_S = 3600.0
 Running = Callable[..., AbstractContextManager[Cluster]]
 
 
@@ -36,8 +38,17 @@ def zygote() -> Iterator[Zygote]:
 
 
 @pytest.fixture
-def running(tmp_path: Path, zygote: Zygote, transactional_db: None, settings: Any) -> Running:
+def running(
+    tmp_path: Path,
+    zygote: Zygote,
+    transactional_db: None,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Running:
     """running(redis_url): control and nodes that are up; all of it ends with the block."""
+    # A slow machine is not to take another way than the one that is tested.
+    for limit in ("RELEASED_MS_MAX", "GAP_MS_MAX", "CUT_MS_MAX"):
+        monkeypatch.setattr(handover_steps, limit, int(PATIENCE_S * 1000))
 
     @contextmanager
     def run(
@@ -88,8 +99,8 @@ def cluster(running: Running, redis_url: str) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster_of_three(running: Running, redis_url: str) -> Iterator[Cluster]:
-    """Beside the owner and its backup node, one that has nothing of it."""
-    with running(redis_url, nodes=("edge-a", "edge-b", "edge-c")) as started:
+    """Beside the owner and its backup node, one that has nothing of it. No periodic checkpoints."""
+    with running(redis_url, checkpoint_s=NEVER_S, nodes=("edge-a", "edge-b", "edge-c")) as started:
         yield started
 
 
@@ -102,13 +113,7 @@ def manual_cluster(running: Running, redis_url: str) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster_without_periodic_checkpoints(running: Running, redis_url: str) -> Iterator[Cluster]:
-    with running(redis_url, checkpoint_s=3600) as started:
-        yield started
-
-
-@pytest.fixture
-def cluster_of_three_without_periodic_checkpoints(running: Running, redis_url: str) -> Iterator[Cluster]:
-    with running(redis_url, checkpoint_s=3600, nodes=("edge-a", "edge-b", "edge-c")) as started:
+    with running(redis_url, checkpoint_s=NEVER_S) as started:
         yield started
 
 

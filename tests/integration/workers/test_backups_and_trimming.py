@@ -25,7 +25,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.settings import Settings
-from tests.integration.workers.cluster import Cluster
+from tests.integration.workers.cluster import Cluster, owned
 from tests.waiting import wait_until
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
@@ -44,45 +44,53 @@ from workers.control.trimming import Trimmer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
-def places(cluster: Cluster, deployment: Deployment, node: str) -> set[str]:
-    status = cluster.status(deployment, "power", node)
-    return set(status.checkpoint_where) if status is not None else set()
+EVERYWHERE = {"edge-a", "central", "edge-b"}
 
 
-def test_the_other_node_holds_each_checkpoint_beside_the_central_store(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    everywhere = {"edge-a", "central", "edge-b"}
-    wait_until(lambda: places(cluster, deployment, "edge-a") == everywhere, "both others have it")
+def test_the_other_node_holds_each_checkpoint_beside_the_central_store(
+    cluster_without_periodic_checkpoints: Cluster,
+) -> None:
+    cluster = cluster_without_periodic_checkpoints
+    deployment = owned(cluster)
+    for number in (1, 2):
+        cluster.checkpoint(deployment, "power", "edge-a")
+        wait_until(
+            lambda: cluster.places(deployment, "power", "edge-a") == EVERYWHERE,
+            f"both others have checkpoint {number}",
+        )
 
 
-def test_when_the_backup_node_is_gone_the_central_store_still_gets_them(cluster: Cluster) -> None:
-    deployment = cluster.deployed("power", "edge-a")
-    wait_until(lambda: "edge-b" in places(cluster, deployment, "edge-a"))
+def test_when_the_backup_node_is_gone_the_central_store_still_gets_them(
+    cluster_without_periodic_checkpoints: Cluster,
+) -> None:
+    cluster = cluster_without_periodic_checkpoints
+    deployment = owned(cluster)
+    cluster.checkpoint(deployment, "power", "edge-a")
+    wait_until(lambda: cluster.places(deployment, "power", "edge-a") == EVERYWHERE, "edge-b has it")
     cluster.end_node("edge-b")
-    wait_until(lambda: places(cluster, deployment, "edge-a") == {"edge-a", "central"}, "without edge-b")
+    cluster.checkpoint(deployment, "power", "edge-a")
+    without = {"edge-a", "central"}
+    wait_until(lambda: cluster.places(deployment, "power", "edge-a") == without, "without edge-b")
     cluster.start_node("edge-b")
-    wait_until(lambda: "edge-b" in places(cluster, deployment, "edge-a"), "edge-b has it again")
+    wait_until(lambda: cluster.places(deployment, "power", "edge-a") == EVERYWHERE, "edge-b has it again")
 
 
 def test_a_node_whose_checkpoints_fail_says_so_and_its_elements_go_on(
     cluster_without_periodic_checkpoints: Cluster,
 ) -> None:
     cluster = cluster_without_periodic_checkpoints
-    deployment = cluster.deployed("power", "edge-a")
-    wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
+    deployment = owned(cluster)
     in_the_way = cluster.directory / "nodes" / "edge-a" / "cuts"
     in_the_way.write_text("where a directory must be")
-    web = messages.celery_app("web", cluster.settings.redis_url)
-    order = (messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
-    messages.send(web, *order)
+    cluster.order_checkpoint(deployment, "power")
     told = Event.objects.filter(kind="node.alert", node="edge-a")
     wait_until(told.exists, "the failure is an event")
     assert f"No checkpoint of {deployment.pipeline.name}/power: " in told.get().message
     committed = len(cluster.commits(deployment, "power"))
     wait_until(lambda: len(cluster.commits(deployment, "power")) > committed)
     in_the_way.unlink()
-    messages.send(web, *order)
-    wait_until(lambda: "central" in places(cluster, deployment, "edge-a"))
+    cluster.checkpoint(deployment, "power", "edge-a")
+    wait_until(lambda: "central" in cluster.places(deployment, "power", "edge-a"))
 
 
 # trimming

@@ -29,11 +29,9 @@ def test_a_placed_group_runs_reports_and_is_checkpointed_centrally(cluster: Clus
     deployment = cluster.deployed("power", "edge-a")
     wait_until(lambda: cluster.owns(deployment, "power", "edge-a"), "edge-a owns")
 
-    def replicated() -> bool:
-        status = cluster.status(deployment, "power", "edge-a")
-        return status is not None and "central" in status.checkpoint_where
-
-    wait_until(replicated, "a checkpoint is in the central store")
+    wait_until(
+        lambda: cluster.replicated(deployment, "power", "edge-a"), "a checkpoint is in the central store"
+    )
     row = Replica.objects.get(deployment=deployment, node__name="edge-a")
     wait_until(lambda: Replica.objects.get(pk=row.pk).rates["rows_out_per_s"] > 0, "rates")
     assert Node.objects.get(name="edge-a").load["memory_bytes"] > 0
@@ -51,15 +49,11 @@ def test_a_checkpoint_is_taken_when_it_is_asked_for(cluster_without_periodic_che
     status = cluster.status(deployment, "power", "edge-a")
     assert status is not None
     assert status.checkpoint_seq is None
-    # As the web sends it.
-    web = messages.celery_app("web", cluster.settings.redis_url)
-    messages.send(web, messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
-
-    def replicated() -> bool:
-        status = cluster.status(deployment, "power", "edge-a")
-        return status is not None and "central" in status.checkpoint_where
-
-    wait_until(replicated, "a checkpoint is in the central store")
+    cluster.order_checkpoint(deployment, "power")
+    wait_until(
+        lambda: "central" in cluster.places(deployment, "power", "edge-a"),
+        "a checkpoint is in the central store",
+    )
 
 
 def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
@@ -69,8 +63,7 @@ def test_a_node_that_lost_its_disk_starts_from_the_central_checkpoint(
     deployment = cluster.deployed("power", "edge-a")
     wait_until(lambda: cluster.owns(deployment, "power", "edge-a"))
     assert cluster.control is not None
-    web = messages.celery_app("web", cluster.settings.redis_url)
-    messages.send(web, messages.CHECKPOINT, [deployment.pk, "power"], messages.CONTROL_QUEUE)
+    cluster.order_checkpoint(deployment, "power")
     central = cluster.control.context.central
     wait_until(lambda: central.manifests(f"{deployment.pk}.power"), "a checkpoint is there")
     cluster.end_node("edge-a", signal.SIGKILL)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from pipeline_runtime.kafka.clients import open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster
 from tests.waiting import wait_until
@@ -64,17 +65,18 @@ def ended(operation: Operation) -> Operation:
     return operation
 
 
-def topics_of(cluster: Cluster, deployment: Deployment) -> set[str]:
-    assert cluster.control is not None
-    consumer = open_consumer(cluster.control.context.kafka)
-    try:
-        return {topic for topic in consumer.topics() if topic.startswith(f"fl.{deployment.pk}.")}
-    finally:
-        consumer.close()
+TopicsOf = Callable[[Deployment], set[str]]
+
+
+@pytest.fixture(scope="module")
+def topics_of(kafka: str) -> Iterator[TopicsOf]:
+    consumer = open_consumer(KafkaSettings(kafka))
+    yield lambda deployment: {name for name in consumer.topics() if name.startswith(f"fl.{deployment.pk}.")}
+    consumer.close()
 
 
 def test_a_pipeline_is_deployed_where_it_is_pinned_and_undeployed_without_rest(
-    kafka_cluster: Cluster,
+    kafka_cluster: Cluster, topics_of: TopicsOf
 ) -> None:
     operation = ended(deploy(document("lines", numbers="edge-a", saved="edge-b")))
     assert operation.status == "done", operation.message
@@ -83,18 +85,18 @@ def test_a_pipeline_is_deployed_where_it_is_pinned_and_undeployed_without_rest(
     assert deployment.status == "running"
     placed = {p.group: p.node.name for p in deployment.placements.select_related("node")}
     assert placed == {"numbers": "edge-a", "saved": "edge-b"}
-    assert f"fl.{deployment.pk}.numbers.journal" in topics_of(kafka_cluster, deployment)
-    assert f"fl.{deployment.pk}.numbers.out" in topics_of(kafka_cluster, deployment)
+    assert f"fl.{deployment.pk}.numbers.journal" in topics_of(deployment)
+    assert f"fl.{deployment.pk}.numbers.out" in topics_of(deployment)
 
     operation = ended(undeploy(deployment))
     assert operation.status == "done", operation.message
     assert Deployment.objects.get(pk=deployment.pk).status == "undeployed"
-    wait_until(lambda: not topics_of(kafka_cluster, deployment), "its topics are gone")
+    wait_until(lambda: not topics_of(deployment), "its topics are gone")
     assert "did not confirm" not in operation.message
 
 
 def test_a_group_that_does_not_start_fails_the_deployment_and_nothing_of_it_stays(
-    kafka_cluster: Cluster,
+    kafka_cluster: Cluster, topics_of: TopicsOf
 ) -> None:
     kafka_cluster.ledger.mkdir(exist_ok=True)
     (kafka_cluster.ledger / "saved.broken-on-edge-b").touch()
@@ -106,7 +108,7 @@ def test_a_group_that_does_not_start_fails_the_deployment_and_nothing_of_it_stay
     assert "does not start" in fault["message"]
     assert operation.deployment.status == "failed"
     assert {p.role for p in operation.deployment.placements.all()} == {"stopped"}
-    wait_until(lambda: not topics_of(kafka_cluster, operation.deployment), "its topics are gone")
+    wait_until(lambda: not topics_of(operation.deployment), "its topics are gone")
 
 
 def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Cluster) -> None:

@@ -65,6 +65,11 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     assert sorted(set(commits)) == [(1, "edge-a"), (2, "edge-b"), (3, "edge-a")]
 
 
+def released(cluster: Cluster, deployment: Deployment, handover: Handover) -> bool:
+    status = cluster.status(deployment, "power", "edge-a")
+    return status is not None and status.released == str(handover.pk)
+
+
 @pytest.mark.parametrize("strategy", ["standby", "stop-and-copy"])
 def test_a_target_that_is_not_the_backup_node_copies_the_state(
     cluster_of_three: Cluster, strategy: str
@@ -205,6 +210,7 @@ def test_a_target_that_dies_after_the_release_is_claimed_back_from(cluster: Clus
     reaches(handover, "CUT")
     cluster.signal_node("edge-b", signal.SIGSTOP)
     held.unlink()
+    wait_until(lambda: released(cluster, deployment, handover), "edge-a has released")
     cluster.falls_silent("edge-b")
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
@@ -287,12 +293,7 @@ def test_a_successor_that_restarts_after_the_release_claims(
     # Killed, so that it has lost its token when the release comes.
     cluster.end_node("edge-b", signal.SIGKILL)
     held.unlink()
-
-    def released() -> bool:
-        status = cluster.status(deployment, "power", "edge-a")
-        return status is not None and status.released == str(handover.pk)
-
-    wait_until(released, "edge-a has released")
+    wait_until(lambda: released(cluster, deployment, handover), "edge-a has released")
     cluster.start_node("edge-b")
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "done", handover.message

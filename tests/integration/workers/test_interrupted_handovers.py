@@ -126,7 +126,7 @@ def test_a_handover_goes_on_after_redis_was_away(
         wait_until(lambda: (2, "edge-b") in cluster.commits(deployment, "power"), "edge-b owns without Redis")
     else:
         committed = len(cluster.commits(deployment, "power"))
-        wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 10, "it goes on")
+        wait_until(lambda: len(cluster.commits(deployment, "power")) > committed + 3, "it goes on")
     own_redis.start()
     is_done(cluster, deployment, handover)
 

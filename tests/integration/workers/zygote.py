@@ -40,6 +40,11 @@ class ForkedNode:
         if self._code is None:
             os.kill(self.pid, number)
 
+    def is_stopped(self) -> bool:
+        """By SIGSTOP, with all its threads."""
+        stats = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/stat")]
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
     def wait(self, timeout_s: float = PATIENCE_S) -> int:
         """Its exit code; -n: it was ended by signal n. TimeoutError: it runs still."""
         if self._code is None:

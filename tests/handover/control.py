@@ -19,6 +19,7 @@ from tests.handover.nodes import PATIENCE_S, CommandFailed, Node, NodeGone, Reac
 from tests.handover.rig import Group, Rig
 
 Fault = Literal["kill", "stop", "cut", "broker"]
+Loss = Literal["kill", "freeze", "cut", "reset"]
 
 BEFORE_CUT = ("initialised", "armed")
 _SILENCE_S = 4.0  # an owner that is away for so long is replaced
@@ -100,9 +101,8 @@ class Control:
         self._tell(origin, "release", plan, handover=handover)
         # It may also lose the group to a claimant whose line was cut until just now.
         done = self._until(plan, lambda: self._owns_by(target, handover) or self._has_stopped(origin))
-        if done and plan is not None and not self._happened(plan):
-            # The fault is to come with the new owner's first batch.
-            self._until(plan, lambda: False)
+        if done:
+            self._await_fault(plan)
         self.recover(plan)
         return True
 
@@ -121,9 +121,8 @@ class Control:
                 self._order_claim(target, granted)
             return self._owns_since(target, before)
 
-        self._until(plan, owns)
-        if plan is not None and not self._happened(plan):
-            self._until(plan, lambda: False)
+        if self._until(plan, owns):
+            self._await_fault(plan)
         self.recover(plan)
 
     def recover(self, plan: Plan | None) -> None:
@@ -147,7 +146,7 @@ class Control:
         self.rig.wait(settled, "one owner", PATIENCE_S)
         self._withdraw_orders()
 
-    def lose_owner(self, how: Literal["kill", "freeze", "cut", "reset"]) -> None:
+    def lose_owner(self, how: Loss) -> None:
         """At no particular moment; another node is told to claim."""
         owner = self.owner()
         assert owner is not None
@@ -229,6 +228,23 @@ class Control:
             return True
         self._carry_out(plan)
         return False
+
+    def _await_fault(self, plan: Plan | None) -> None:
+        """There is a new owner. A fault that has not come yet comes with its first batch, or never."""
+        if plan is not None and not self._happened(plan):
+            self._until(plan, lambda: self._is_past(plan))
+
+    def _is_past(self, plan: Plan) -> bool:
+        """Whether the victim will not reach the point any more, by its own words: they come in order."""
+        status = self.status(plan.victim)
+        if status is None or status.role is Role.STOPPED or status.phase in ("following", "refused"):
+            return True
+        granted = self.group.journal.read().granted
+        if status.role is not Role.OWNER or status.epoch < granted:
+            return False  # it is about to own, or no more to
+        commits = self.group.journal.commits()
+        first = next((commit.seq for commit in commits if commit.epoch == granted), None)
+        return first is not None and status.seq >= first
 
     def _carry_out(self, plan: Plan) -> None:
         node = plan.victim

@@ -18,44 +18,19 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-from pipeline_runtime.handover.crash_points import CrashPoint
 from pipeline_runtime.model.spec import Pace
-from tests.handover.control import Control, Fault, Plan
+from tests.handover.cells import CELLS, CLAIMS, LIVE, LOSSES, Cell, attempt
+from tests.handover.control import Control
 from tests.handover.nodes import Node
 from tests.handover.rig import Group, running_rig
 
 HANDOVERS = int(os.environ.get("HANDOVERS", "1000"))
 HANDOVERS_FOR_ALL_CELLS = 200
 """So many are enough for each cell: a soak of that many fails if one was not met."""
-OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
-TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to", "first-commit")
-CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
-LOSSES = ("kill", "freeze", "cut", "reset")
-assert {*OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A fault at a crash point."""
-
-    kind: Literal["live", "claim"]
-    point: CrashPoint
-    fault: Fault
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {self.fault} at {self.point}"
-
-
-LIVE = [
-    Cell("live", point, fault) for point in (*OWNERS_POINTS, *TARGETS_POINTS) for fault in get_args(Fault)
-]
-CLAIMS = [Cell("claim", point, fault) for point in CLAIMANTS_POINTS for fault in get_args(Fault)]
-CELLS = (*LIVE, *CLAIMS)
 
 
 def log(message: str) -> None:
@@ -102,15 +77,8 @@ class Soak:
         self.control.verify()
 
     def _meet(self, cell: Cell, target: Node) -> None:
-        owner = self.control.owner()
-        assert owner is not None
-        plan = Plan(owner if cell.point in OWNERS_POINTS else target, cell.point, cell.fault)
         self._log(cell)
-        if cell.kind == "live":
-            self.control.move(target, plan)
-        else:
-            self.control.claim(target, plan)
-        self.done[str(cell)] += plan.done
+        self.done[str(cell)] += attempt(self.control, cell, target)
 
     def _note(self, what: str) -> None:
         self.done[what] += 1

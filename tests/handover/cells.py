@@ -1,0 +1,83 @@
+"""Every fault at every crash point: the one table for the soak and the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pipeline_runtime.handover.crash_points import CrashPoint
+from tests.handover.control import Control, Fault, Loss, Plan
+from tests.handover.nodes import Node
+
+OWNERS_POINTS: tuple[CrashPoint, ...] = ("announced", "releasing", "released")
+TARGETS_POINTS: tuple[CrashPoint, ...] = ("initialised", "armed", "released-to", "first-commit")
+CLAIMANTS_POINTS: tuple[CrashPoint, ...] = ("initialised", "claimed", "first-commit")
+assert {*OWNERS_POINTS, *TARGETS_POINTS, *CLAIMANTS_POINTS} == set(get_args(CrashPoint))
+LOSSES: tuple[Loss, ...] = get_args(Loss)
+TRIES = 5
+"""An owner in doubt, say, that claims again in the middle of a handover ends it before its fault."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A fault at a crash point."""
+
+    kind: Literal["live", "claim"]
+    point: CrashPoint
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.fault} at {self.point}"
+
+
+LIVE = [
+    Cell("live", point, fault) for point in (*OWNERS_POINTS, *TARGETS_POINTS) for fault in get_args(Fault)
+]
+CLAIMS = [Cell("claim", point, fault) for point in CLAIMANTS_POINTS for fault in get_args(Fault)]
+CELLS = (*LIVE, *CLAIMS)
+
+
+def attempt(control: Control, cell: Cell, target: Node) -> bool:
+    """A change of owner to `target`, with that fault; whether it came to pass."""
+    owner = control.owner()
+    assert owner is not None
+    plan = Plan(owner if cell.point in OWNERS_POINTS else target, cell.point, cell.fault)
+    if cell.kind == "live":
+        control.move(target, plan)
+    else:
+        control.claim(target, plan)
+    return plan.done
+
+
+def meet(control: Control, cell: Cell) -> None:
+    """Changes of owner until that fault has come to pass; AssertionError when it does not."""
+    for _ in range(TRIES):
+        control.restock()
+        if attempt(control, cell, control.followers()[0]):
+            return
+        control.verify()
+    raise AssertionError(f"in {TRIES} attempts there was no {cell}")
+
+
+def change_owner(control: Control) -> None:
+    """One live handover without a fault; AssertionError when there is none."""
+    for _ in range(TRIES):
+        control.restock()
+        target = control.followers()[0]
+        if control.move(target) and control.owner() is target:
+            return
+        control.verify()
+    raise AssertionError(f"{TRIES} live handovers changed no owner; {control.rig.picture()}")
+
+
+def lose_and_replace(control: Control, how: Loss) -> None:
+    """Another one owns in the lost owner's place, also when that one is back."""
+    lost = control.owner()
+    assert lost is not None
+    control.lose_owner(how)
+    successor = control.owner()
+    assert successor is not None
+    assert successor is not lost
+    control.verify()
+    control.restock(standbys=2)
+    assert control.owner() is successor

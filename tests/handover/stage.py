@@ -1,0 +1,74 @@
+"""Three nodes in processes of their own, with a proxied line each, and one group under load.
+
+Tests share them, and none depends on another: each begins with a group that has an owner and a follower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from pipeline_runtime.model.spec import Pace
+from tests.handover.control import Control
+from tests.handover.nodes import PATIENCE_S, EngineName
+from tests.handover.rig import Group, running_rig
+
+
+class Stage:
+    """A rig with a group, made when it is first needed. `directory`: makes one."""
+
+    def __init__(self, engine: EngineName, pace: Pace, directory: Callable[[], Path]) -> None:
+        self._engine = engine
+        self._pace = pace
+        self._directory = directory
+        self._open = ExitStack()
+        self._control: Control | None = None
+
+    def control(self) -> Control:
+        """One node owns, and another one follows closely."""
+        if self._control is None:
+            self._control = self._begin()
+        self._control.restock()
+        return self._control
+
+    def _begin(self) -> Control:
+        rig = self._open.enter_context(running_rig(("a", "b", "c"), self._directory(), self._engine))
+        group = Group(rig.kafka, pace=self._pace)
+        self._open.callback(group.close)
+        control = Control(rig, group)
+        control.log = print
+        control.begin(rig.nodes["a"])
+        group.load()
+        return control
+
+    def verify(self) -> None:
+        """The law, after each test."""
+        if self._control is not None:
+            self._control.verify()
+
+    def verify_whole(self) -> None:
+        """Every input has its output, once, whatever was done to the group in between."""
+        if self._control is None:
+            return
+        control, group = self._control, self._control.group
+        control.restock()
+        group.finish_load()
+        control.rig.wait(lambda: group.judge.verdict(final=True).lost == 0, "the last outputs", PATIENCE_S)
+        control.verify(final=True)
+        assert group.judge.oracle.outputs == group.judge.oracle.inputs > 0
+
+    def close(self) -> None:
+        self._control = None
+        self._open.close()
+
+
+def running_stage(engine: EngineName, pace: Pace, factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(engine, pace, lambda: factory.mktemp(f"rig-{engine}"))
+    try:
+        yield stage
+        stage.verify_whole()
+    finally:
+        stage.close()

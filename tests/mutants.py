@@ -138,7 +138,8 @@ def caught_by(project: Path, mutant: Mutant) -> str | None:
         path.write_text(right)
     if code == 0:
         return None
-    found = [line.split()[1] for line in output.splitlines() if line.startswith("FAILED ")]
+    said = [line for line in output.splitlines() if line.startswith("FAILED ")]
+    found = [line.removeprefix("FAILED ").partition(" - ")[0] for line in said]
     if code != _FAILED or not found:
         raise DoesNotFit(f"{mutant.name}: its tests did not fail, they broke:\n{output}")
     return found[0]

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.service import chunk_service, serve
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from tests.waiting import PATIENCE_S
+from webapp.api import elements
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
@@ -190,10 +193,13 @@ def test_an_output_that_is_not_there_says_why(caller: Call, deployment: Deployme
 
 # --- records ------------------------------------------------------------------------------------
 @pytest.fixture
-def records(kafka: str, settings: Any, deployment: Deployment) -> KafkaSettings:
+def records(
+    kafka: str, settings: Any, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> KafkaSettings:
     """Three records in variation's stream, one dead letter of power."""
     security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
     settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka, kafka_security=security)
+    monkeypatch.setattr(elements, "peek", partial(peek, timeout_s=PATIENCE_S))
     broker = KafkaSettings(kafka)
     stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
     ensure_topics(broker, [Topic(stream), Topic(dead, "dead")])

@@ -15,6 +15,7 @@ from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.replica import Replica
 from tests.integration.runtime.documents import by_key, events
 from tests.integration.runtime.engine import (
+    STOP_S,
     Deployed,
     Node,
     create_topic,
@@ -28,6 +29,12 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 RATE = 100
+PAUSE_MS = 1_500
+
+
+def until_it_is_long(begun_ms: float) -> None:
+    """A pause: what it would hold back is more than what a batch takes."""
+    wait_until(lambda: time() * 1000 >= begun_ms + PAUSE_MS)
 
 
 def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: Node) -> None:
@@ -56,34 +63,27 @@ def test_a_pause_stops_the_clock_of_a_recording(
     reference = f"upload:{uuid4().hex}"
     files[reference] = path
     replay = {"path": reference, "rate": RATE, "loops": 0, "columns": [{"name": "n", "type": "integer"}]}
-    elements = [
-        {"id": "replay", "type": "csv-replay", "params": replay},
-        {"id": "clock", "type": "generator", "params": {"rate": RATE}},
-    ]
-    deployed = Deployed(kafka, elements, files=[reference])
-    replicas = deployed.run(node)
-    replica = replicas["replay"]
+    deployed = Deployed(kafka, [{"id": "replay", "type": "csv-replay", "params": replay}], files=[reference])
+    replica = deployed.run(node)["replay"]
     wait_for_status(replica, lambda status: status.rows_out_total >= 100, "to replay")
 
-    begun_ms = time() * 1000
+    before_ms = time() * 1000
     replica.set_paused(True)
+    begun_ms = time() * 1000
     wait_for_status(replica, lambda status: status.paused, "to be paused")
-    ticks = replicas["clock"].status().rows_out_total
-    wait_for_status(
-        replicas["clock"], lambda status: status.rows_out_total >= ticks + 3 * RATE, "to run on for 3 s"
-    )
+    until_it_is_long(begun_ms)
     seq = replica.status().seq
     assert replica.status().role == "owner"
     resumed_ms = time() * 1000
     replica.set_paused(False)
-    paused_ms = resumed_ms - begun_ms
+    shortest_ms, longest_ms = resumed_ms - begun_ms, time() * 1000 - before_ms
     wait_for_status(replica, lambda status: status.seq >= seq + 4, "to go on")
     node.stop_all()
 
     records = read_all(kafka, f"fl.{deployed.id}.replay.out")
     steps = [b.timestamp - a.timestamp for a, b in itertools.pairwise(records)]
-    jumps = [step for step in steps if step > 1000 / RATE + 1]
-    assert jumps == [pytest.approx(paused_ms + 1000 / RATE, abs=1_000)]
+    [jump] = [step for step in steps if step > 1000 / RATE + 1]
+    assert shortest_ms - 2 <= jump - 1000 / RATE <= longest_ms + 2, "each time is rounded to a millisecond"
     # No burst: at no time has more been released than the clock allows that stood still meanwhile.
     released = 0
     start_ms = deployed.claims("replay")[0].start["replay"]["t0"]
@@ -91,8 +91,8 @@ def test_a_pause_stops_the_clock_of_a_recording(
         released += commit.rows_in
         ran_ms = commit.boundary.batch_time_ms - start_ms
         if commit.boundary.batch_time_ms > resumed_ms:
-            ran_ms -= paused_ms
-        assert released <= ran_ms * RATE / 1000 + 1 + RATE / 4
+            ran_ms -= shortest_ms
+        assert released <= ran_ms * RATE / 1000 + 2
     assert released == len(records)
 
 
@@ -105,6 +105,7 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
     replica.set_paused(True)
     produce(kafka, topic, [{"k": "a", "v": v} for v in range(1, 500)])
+    wait_for_status(replica, lambda status: status.lag_rows == 499, "to have them before it")
     assert replica.status().paused
     assert len(deployed.records("events")) == 1
     replica.set_paused(False)
@@ -115,16 +116,12 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
 def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started_meanwhile(
     kafka: str, node: Node
 ) -> None:
-    elements = [{"id": id, "type": "generator", "params": {"rate": RATE}} for id in ("held", "clock")]
-    deployed = Deployed(kafka, elements)
-    replicas = deployed.run(node)
-    wait_for_status(replicas["held"], lambda status: status.rows_out_total >= RATE, "to run")
-    replicas["held"].stop(30)
+    deployed = Deployed(kafka, [{"id": "held", "type": "generator", "params": {"rate": RATE}}])
+    held = deployed.run(node)["held"]
+    wait_for_status(held, lambda status: status.rows_out_total >= RATE, "to run")
+    held.stop(STOP_S)
     paused_ms = int(time() * 1000)
-    ticks = replicas["clock"].status().rows_out_total
-    wait_for_status(
-        replicas["clock"], lambda status: status.rows_out_total >= ticks + 3 * RATE, "to run on for 3 s"
-    )
+    until_it_is_long(paused_ms)
 
     spec = deployed.specs["held"]
     again = Replica(spec, node.replica_directory(spec), node.host)
@@ -138,9 +135,13 @@ def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started
     wait_for_status(again, lambda status: status.rows_out_total >= RATE, "to go on")
     node.stop_all()
 
+    commits = deployed.commits("held")
+    # What was due when it was stopped, and not in a batch yet, comes first.
+    due_ms = paused_ms - max(commit.boundary.batch_time_ms for commit in commits if commit.epoch == 1)
     released = 0
-    for commit in deployed.commits("held"):
+    for commit in commits:
         if commit.epoch == 2:
             released += commit.rows_in
-            assert released <= (commit.boundary.batch_time_ms - resumed_ms) * RATE / 1000 + RATE / 2
+            ran_ms = due_ms + commit.boundary.batch_time_ms - resumed_ms
+            assert released <= ran_ms * RATE / 1000 + 2
     assert released >= RATE

@@ -44,9 +44,10 @@ def open_to_others(data: Path) -> list[Path]:
     return [path for path in inside if path.lstat().st_mode & 0o077]
 
 
-def test_it_prints_a_working_address_and_login_and_continues_with_the_same_data(
+def test_what_make_up_starts_works_continues_with_its_data_and_leaves_nothing_behind(
     fogline: RunningFogline,
 ) -> None:
+    """One life, since each start costs as much as some hundred other tests."""
     fogline.start()
     username, password = fogline.login()
     assert f"Fogline runs at {fogline.url}" in fogline.output
@@ -70,13 +71,8 @@ def test_it_prints_a_working_address_and_login_and_continues_with_the_same_data(
     assert str(fogline.data / "admin.json") in fogline.output
     with fogline.client() as client:
         assert [row["name"] for row in client.get("/api/v1/pipelines").json()] == ["kept"]
-    assert fogline.stop() == 0
 
-
-def test_a_crashed_web_is_started_again_and_a_killed_supervisor_leaves_nothing_behind(
-    fogline: RunningFogline,
-) -> None:
-    fogline.start()
+    # A crashed web is started again.
     first = fogline.pid("web")
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: fogline.output.count("Web ready") == 2, "the web's restart")
@@ -84,6 +80,7 @@ def test_a_crashed_web_is_started_again_and_a_killed_supervisor_leaves_nothing_b
     with fogline.client() as client:
         assert client.get("/readyz").status_code == 200
 
+    # A killed guard leaves nothing behind.
     assert fogline.process is not None
     guard, family = fogline.process, fogline.process.children(recursive=True)
     guard.send_signal(signal.SIGKILL)

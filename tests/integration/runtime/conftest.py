@@ -13,7 +13,7 @@ import pytest
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.host import ReplicaHost
-from tests.integration.runtime.engine import Node
+from tests.integration.runtime.engine import Node, end_clients
 
 PACKAGE = Path(__file__).parent / "operators_package"
 METADATA = "Metadata-Version: 2.1\nName: fogline-test-operators\nVersion: 1\n"
@@ -60,6 +60,12 @@ def host(
     yield host
     host.close()
     _end_spark_of_other_tests()
+
+
+@pytest.fixture(autouse=True)
+def clients() -> Iterator[None]:
+    yield
+    end_clients()
 
 
 @pytest.fixture

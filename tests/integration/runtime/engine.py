@@ -140,7 +140,9 @@ def produce(
     partition: Callable[[Any], int] | None = None,
 ) -> None:
     """Send values: bytes (or None) as they are, anything else as JSON."""
-    producer = KafkaProducer(bootstrap_servers=kafka, linger_ms=5)
+    producer = _producers.get(kafka)
+    if producer is None:
+        producer = _producers[kafka] = KafkaProducer(bootstrap_servers=kafka, linger_ms=5)
     for record in records:
         raw = record if isinstance(record, bytes | None) else json.dumps(record).encode()
         plain = isinstance(record, bytes | None)
@@ -152,29 +154,59 @@ def produce(
             partition=partition(record) if partition and not plain else None,
         )
     producer.flush()
-    producer.close()
+
+
+class Reading:
+    """What a test has read of a broker's topics: a wait that looks again reads only what is new."""
+
+    def __init__(self, kafka: str) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=kafka, isolation_level="read_committed", enable_auto_commit=False
+        )
+        self._found: dict[str, list[Any]] = {}
+        self._positions: dict[TopicPartition, int] = {}
+
+    def all(self, topic: str) -> list[Any]:
+        consumer = self._consumer
+        parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        assert parts, f"there is no topic {topic}"
+        found = self._found.setdefault(topic, [])
+        ends = consumer.end_offsets(parts)
+        behind = [part for part in parts if self._positions.get(part, 0) < ends[part]]
+        if behind:
+            consumer.assign(behind)
+            for part in behind:
+                if part in self._positions:
+                    consumer.seek(part, self._positions[part])
+                else:
+                    consumer.seek_to_beginning(part)
+            while any(consumer.position(part) < ends[part] for part in behind):
+                for records in consumer.poll(200).values():
+                    found += [record for record in records if not record.headers]
+            self._positions |= {part: consumer.position(part) for part in behind}
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+# Of the test that runs, by the broker's address: each costs more to open than most of what is asked of it.
+_readings: dict[str, Reading] = {}
+_producers: dict[str, KafkaProducer] = {}
+
+
+def end_clients() -> None:
+    """What was read is forgotten with them."""
+    for clients in (_readings, _producers):
+        while clients:
+            clients.popitem()[1].close()
 
 
 def read_all(kafka: str, topic: str) -> list[Any]:
-    """All committed records so far, markers of streams' ends left out."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=kafka, isolation_level="read_committed", enable_auto_commit=False
-    )
-    try:
-        parts = [
-            TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())
-        ]
-        assert parts, f"there is no topic {topic}"
-        consumer.assign(parts)
-        consumer.seek_to_beginning(*parts)
-        ends = consumer.end_offsets(parts)
-        found: list[Any] = []
-        while any(consumer.position(part) < ends[part] for part in parts):
-            for records in consumer.poll(200).values():
-                found += [record for record in records if not record.headers]
-        return sorted(found, key=lambda record: (record.partition, record.offset))
-    finally:
-        consumer.close()
+    """All committed records that the topic has had in this test, markers of streams' ends left out."""
+    if kafka not in _readings:
+        _readings[kafka] = Reading(kafka)
+    return _readings[kafka].all(topic)
 
 
 def values(kafka: str, topic: str) -> list[Any]:

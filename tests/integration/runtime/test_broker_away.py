@@ -17,6 +17,7 @@ from tests.integration.runtime.engine import (
     Deployed,
     Node,
     create_topic,
+    end_clients,
     read_all,
     values,
     wait_for_status,
@@ -37,6 +38,7 @@ def broker(tmp_path: Path) -> Iterator[Kafka]:
     service = Kafka(tmp_path / "broker", *free_ports(2))
     with service:
         yield service
+        end_clients()
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tests.integration.runtime.engine import (
     Deployed,
     Node,
     create_topic,
+    end_clients,
     owning,
     read_all,
     values,
@@ -77,6 +78,7 @@ def test_a_replica_from_the_oldest_checkpoint_reads_on_after_trimming(
         between = f"fl.{deployed.id}.events.out"
         assert set(points) == {(spec.journal, 0) for spec in deployed.specs.values()} | {(between, 0)}
         assert set(trim_topics(settings, points)) == set(points)
+        end_clients()
         for (topic, _), offset in points.items():
             assert read_all(kafka, topic)[0].offset >= offset, "it is gone indeed"
         # Their node is gone: both start elsewhere, from the oldest checkpoint that there is.

@@ -1,7 +1,7 @@
 """What a node's processes find in their environment: what they need, and no secret.
 
-Java, and every Python process that Java starts, inherits the node's environment, in which a user may have put the
-cluster key and the passwords of Redis and Kafka. Readers are told how to reach Kafka by the gate.
+Java, and every Python process that Java starts, inherits the node's environment, in which a user may have put
+the cluster key and the passwords of Redis and Kafka. Readers are told how to reach Kafka by the gate.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ _CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
-    # Its own ports, of tasks and of blocks: no other user of the machine may speak there. The secret is Java's alone.
+    # Its own ports, of tasks and of blocks, take Java objects: whoever speaks there needs a secret that Java
+    # makes and keeps to itself.
     "spark.authenticate": "true",
     "spark.sql.session.timeZone": "UTC",
     # ${name} in an expression is text: Spark would put settings and Java's environment there.

@@ -53,7 +53,6 @@ def _greet(settings: Settings, login: list[str], console: Console) -> None:
     elif account["password"]:
         console.say(f"Sign in as {account['username']}; the first password: {settings.data / 'admin.json'}")
     console.say(f"Data and logs: {settings.data}   Stop: Ctrl-C")
-    console.say("")
 
 
 def _refuse(reasons: tuple[str, ...] | list[str]) -> int:

@@ -1,12 +1,18 @@
-"""One log stream of all processes: coloured on the terminal, rotated files under FOGLINE_DATA/logs."""
+"""What all processes print: everything to rotated files under FOGLINE_DATA/logs, a little to the terminal.
+
+There the supervisor speaks. Of a process only what it logs as a warning or worse is shown and, when it has
+failed, the end of its output: what Java and Spark print by themselves is nothing to act upon.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import queue
+import re
 import sys
 import threading
+from collections import deque
 from datetime import datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -18,6 +24,11 @@ _QUEUE_LINES_MAX = 5000
 _OWN_COLOUR = "1;37"
 _COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 OWN_NAME = "fogline"
+_LINES_EXPLAINED = 12
+_LOGGED_AT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "  # as our processes and Kafka say it
+_TIMED = re.compile(_LOGGED_AT)
+# Uvicorn's own errors have no time. Java's "WARNING: ..." has none either, and is not meant.
+_TOLD = re.compile(rf"(?:{_LOGGED_AT}(?=WARNING|ERROR|CRITICAL|FATAL)|(?=ERROR:|CRITICAL:))(?P<what>.*)")
 
 
 class Console:
@@ -34,6 +45,8 @@ class Console:
         self._width = max(map(len, self._names))
         self._lines: queue.Queue[str | None] = queue.Queue(_QUEUE_LINES_MAX)
         self._dropped = 0
+        self._directory = directory
+        self._last: dict[str, deque[str]] = {name: deque(maxlen=_LINES_EXPLAINED) for name in self._names}
         directory.mkdir(parents=True, exist_ok=True)
         self._files = {name: _file(directory / f"{name}.log") for name in self._names}
         self._writer = threading.Thread(target=self._write, name="console", daemon=True)
@@ -42,15 +55,27 @@ class Console:
     def say(self, message: str) -> None:
         """A line of the supervisor itself."""
         for line in message.splitlines() or [""]:
-            self.line(OWN_NAME, line)
+            self._files[OWN_NAME].handle(_record(line))
+            self._show(OWN_NAME, line)
 
     def line(self, name: str, text: str) -> None:
+        """What the process `name` printed."""
         self._files[name].handle(_record(text))
-        self._show(f"{self._prefix(name)} {text}\n")
+        self._last[name].append(text)
+        told = _TOLD.match(text)
+        if told is not None:
+            self._show(name, told["what"])
+
+    def explain(self, name: str) -> None:
+        """Show what the process `name`, which has failed, printed last, and where all of it is."""
+        last, self._last[name] = self._last[name], deque(maxlen=_LINES_EXPLAINED)
+        for text in last:
+            self._show(name, _TIMED.sub("", text, count=1))
+        self._show(name, f"(all that it printed: {self._directory / name}.log)")
 
     def secret(self, text: str) -> None:
         """For the terminal alone: no file gets it."""
-        self._show(f"{self._prefix(OWN_NAME)} {text}\n")
+        self._show(OWN_NAME, text)
 
     def close(self, timeout_s: float = 2.0) -> None:
         try:
@@ -61,9 +86,9 @@ class Console:
         for file in self._files.values():
             file.close()
 
-    def _show(self, line: str) -> None:
+    def _show(self, name: str, text: str) -> None:
         try:
-            self._lines.put_nowait(line)
+            self._lines.put_nowait(f"{self._prefix(name)} {text}\n")
         except queue.Full:
             self._dropped += 1
 
@@ -89,9 +114,17 @@ class Console:
                 continue  # nobody reads any more: the files go on
 
 
+class _OneTime(logging.Formatter):
+    """A line that says itself when it was written is kept as it is."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        return text if _TIMED.match(text) else super().format(record)
+
+
 def _file(path: Path) -> RotatingFileHandler:
     handler = RotatingFileHandler(path, maxBytes=_FILE_BYTES_MAX, backupCount=_FILES_KEPT, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.setFormatter(_OneTime("%(asctime)s %(message)s"))
     # A full disk must not write a traceback per line onto the terminal.
     handler.handleError = lambda record: None  # type: ignore[method-assign]
     return handler

@@ -14,6 +14,7 @@ from typing import IO
 from workers.supervisor.tether import tethered
 
 _READY_POLL_S = 0.2
+_READ_S = 2.0
 _LINE_BYTES_MAX = 8192
 
 
@@ -63,7 +64,7 @@ class Child:
         self._command: Sequence[str] = ()
         self._process: subprocess.Popen[bytes] | None = None
         self._captured: list[str] = []
-        self._pump: threading.Thread | None = None
+        self._pumps: list[threading.Thread] = []
         threading.Thread(target=self._prepare, name=f"prepare-{spec.name}", daemon=True).start()
 
     @property
@@ -91,6 +92,12 @@ class Child:
             if self.code is not None:
                 self._ended()
 
+    def read_to_the_end(self) -> None:
+        """What it has printed before it ended is in the log then. For processes that left nothing behind:
+        whatever holds their output open is not waited for."""
+        for pump in self._pumps:
+            pump.join(_READ_S)
+
     def _prepare(self) -> None:
         try:
             if self.spec.prepare is not None:
@@ -116,16 +123,16 @@ class Child:
             self.fault = f"{self._command[0]} cannot be started: {error}"
             return
         assert self._process.stdout is not None
-        self._pump = self._pumped(self._process.stdout, self._captured.append if captures else self._line)
+        self._pumped(self._process.stdout, self._captured.append if captures else self._line)
         if self._process.stderr is not None:
             self._pumped(self._process.stderr, self._line)
         if not self.spec.once:
             threading.Thread(target=self._ask, name=f"ask-{self.spec.name}", daemon=True).start()
 
-    def _pumped(self, pipe: IO[bytes], sink: Callable[[str], None]) -> threading.Thread:
+    def _pumped(self, pipe: IO[bytes], sink: Callable[[str], None]) -> None:
         thread = threading.Thread(target=_pump, args=(pipe, sink), name=f"log-{self.spec.name}", daemon=True)
         thread.start()
-        return thread
+        self._pumps.append(thread)
 
     def _ask(self) -> None:
         started_at_s = time.time()
@@ -147,8 +154,7 @@ class Child:
         if self.code != 0:
             self.fault = f"ended with code {self.code}"
             return
-        if self._pump is not None:
-            self._pump.join(2)
+        self.read_to_the_end()
         if self.spec.capture is not None:
             self.spec.capture("\n".join(self._captured))
         self.ready_after_s = time.monotonic() - self.began_s

@@ -330,7 +330,7 @@ _KAFKA_LOGGING = """status=ERROR
 appender.console.type=Console
 appender.console.name=STDOUT
 appender.console.layout.type=PatternLayout
-appender.console.layout.pattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
+appender.console.layout.pattern=%d{yyyy-MM-dd HH:mm:ss,SSS} %p %c{1}: %m%n
 rootLogger.level=WARN
 rootLogger.appenderRef.stdout.ref=STDOUT
 logger.server.name=kafka.server.KafkaRaftServer

@@ -88,6 +88,7 @@ class Supervision:
 
     # --- starting and watching ------------------------------------------------------------------
     def _start(self, stage: Stage) -> None:
+        self._console.say(f"Starting {', '.join(spec.label for spec in stage)}")
         slots = [_Slot(spec, self._child(spec)) for spec in stage]
         self._slots += slots
         while not all(slot.settled for slot in slots):
@@ -115,6 +116,7 @@ class Supervision:
             self._console.say(f"{spec.label} {'done' if spec.once else 'ready'} {child.ready_after_s:.1f} s")
         if child.fault is not None and not child.fault_told:
             child.fault_told = True
+            self._explain(child)
             self._console.say(f"{spec.label}: {child.fault}")
             if spec.essential and not slot.settled:
                 raise _StartFailed
@@ -123,11 +125,19 @@ class Supervision:
         if not spec.once and (child.code is not None or never_ran):
             self._crashed(slot)
 
+    def _explain(self, child: Child) -> None:
+        """What it printed last, unless it never ran."""
+        if child.code is not None:
+            child.read_to_the_end()
+        if child.pid is not None:
+            self._console.explain(child.spec.name)
+
     def _crashed(self, slot: _Slot) -> None:
         """Ends what the process left behind, and starts it again later. It never gives up: the network,
         a disk or a broker may come back in the night, and nobody is there to start it."""
         spec, child = slot.spec, slot.child
         child.kill()
+        self._explain(child)
         if not slot.settled and slot.crashes >= _START_CRASHES_MAX:
             self._console.say(f"{spec.label} ended {slot.crashes + 1} times; its log above says why")
             if spec.essential:

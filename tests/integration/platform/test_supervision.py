@@ -239,10 +239,56 @@ def test_a_second_copy_in_the_same_directory_is_refused(supervised: Start) -> No
     assert _alive(run.pids("web")[0])
 
 
-def test_every_process_has_a_log_file_and_one_stream_has_all(supervised: Start) -> None:
-    run = supervised([[process("web", "print('hello', flush=True)\n"), process("edge-a")]])
+NOISE = """WARNING: Using incubator modules: jdk.incubator.vector
+26/11/23 00:48:13 WARN NativeCodeLoader: Unable to load native-hadoop library
+2026-11-23 00:48:13,100 INFO workers.node.process: Spark is up
+Traceback (most recent call last):
+  File "pyspark/daemon.py", line 95, in worker
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+TOLD = """2026-11-23 00:48:14,000 WARNING workers.node.heartbeat: Redis is away
+2026-11-23 00:48:15,000 ERROR SocketServer: the disk is full
+ERROR:    Exception in ASGI application
+"""
+
+
+def test_files_have_all_that_a_process_prints_and_the_console_what_its_user_needs(supervised: Start) -> None:
+    text = NOISE + TOLD
+    run = supervised([[process("web", f"print({text!r}, flush=True)\n"), process("edge-a")]])
     run.started()
-    wait_until(lambda: "hello" in run.output, "the line")
-    assert "web     | hello" in run.output
-    assert "hello" in (run.directory / "logs" / "web.log").read_text()
-    assert "hello" not in (run.directory / "logs" / "edge-a.log").read_text()
+    wait_until(lambda: "ASGI" in run.output, "the last line")
+    shown = [line.partition(" ")[2] for line in run.output.splitlines() if " web     | " in line]
+    assert shown == [
+        "web     | WARNING workers.node.heartbeat: Redis is away",
+        "web     | ERROR SocketServer: the disk is full",
+        "web     | ERROR:    Exception in ASGI application",
+    ]
+    kept = (run.directory / "logs" / "web.log").read_text().splitlines()
+    assert [line for line in text.splitlines() if line[:4] == "2026"] == [
+        line for line in kept if line.startswith("2026-11-23 00:48:1")
+    ]
+    for line in text.splitlines():
+        assert any(one.endswith(line) for one in kept), line
+    assert "Broken" not in (run.directory / "logs" / "edge-a.log").read_text()
+
+
+def test_what_is_started_and_how_long_it_took_is_told(supervised: Start) -> None:
+    run = supervised([[process("kafka"), process("redis")], [process("web")]])
+    run.started()
+    told = [
+        line.partition("| ")[2].rpartition(" ready ")[0] or line.partition("| ")[2]
+        for line in run.output.splitlines()
+    ]
+    assert sorted(told[:3]) == ["Starting kafka, redis", "kafka", "redis"]
+    assert told[3:] == ["Starting web", "web", "all started"]
+    assert run.output.count(" s\n") == 3
+
+
+def test_a_process_that_ends_shows_what_it_printed_last(supervised: Start) -> None:
+    crashed = "import sys\nfor n in range(40): print('line', n)\nsys.exit('no memory')"
+    run = supervised([[{"name": "edge-a", "code": crashed, "essential": False}, process("web")]])
+    run.started()
+    assert "edge-a  | line 39" in run.output
+    assert "edge-a  | no memory" in run.output
+    assert "line 9\n" not in run.output
+    assert str(run.directory / "logs" / "edge-a.log") in run.output

@@ -25,7 +25,7 @@ class Called:
     """A Python object that Java can call, as it calls a query's sink."""
 
     class Java:
-        implements = ["java.lang.Runnable"]  # noqa: RUF012 - Py4J's way to say it
+        implements = ["java.lang.Runnable"]
 
     def __init__(self) -> None:
         self.times = 0

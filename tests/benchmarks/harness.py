@@ -117,7 +117,7 @@ def running_node() -> Iterator[Node]:
             kafka = KafkaSettings(service.bootstrap)
             assert service.pid is not None
             node = Node(kafka, bench_host(directory, kafka, lambda: node.on_change()), directory, service.pid)
-            log("starting Spark")
+            log(f"starting Spark; what Java prints: {_java_prints_to(RESULTS / 'java.log')}")
             node.host.start()
             try:
                 yield node
@@ -125,6 +125,17 @@ def running_node() -> Iterator[Node]:
                 node.host.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _java_prints_to(path: Path) -> Path:
+    """Java and its Python processes inherit descriptor 2, and print there what is no message of a benchmark.
+    This process's own errors stay on the terminal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    with path.open("w") as file:
+        os.dup2(file.fileno(), 2)
+    return path
 
 
 class BenchHost(ReplicaHost):

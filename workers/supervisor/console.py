@@ -25,10 +25,15 @@ _OWN_COLOUR = "1;37"
 _COLOURS = ("36", "32", "33", "35", "34", "96", "92", "93", "95", "94")
 OWN_NAME = "fogline"
 _LINES_EXPLAINED = 12
-_LOGGED_AT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "  # as our processes and Kafka say it
-_TIMED = re.compile(_LOGGED_AT)
-# Uvicorn's own errors have no time. Java's "WARNING: ..." has none either, and is not meant.
-_TOLD = re.compile(rf"(?:{_LOGGED_AT}(?=WARNING|ERROR|CRITICAL|FATAL)|(?=ERROR:|CRITICAL:))(?P<what>.*)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")  # as our processes and Kafka say it
+_LOGGED = re.compile(
+    _TIME.pattern + r"(?P<level>[A-Z]+) (?:[a-z0-9-]+ )?(?P<logger>[\w.$-]+): (?P<message>.*)"
+)
+_UVICORNS = re.compile(r"(?:ERROR|CRITICAL): ")  # Java's "WARNING: ..." has no time either, and is not meant
+_OURS = ("pipeline_runtime.", "workers.", "webapp.")
+_FAULTS = ("ERROR", "CRITICAL", "FATAL")
+# Kafka's client logs each failed attempt; its callers say once what follows from it.
+_SAID_BY_CALLERS = ("kafka.",)
 
 
 class Console:
@@ -62,15 +67,15 @@ class Console:
         """What the process `name` printed."""
         self._files[name].handle(_record(text))
         self._last[name].append(text)
-        told = _TOLD.match(text)
+        told = _told(text)
         if told is not None:
-            self._show(name, told["what"])
+            self._show(name, told)
 
     def explain(self, name: str) -> None:
         """Show what the process `name`, which has failed, printed last, and where all of it is."""
         last, self._last[name] = self._last[name], deque(maxlen=_LINES_EXPLAINED)
         for text in last:
-            self._show(name, _TIMED.sub("", text, count=1))
+            self._show(name, _TIME.sub("", text, count=1))
         self._show(name, f"(all that it printed: {self._directory / name}.log)")
 
     def secret(self, text: str) -> None:
@@ -114,12 +119,25 @@ class Console:
                 continue  # nobody reads any more: the files go on
 
 
+def _told(text: str) -> str | None:
+    """What the terminal shows of a line that a process printed; None: nothing."""
+    logged = _LOGGED.match(text)
+    if logged is None:
+        return text if _UVICORNS.match(text) else None
+    level, logger, message = logged.group("level", "logger", "message")
+    if level == "WARNING":
+        meant = logger.startswith(_OURS)
+    else:
+        meant = level in _FAULTS and not logger.startswith(_SAID_BY_CALLERS)
+    return f"{level} {logger}: {message}" if meant else None
+
+
 class _OneTime(logging.Formatter):
     """A line that says itself when it was written is kept as it is."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()
-        return text if _TIMED.match(text) else super().format(record)
+        return text if _TIME.match(text) else super().format(record)
 
 
 def _file(path: Path) -> RotatingFileHandler:

@@ -245,8 +245,10 @@ NOISE = """WARNING: Using incubator modules: jdk.incubator.vector
 Traceback (most recent call last):
   File "pyspark/daemon.py", line 95, in worker
 BrokenPipeError: [Errno 32] Broken pipe
+2026-11-23 00:48:13,200 WARNING edge-a kafka.net.selector: a task ran for 0.157s
+2026-11-23 00:48:13,300 ERROR control kafka.conn: no connection to 127.0.0.1:9092
 """
-TOLD = """2026-11-23 00:48:14,000 WARNING workers.node.heartbeat: Redis is away
+TOLD = """2026-11-23 00:48:14,000 WARNING edge-a workers.node.heartbeat: Redis is away
 2026-11-23 00:48:15,000 ERROR SocketServer: the disk is full
 ERROR:    Exception in ASGI application
 """

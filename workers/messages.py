@@ -10,6 +10,7 @@ desired state with its revision; nothing depends on a message that is sent once.
 from __future__ import annotations
 
 import threading
+from time import monotonic
 from typing import Any
 
 from celery import Celery
@@ -45,6 +46,15 @@ HISTORY_INTERVAL_S = 2.0
 
 CENTRAL = "central"
 """As a CheckpointSource's url: the central chunk service, at the address by which the node knows it."""
+
+
+STEADY_S = 60.0
+"""A receiver that took commands for so long has not failed "in a row"."""
+TRIES = 5
+
+
+class CommandsLost(RuntimeError):
+    """No more commands can be taken."""
 
 
 def node_queue(node: str) -> str:
@@ -129,8 +139,9 @@ class CommandReceiver:
         self._thread.start()
 
     def _run(self) -> None:
-        delay_s = 1.0
+        failures = 0
         while not self._stopping.is_set():
+            began_s = monotonic()
             controller = WorkController(
                 app=self._app,
                 hostname=self._name,
@@ -141,10 +152,13 @@ class CommandReceiver:
                 without_mingle=True,
                 without_gossip=True,
             )
-            # Returns when asked to stop, and on an error that Celery itself does not retry.
+            # Returns when asked to stop, and on an error that Celery itself does not retry: it has said which.
+            # A Redis that is away is none of those, it is waited for in there.
             controller.start()
-            self._stopping.wait(delay_s)
-            delay_s = min(delay_s * 2, 30.0)
+            failures = 1 if monotonic() - began_s > STEADY_S else failures + 1
+            if failures == TRIES and not self._stopping.is_set():
+                raise CommandsLost(f"Celery gave up {TRIES} times in a row; see its errors above")
+            self._stopping.wait(2.0 ** (failures - 1))
 
     def stop(self, timeout_s: float) -> None:
         """Takes no more commands; returns after `timeout_s` even when one is still running."""

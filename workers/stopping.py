@@ -1,18 +1,69 @@
-"""How the node and the control process wait for their end. Both functions are for the main thread."""
+"""How the node and the control process wait for their end: a signal, or an error that ends one of their threads."""
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from time import sleep
+from types import TracebackType
+
+log = logging.getLogger(__name__)
 
 _LOOK_S = 0.2
+_OURS = ("pipeline_runtime", "workers")
+
+
+class Stopping(threading.Event):
+    """Set once the process is to end; `failure` says why, when nobody asked for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: BaseException | None = None
+
+    def fail(self, error: BaseException) -> None:
+        """The process is of no use any more. Without effect when it ends already."""
+        if not self.is_set():
+            self.failure = error
+            self.set()
+
+    @property
+    def code(self) -> int:
+        """What the process exits with."""
+        return 0 if self.failure is None else 1
 
 
 def set_by_signals(stopping: threading.Event) -> None:
-    """From now on SIGTERM and SIGINT set it."""
+    """From now on SIGTERM and SIGINT set it. For the main thread."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+
+
+def failed_by_threads(stopping: Stopping) -> None:
+    """From now on an error that ends a thread fails it.
+
+    Whoever waits for what that thread did would wait for ever, while the process looks well: its supervisor
+    starts it anew, and should that not help, the detector sees its silence. What a thread can live with, or
+    tries again, it catches itself. Threads of libraries are left to them: those tell their callers.
+    """
+
+    def ended(args: threading.ExceptHookArgs) -> None:
+        if stopping.is_set() or not _is_ours(args.exc_traceback):
+            threading.__excepthook__(args)
+            return
+        error = args.exc_value or args.exc_type()
+        log.critical(
+            "%s in the thread %r, which cannot go on: %s. What was committed is safe. This process stops, to be"
+            " started again; if it ends like this each time, mend what the message names (a missing module:"
+            " delete .venv, then start as before).",
+            args.exc_type.__name__,
+            args.thread.name if args.thread else "?",
+            error,
+            exc_info=(args.exc_type, error, args.exc_traceback),
+        )
+        stopping.fail(error)
+
+    threading.excepthook = ended
 
 
 def wait_for(stopping: threading.Event) -> None:
@@ -20,3 +71,11 @@ def wait_for(stopping: threading.Event) -> None:
     continued just before, and that does not wake up a main thread that waits in `stopping.wait()`."""
     while not stopping.is_set():
         sleep(_LOOK_S)
+
+
+def _is_ours(traceback: TracebackType | None) -> bool:
+    """Whether the thread's body, the first function that `threading` called, is of this project."""
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == threading.__name__:
+        traceback = traceback.tb_next
+    name = str(traceback.tb_frame.f_globals.get("__name__")) if traceback is not None else ""
+    return name.partition(".")[0] in _OURS

@@ -308,7 +308,7 @@ def serve(app: Starlette, host: str, port: int, start_timeout_s: float = 10.0) -
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [listener]}, name=f"chunk-service-{port}", daemon=True
+        target=_run, args=(server, listener), name=f"chunk-service-{port}", daemon=True
     )
     thread.start()
     deadline = time.monotonic() + start_timeout_s
@@ -321,3 +321,8 @@ def serve(app: Starlette, host: str, port: int, start_timeout_s: float = 10.0) -
         )
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     return Server(f"http://{shown}:{port}", port, server, thread)
+
+
+def _run(server: uvicorn.Server, listener: socket.socket) -> None:
+    """A thread's body of this project, not of uvicorn: an error that ends it ends the process."""
+    server.run(sockets=[listener])

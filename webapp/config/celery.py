@@ -6,6 +6,7 @@ import logging
 from functools import cache
 from typing import Any
 
+import kombu.transport.redis  # noqa: F401 - by itself it comes with the first order: too late to find it missing
 from celery import Celery
 from django.conf import settings
 from django.db import transaction

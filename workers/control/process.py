@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -31,7 +30,7 @@ from workers.control.desired import DesiredSender
 from workers.control.ingest import Ingest
 from workers.control.trimming import Trimmer
 from workers.control.work import Work
-from workers.stopping import set_by_signals, wait_for
+from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
 
@@ -74,14 +73,15 @@ class ControlProcess:
         self._commands = messages.CommandReceiver(app, "control", threads=4)
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT."""
-        stopping = threading.Event()
+        """Until SIGTERM, SIGINT or an error that ends one of its threads; the exit code."""
+        stopping = Stopping()
         set_by_signals(stopping)
+        failed_by_threads(stopping)
         self.start()
         log.info("control is up")
         wait_for(stopping)
         self.close()
-        return 0
+        return stopping.code
 
     def start(self) -> None:
         for name in self.context.settings.nodes:

@@ -8,8 +8,9 @@ which begins from the desired state on disk; 4. commands and heartbeat, which re
 Stopped on SIGTERM or SIGINT within 10 s: no more commands, replicas end after their running batch,
 `bye`. SIGKILL at any moment loses nothing: the same start follows.
 
-When Spark does not start or its Java process ends, this process stops too, without `bye`: whoever watches
-it starts it again, and should that not help, the control side sees silence and restores its groups.
+When Spark does not start, its Java process ends, or an error ends one of the threads, this process stops
+too, without `bye`: whoever watches it starts it again, and should that not help, the control side sees
+silence and restores its groups.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from workers.node.identity import Identity
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.runtime import NodeRuntime, RunningReplica
-from workers.stopping import set_by_signals, wait_for
+from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +65,9 @@ class NodeProcess:
         identity.directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = _lock(identity.directory)  # 1.
         self._run_id = new_run_id()
-        self._stopping = threading.Event()
+        self._stopping = Stopping()
         self._service: Server | None = None
         self._spark_up = threading.Event()
-        self._spark_failed: BaseException | None = None
         self._load = LoadMeter(identity.directory)
         self._checkpoints = NodeCheckpoints(
             identity.name,
@@ -103,12 +103,13 @@ class NodeProcess:
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT; the exit code."""
+        """Until SIGTERM, SIGINT or the end of something without which it is of no use; the exit code."""
         set_by_signals(self._stopping)
+        failed_by_threads(self._stopping)
         self.start()
         wait_for(self._stopping)
         self.close()
-        return 1 if self._spark_failed is not None else 0
+        return self._stopping.code
 
     def start(self) -> None:
         self._service = self._serve()  # 2.
@@ -126,11 +127,11 @@ class NodeProcess:
         log.info("node %s: stopping; replicas end after their running batch", self.identity.name)
         self._commands.stop(timeout_s=0.5)
         self._agent.close(STOP_S - 1.0)
-        self._heartbeat.close(bye=self._spark_failed is None)
+        self._heartbeat.close(bye=self._stopping.failure is None)
         if self._service is not None:
             self._service.close(timeout_s=0.5)
         self._checkpoints.close()
-        if self._spark_up.is_set() and self._spark_failed is None:
+        if self._spark_up.is_set() and self._stopping.failure is None:
             closing = threading.Thread(target=self._engine.close, daemon=True)
             closing.start()
             closing.join(max(0.5, STOP_S - (monotonic() - started)))
@@ -163,10 +164,8 @@ class NodeProcess:
                 self._spark_lost(error)
 
     def _spark_lost(self, error: BaseException) -> None:
-        if self._stopping.is_set():
-            return  # in order: a signal to the whole process group ends Java as well
-        self._spark_failed = error
-        self._stopping.set()
+        # Without effect when it stops in order: a signal to the whole process group ends Java as well.
+        self._stopping.fail(error)
         self._changed()
 
     def _serve(self) -> Server:

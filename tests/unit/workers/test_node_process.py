@@ -100,7 +100,7 @@ def test_a_node_whose_java_process_ends_stops_and_says_no_goodbye(
     assert not node._stopping.wait(0.1), "as long as Java runs, so does the node"
     java.kill()
     assert node._stopping.wait(LIMIT_S)
-    assert "ended with code -9" in str(node._spark_failed)
+    assert "ended with code -9" in str(node._stopping.failure)
     assert not node._report(1).ready
     node.close()
     assert "heartbeat" in sent
@@ -113,7 +113,7 @@ def test_a_node_whose_spark_does_not_start_says_no_goodbye(
     node = begin(BrokenEngine)
     assert node._stopping.wait(LIMIT_S)
     node.close()
-    assert "JAVA_HOME" in str(node._spark_failed)
+    assert "JAVA_HOME" in str(node._stopping.failure)
     assert "bye" not in sent
 
 
@@ -125,5 +125,5 @@ def test_a_node_that_is_stopped_in_order_says_goodbye_although_java_ends_too(
     node._stopping.set()  # as a signal does
     java.kill()
     node.close()
-    assert node._spark_failed is None
+    assert node._stopping.failure is None
     assert sent[-1] == "bye"

@@ -15,7 +15,8 @@
 | FOGLINE_SECRET_KEY, FOGLINE_CLUSTER_KEY | generated once | else kept in FOGLINE_DATA/secrets.json (0600) |
 | FOGLINE_NODES | edge-a,edge-b,cloud | nodes that the supervisor starts here; may be empty |
 | FOGLINE_CHUNK_PORT | 18100 | the central chunk service |
-| FOGLINE_NODE_PORT | 18110 | first local node's chunk service; the others follow |
+| FOGLINE_NODE_PORT | 18110 | first local node's chunk service; the others follow. Of any other node: its own; not
+named, the first free one behind those |
 | FOGLINE_NODE | | a node process's own name |
 | FOGLINE_SILENCE_S | 3 | a node that is silent for so long counts as down |
 | FOGLINE_RESTORE | auto | what a silent node ran is restored elsewhere: auto, or manual (by a person) |
@@ -79,6 +80,7 @@ class Settings:
     nodes: tuple[str, ...]
     chunk_port: int
     node_port: int
+    node_port_named: bool  # by the environment
     node: str | None
     silence_s: float
     restore: str  # "auto" | "manual"
@@ -119,8 +121,11 @@ class Settings:
         return self.data / "nodes" / name
 
     def local_node_port(self, name: str) -> int:
-        """Of the chunk service of a node in FOGLINE_NODES; of any other node: FOGLINE_NODE_PORT itself."""
-        return self.node_port + (self.nodes.index(name) if name in self.nodes else 0)
+        """Of the chunk service of a node in FOGLINE_NODES. Of any other node: FOGLINE_NODE_PORT itself, or,
+        when that is not named, the port from which on a free one is looked for."""
+        if name in self.nodes:
+            return self.node_port + self.nodes.index(name)
+        return self.node_port if self.node_port_named else self.node_port + len(self.nodes)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Self:
@@ -150,6 +155,7 @@ class Settings:
             "nodes": nodes,
             "chunk_port": reader.port("FOGLINE_CHUNK_PORT", 18100),
             "node_port": reader.port("FOGLINE_NODE_PORT", 18110, ports=max(1, len(nodes or ()))),
+            "node_port_named": bool(reader.text("FOGLINE_NODE_PORT", "")),
             "node": reader.read("FOGLINE_NODE", "", _optional_node_name),
             "silence_s": reader.read("FOGLINE_SILENCE_S", "3", _positive_seconds),
             "restore": reader.read("FOGLINE_RESTORE", "auto", _auto_or_manual),

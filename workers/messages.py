@@ -152,8 +152,8 @@ class CommandReceiver:
                 without_mingle=True,
                 without_gossip=True,
             )
-            # Returns when asked to stop, and on an error that Celery itself does not retry: it has said which.
-            # A Redis that is away is none of those, it is waited for in there.
+            # Returns when asked to stop, and on an error that Celery itself does not retry, which it logs. A
+            # Redis that is away is none of those: it is waited for in there.
             controller.start()
             failures = 1 if monotonic() - began_s > STEADY_S else failures + 1
             if failures == TRIES and not self._stopping.is_set():

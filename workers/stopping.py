@@ -1,4 +1,4 @@
-"""How the node and the control process wait for their end: a signal, or an error that ends one of their threads."""
+"""What ends the node and the control process: a signal, or an error that ends one of their threads."""
 
 from __future__ import annotations
 
@@ -52,16 +52,18 @@ def failed_by_threads(stopping: Stopping) -> None:
             threading.__excepthook__(args)
             return
         error = args.exc_value or args.exc_type()
-        log.critical(
-            "%s in the thread %r, which cannot go on: %s. What was committed is safe. This process stops, to be"
-            " started again; if it ends like this each time, mend what the message names (a missing module:"
-            " delete .venv, then start as before).",
-            args.exc_type.__name__,
-            args.thread.name if args.thread else "?",
-            error,
-            exc_info=(args.exc_type, error, args.exc_traceback),
-        )
-        stopping.fail(error)
+        try:
+            log.critical(
+                "The thread %r cannot go on: %s: %s. What was committed is safe. This process ends, to be"
+                " started again. If that happens each time, mend what the message names; when a module is"
+                " missing, delete .venv and start as before.",
+                args.thread.name if args.thread else "?",
+                args.exc_type.__name__,
+                error,
+                exc_info=(args.exc_type, error, args.exc_traceback),
+            )
+        finally:
+            stopping.fail(error)
 
     threading.excepthook = ended
 

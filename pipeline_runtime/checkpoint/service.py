@@ -307,9 +307,7 @@ def serve(app: Starlette, host: str, port: int, start_timeout_s: float = 10.0) -
         app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=2
     )
     server = uvicorn.Server(config)
-    thread = threading.Thread(
-        target=_run, args=(server, listener), name=f"chunk-service-{port}", daemon=True
-    )
+    thread = threading.Thread(target=_run, args=(server, listener), name=f"chunk-service-{port}", daemon=True)
     thread.start()
     deadline = time.monotonic() + start_timeout_s
     while not server.started and thread.is_alive() and time.monotonic() < deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,7 +34,7 @@ class Identity:
     cluster_key: str
     central_url: str  # of the central chunk service, as this node reaches it
     listen_host: str
-    port: int  # of this node's chunk service
+    port: int  # of this node's chunk service; at `port_fixed` False, the one that is tried first
     url: str  # of it, as others reach it
     checkpoint_s: float
     checkpoint_batches: int = 0
@@ -42,6 +42,16 @@ class Identity:
     bytes_per_s: int | None = None  # for sending checkpoints; None: no limit
     reserve_bytes: int = 0  # free disk that checkpoints leave
     heartbeat_s: float = 1.0  # control's detector counts on that
+    port_fixed: bool = True  # somebody chose it
+
+    def at_port(self, port: int) -> Identity:
+        """The same node, whose chunk service got that port; also after a restart."""
+        url = urlsplit(self.url)
+        url = url._replace(netloc=f"{url.netloc.rpartition(':')[0]}:{port}")
+        path = self.directory / CREDENTIAL_FILE
+        if path.exists():
+            _write_private(path, json.dumps({**json.loads(path.read_text()), "url": url.geturl()}, indent=2))
+        return replace(self, port=port, url=url.geturl())
 
 
 def local_identity(name: str, settings: Settings) -> Identity:
@@ -59,6 +69,7 @@ def local_identity(name: str, settings: Settings) -> Identity:
         listen_host=host,
         port=port,
         url=f"http://{shown}:{port}",
+        port_fixed=settings.node_port_named or name in settings.nodes,
         checkpoint_s=settings.checkpoint_s,
         checkpoint_batches=settings.checkpoint_batches,
         kept=Retention(settings.node_checkpoints_kept, settings.node_checkpoints_hours),
@@ -95,7 +106,7 @@ def enrol(server: str, token: str, name: str, settings: Settings) -> None:
         ) from error
     if not answer.is_success:
         raise EnrolmentFailed(_explained(answer))
-    document = {**answer.json(), "url": body["url"]}
+    document = {**answer.json(), "url": body["url"], "port_fixed": settings.node_port_named}
     _write_private(settings.node_directory(name) / CREDENTIAL_FILE, json.dumps(document, indent=2))
 
 
@@ -107,7 +118,7 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
     except FileNotFoundError:
         return None
     url = str(document["url"])
-    return Identity(
+    identity = Identity(
         name=name,
         directory=settings.node_directory(name),
         kafka=KafkaSettings(document["kafka"]["bootstrap"], dict(document["kafka"].get("security") or {})),
@@ -117,6 +128,8 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
         listen_host="127.0.0.1" if urlsplit(url).hostname in LOOPBACK else "0.0.0.0",
         port=urlsplit(url).port or settings.local_node_port(name),
         url=url,
+        # One that joined before ports were chosen has what FOGLINE_NODE_PORT said.
+        port_fixed=bool(document.get("port_fixed", True)),
         checkpoint_s=float(document.get("checkpoint_s") or settings.checkpoint_s),
         checkpoint_batches=int(document.get("checkpoint_batches", settings.checkpoint_batches)),
         kept=Retention(
@@ -125,6 +138,9 @@ def enrolled_identity(name: str, settings: Settings) -> Identity | None:
         ),
         **_limits(settings),
     )
+    if not settings.node_port_named or identity.port == settings.node_port:
+        return identity
+    return replace(identity.at_port(settings.node_port), port_fixed=True)
 
 
 def _own_address(peer: str) -> str:

@@ -21,11 +21,13 @@ import os
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
 from pipeline_runtime import __version__
+from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.model.spec import GroupSpec
@@ -47,6 +49,7 @@ from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_f
 log = logging.getLogger(__name__)
 
 WATCH_S = 1.0
+PORTS_TRIED = 100
 STOP_S = 8.0
 """For the replicas' last batches, of the 10 s in which the process is gone."""
 
@@ -171,7 +174,24 @@ class NodeProcess:
     def _serve(self) -> Server:
         app = chunk_service(self._checkpoints.database, self.identity.cluster_key)
         add_output_route(app, self.identity.cluster_key, self._committed_output)
-        return serve(app, self.identity.listen_host, self.identity.port)
+        identity = self.identity
+        try:
+            return serve(app, identity.listen_host, identity.port)
+        except ServiceUnavailable:
+            if identity.port_fixed:
+                raise
+        for port in range(identity.port + 1, identity.port + PORTS_TRIED):
+            # Tried by listening: of two nodes that start at the same time, each gets one of its own.
+            with suppress(ServiceUnavailable):
+                server = serve(app, identity.listen_host, port)
+                self.identity = identity.at_port(port)
+                return server
+        raise ServiceUnavailable(
+            f"None of the ports {identity.port} to {identity.port + PORTS_TRIED - 1} is free for the node's"
+            " checkpoint service.",
+            "Nothing was started.",
+            "Name one that is, by FOGLINE_NODE_PORT.",
+        )
 
     # -- what the agent acts through ---------------------------------------------------------------
 

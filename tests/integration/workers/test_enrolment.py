@@ -38,10 +38,28 @@ def test_a_token_admits_one_machine_once(live_server: Any, token: str, machine: 
     assert identity is not None
     assert identity.name == "barn"
     assert identity.cluster_key
-    assert identity.port == 18500
+    assert (identity.port, identity.port_fixed) == (18500, True)
     assert identity.url == Node.objects.get(name="barn").url
     with pytest.raises(EnrolmentFailed, match="used already"):
         enrol(live_server.url, token, "barn", machine)
+
+
+def test_a_port_is_tried_from_behind_those_of_the_nodes_here_until_one_is_named(
+    live_server: Any, token: str, tmp_path: Path
+) -> None:
+    unnamed = Settings.from_env({"FOGLINE_DATA": str(tmp_path)})
+    enrol(live_server.url, token, "barn", unnamed)
+    identity = enrolled_identity("barn", unnamed)
+    assert identity is not None
+    assert (identity.port, identity.port_fixed) == (18113, False)
+    moved = identity.at_port(18120)
+    assert moved.url.endswith(":18120")
+    assert enrolled_identity("barn", unnamed) == moved
+    named = Settings.from_env({"FOGLINE_DATA": str(tmp_path), "FOGLINE_NODE_PORT": "18500"})
+    identity = enrolled_identity("barn", named)
+    assert identity is not None
+    assert (identity.port, identity.port_fixed) == (18500, True)
+    assert identity.url.endswith(":18500")
 
 
 def test_a_machine_that_joins_again_has_what_was_changed_since(

@@ -37,6 +37,10 @@ class Problem(Exception):
         )
 
 
+class Unreadable(Problem):
+    kind = "unreadable"
+
+
 class Unauthenticated(Problem):
     status = 401
     kind = "unauthenticated"

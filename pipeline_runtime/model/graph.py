@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 def topological_order(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """`nodes` so that each comes after all of `before[node]`; those on or behind a cycle are left out.
 
-    In layers: first what needs nothing, then what needs only that, and so on. Nodes of one layer keep the order
-    in which they were given. Takes time in proportion to nodes and edges.
+    In layers: first what needs nothing, then what needs only that, and so on. Nodes of one layer keep
+    the order in which they were given. Takes time in proportion to nodes and edges.
     """
     place = {node: index for index, node in enumerate(dict.fromkeys(nodes))}
     waits_for: dict[str, int] = {}

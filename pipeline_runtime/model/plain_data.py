@@ -1,8 +1,8 @@
 """What every part can take: data as JSON has it, of valid Unicode, not too deep, with numbers of 64 bits.
 
-All that comes from outside is read through `read_json`, and every document goes through `unfit`. JSON texts can
-say more than Fogline can keep: half a surrogate pair cannot be written to a file, a NUL character not to
-PostgreSQL, NaN not as JSON.
+All that comes from outside is read through `read_json`, and every document goes through `unfit`. JSON texts
+can say more than Fogline can keep: half a surrogate pair cannot be written to a file, a NUL character not
+to PostgreSQL, NaN not as JSON.
 """
 
 from __future__ import annotations

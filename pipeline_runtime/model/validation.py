@@ -25,9 +25,8 @@ from pipeline_runtime.operators.sdk import (
     ViewOperator,
 )
 
-
 _HINTS_MAX = 50
-"""Of one validation: to look for a similar name takes long, and a document may have thousands of wrong ones."""
+"""Of one validation: to look for a similar name takes long, and thousands may be wrong."""
 
 
 class Validation(Frozen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts import actions
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.config.pages import view_context
-from webapp.problems import Problem
+from webapp.problems import Invalid, Problem
 
 Shown = dict[str, Any]
 
@@ -31,6 +32,7 @@ def account(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = request.POST.get("form", "")
         try:
+            _check_text(request.POST)
             shown = FORMS[form](request, user, request.POST) if form in FORMS else {}
         except Problem as problem:
             shown, status = {"form": form, "problem": problem, "given": request.POST}, problem.status
@@ -46,6 +48,13 @@ def account(request: HttpRequest) -> HttpResponse:
         **shown,
     }
     return render(request, "accounts/account.html", context, status=status)
+
+
+def _check_text(data: QueryDict) -> None:
+    for name, value in data.items():
+        if "\0" in name or "\0" in str(value):
+            fault = {"element": None, "path": name, "message": "has a NUL character", "code": "invalid"}
+            raise Invalid("The form has a NUL character.", safe="Nothing was changed.", faults=[fault])
 
 
 def _change_password(request: HttpRequest, user: User, data: QueryDict) -> Shown:
@@ -64,7 +73,7 @@ def _create_token(request: HttpRequest, user: User, data: QueryDict) -> Shown:
 
 def _revoke_token(request: HttpRequest, user: User, data: QueryDict) -> Shown:
     id = data.get("id", "")
-    actions.revoke_token(user, int(id) if id.isdecimal() else 0)
+    actions.revoke_token(user, int(id) if re.fullmatch(r"\d{1,18}", id) else 0)
     return {}
 
 
@@ -92,7 +101,8 @@ FORMS: dict[str, Callable[[HttpRequest, User, QueryDict], Shown]] = {
     "change": _change_user,
 }
 DONE = {
-    "password": "Your password is changed. Other sessions of your account have ended.",
+    "password": "Your password is changed. Other sessions of your account have ended, and its API tokens "
+    "are revoked: make new ones for your scripts.",
     "revoke": "The token is revoked: it lets nobody in any more.",
     "user": "The account is there.",
     "change": "The account is changed.",

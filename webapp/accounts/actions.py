@@ -56,7 +56,8 @@ def change_user(
 
 @transaction.atomic
 def change_own_password(actor: User, old: str, new: str) -> None:
-    """Ends the account's other sessions."""
+    """Ends the account's other sessions and revokes its API tokens: who knew the old password may have made
+    some, and a password is changed when somebody else may know it."""
     require(actor, Role.VIEWER, "change passwords")
     user = User.objects.select_for_update().get(pk=actor.pk)
     if not user.check_password(old):
@@ -65,7 +66,8 @@ def change_own_password(actor: User, old: str, new: str) -> None:
     _check(user, new)
     user.set_password(new)
     user.save(update_fields=["password"])
-    audit(user, "user.password", user.username)
+    revoked, _ = user.tokens.all().delete()
+    audit(user, "user.password", user.username, revoked_tokens=revoked)
 
 
 @transaction.atomic

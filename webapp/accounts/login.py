@@ -16,18 +16,26 @@ from webapp.accounts.models import FailedLogin, User
 from webapp.monitoring.records import audit
 
 
-def locked(username: str, address: str) -> bool:
-    since = timezone.now() - timedelta(seconds=settings.LOGIN_LOCK_S)
-    recent = FailedLogin.objects.filter(address=address, at__gte=since)
-    return (
-        recent.filter(username=username).count() >= settings.LOGIN_FAILURES_MAX
-        or recent.count() >= settings.LOGIN_FAILURES_PER_ADDRESS_MAX
+def attempt(username: str, address: str) -> bool:
+    """Note an attempt, and say whether its password may be looked at: there were not too many lately.
+
+    It is noted before it is counted: of any number that come at once, the k-th to be noted counts k or more. So
+    no more than the limit ever get through, whatever the database; some that come at once may be refused too
+    early. One that is refused does not count, else who goes on trying would stay locked out.
+    """
+    now = timezone.now()
+    FailedLogin.objects.filter(at__lt=now - timedelta(days=1)).delete()
+    own = FailedLogin.objects.create(username=username[:150], address=address)
+    lately = FailedLogin.objects.filter(
+        address=address, at__gte=now - timedelta(seconds=settings.LOGIN_LOCK_S)
     )
-
-
-def note_attempt(username: str, address: str) -> None:
-    FailedLogin.objects.filter(at__lt=timezone.now() - timedelta(days=1)).delete()
-    FailedLogin.objects.create(username=username[:150], address=address)
+    allowed = (
+        lately.filter(username=own.username).count() <= settings.LOGIN_FAILURES_MAX
+        and lately.count() <= settings.LOGIN_FAILURES_PER_ADDRESS_MAX
+    )
+    if not allowed:
+        own.delete()
+    return allowed
 
 
 class SignInForm(AuthenticationForm):
@@ -40,13 +48,12 @@ class SignInForm(AuthenticationForm):
     def clean(self) -> dict[str, Any]:
         assert self.request is not None
         username, address = str(self.cleaned_data.get("username", "")), address_of(self.request)
-        if locked(username, address):
+        if not attempt(username, address):
             raise ValidationError(
                 self.error_messages["locked"],
                 code="locked",
                 params={"minutes": max(1, round(settings.LOGIN_LOCK_S / 60))},
             )
-        note_attempt(username, address)  # before the password is looked at: guesses at once all count
         cleaned = super().clean()
         if self.user_cache is not None:  # without a password nothing was checked
             FailedLogin.objects.filter(username=username, address=address).delete()

@@ -11,6 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from webapp.api import accounts, elements, files, handovers, nodes, operators, overview, pipelines
 from webapp.api.authentication import SessionAuth, TokenAuth
+from webapp.api.json_body import PlainJsonParser, unreadable
 from webapp.api.problem_middleware import problem_response, problem_response_of
 from webapp.problems import Fault, Invalid, Problem, Unauthenticated
 
@@ -20,6 +21,7 @@ api = NinjaAPI(
     urls_namespace="api-1",
     description="Pipelines, elements, nodes and handovers. Errors are problem documents (RFC 9457).",
     auth=[TokenAuth(), SessionAuth()],
+    parser=PlainJsonParser(),
     docs_url=None,  # its page loads scripts from elsewhere
 )
 for router in (
@@ -47,7 +49,8 @@ def on_unauthenticated(request: HttpRequest, error: AuthenticationError) -> Http
 
 @api.exception_handler(HttpError)
 def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return problem_response_of(error.status_code, error.message)
+    problem = unreadable(error)
+    return problem_response(problem) if problem else problem_response_of(error.status_code, error.message)
 
 
 @api.exception_handler(ValidationError)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -11,6 +10,7 @@ from pydantic import Field
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
+from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.config.static_files import in_thread
@@ -28,6 +28,7 @@ from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
 PATH = "/pipelines/{name}/elements/{id}"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Migrate(Body):
@@ -206,13 +207,21 @@ def _peeked(topic: str, limit: int) -> list[Any]:
 
 def _record(record: Any) -> dict[str, Any]:
     try:
-        value = json.loads(record.value)
-    except ValueError:
+        value = read_json(record.value)
+    except NotPlainData:
         value = record.value
     return {
         "offset": record.offset,
         "partition": record.partition,
-        "at": datetime.fromtimestamp(record.timestamp_ms / 1000, UTC).isoformat(),
+        "at": _iso_of_ms(record.timestamp_ms),
         "key": record.key,
         "value": value,
     }
+
+
+def _iso_of_ms(time_ms: int) -> str | None:
+    """None: a producer gave it a time outside the years 1 to 9999."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=time_ms)).isoformat()
+    except OverflowError:
+        return None

@@ -166,7 +166,7 @@ def diff(
         if which == "deployed":
             deployment = active_deployment(pipeline)
             return deployment.version.document if deployment else {}
-        if not which.isdecimal():
+        if not re.fullmatch(r"\d{1,9}", which):
             message = "a version's number, draft or deployed"
             fault = {"element": None, "path": "from, to", "message": message, "code": "invalid"}
             raise Invalid(f'There is no version "{which[:40]}".', faults=[fault])

@@ -6,10 +6,11 @@ import json
 import logging
 from collections.abc import Callable
 
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, RawPostDataException, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 
-from webapp.problems import Problem, problem_document
+from webapp.problems import Problem, Unreadable, problem_document
 
 PROBLEM_TYPE = "application/problem+json"
 DETAILS = {
@@ -21,6 +22,14 @@ DETAILS = {
     413: "The request is too large.",
     500: "The server failed; its log has the details.",
 }
+# What Django and its parsers raise of a request that is malformed, or has too many fields or files.
+UNREADABLE = (
+    BadRequest,
+    MultiPartParserError,
+    RawPostDataException,
+    SuspiciousOperation,
+    UnreadablePostError,
+)
 log = logging.getLogger(__name__)
 
 
@@ -48,6 +57,14 @@ class ProblemMiddleware:
             return problem_response(exception)
         if isinstance(exception, RequestDataTooBig):
             return problem_response_of(413)
+        if isinstance(exception, UNREADABLE):
+            return problem_response(
+                Unreadable(
+                    "The request's body cannot be read as the form that it says it is.",
+                    safe="Nothing was changed.",
+                    next=f"Look at its boundary and at how many fields and files it has: {exception}",
+                )
+            )
         log.exception("%s %s failed", request.method, request.path, exc_info=exception)
         return problem_response_of(500)
 

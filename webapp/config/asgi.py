@@ -17,14 +17,17 @@ django_application = get_asgi_application()
 from django.urls import path  # noqa: E402
 
 from webapp.config.body_limit import BodyLimit  # noqa: E402
+from webapp.config.plain_requests import WEBSOCKET, PlainWebsockets  # noqa: E402
 from webapp.monitoring.consumers import LiveConsumer  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": BodyLimit(django_application),
         # Only pages of this dashboard may open it: a websocket carries cookies, but no CSRF token.
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter([path("ws/live", LiveConsumer.as_asgi())]))
+        "websocket": PlainWebsockets(
+            AllowedHostsOriginValidator(
+                AuthMiddlewareStack(URLRouter([path(WEBSOCKET.removeprefix("/"), LiveConsumer.as_asgi())]))
+            )
         ),
     }
 )

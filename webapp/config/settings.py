@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "webapp.config.static_files.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "webapp.api.problem_middleware.ProblemMiddleware",
+    "webapp.config.plain_requests.PlainRequestMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -26,6 +26,7 @@ from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
+from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.accounts.models import User
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes, has_lost
 from webapp.monitoring.records import LIVE_GROUP
@@ -159,7 +160,7 @@ def _parsed(text: str | None) -> dict[str, Any]:
     if text is None or len(text) > MESSAGE_CHARACTERS_MAX:
         return {}
     try:
-        message = json.loads(text)
-    except ValueError:
+        message = read_json(text)
+    except NotPlainData:
         return {}
     return message if isinstance(message, dict) else {}

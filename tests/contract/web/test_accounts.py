@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from tests.contract.web.conftest import PASSWORD, Caller
 from tests.contract.web.test_permissions import assert_problem
-from webapp.accounts.models import ApiToken, User
+from webapp.accounts.models import ApiToken, FailedLogin, User
 from webapp.accounts.tokens import hash_secret
 from webapp.monitoring.models import AuditRecord
 
 LOGIN = "/accounts/login/"
+LIMIT_S = 60.0
 
 
 def sign_in(client: Client, username: str, password: str, **extra: Any) -> Any:
@@ -133,6 +137,42 @@ def test_guessing_is_locked_for_that_name_and_address_even_with_the_right_passwo
     assert sign_in(client, "admin-user", PASSWORD).status_code == 302
 
 
+def test_of_guesses_that_come_at_once_no_more_than_the_limit_are_looked_at(
+    users: dict[str, User], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are held where the password would be looked at, until each of the others is there or refused."""
+    looked_at, answered, told = 0, 0, threading.Condition()
+    guesses = 12
+
+    def hold(*_: Any, **__: Any) -> None:
+        nonlocal looked_at
+        with told:
+            looked_at += 1
+            told.notify_all()
+            assert told.wait_for(lambda: looked_at + answered == guesses, LIMIT_S)
+
+    def guess(_: int) -> int:
+        nonlocal answered
+        try:
+            status: int = sign_in(Client(), "admin-user", "wrong").status_code
+        finally:
+            connection.close()
+        if status == 429:
+            with told:
+                answered += 1
+                told.notify_all()
+        return status
+
+    monkeypatch.setattr("django.contrib.auth.forms.authenticate", hold)
+    with ThreadPoolExecutor(guesses) as pool:
+        statuses = list(pool.map(guess, range(guesses)))
+    assert looked_at <= settings.LOGIN_FAILURES_MAX
+    assert statuses.count(429) == guesses - looked_at
+    monkeypatch.undo()
+    # What was refused does not count: as many as were looked at are noted.
+    assert FailedLogin.objects.filter(username="admin-user").count() == looked_at
+
+
 def test_an_empty_password_between_guesses_does_not_begin_their_count_anew(
     users: dict[str, User], settings: Any
 ) -> None:
@@ -192,6 +232,32 @@ def test_one_changes_ones_own_password_and_stays_signed_in_here_only(users: dict
     assert elsewhere.get("/accounts/").status_code == 302
     assert sign_in(Client(), "viewer-user", "a new passphrase").status_code == 302
     assert AuditRecord.objects.filter(action="user.password").count() == 1
+
+
+def test_ones_own_new_password_revokes_ones_own_api_tokens(
+    caller: Callable[[str | None], Caller], token: str, users: dict[str, User]
+) -> None:
+    others = caller("editor").post("/tokens", {"name": "other"}).json()["token"]
+    page = caller("operator").http
+    assert b"revokes all your API tokens" in page.get("/accounts/").content
+    assert submit(page, "password", old="wrong", password="a new passphrase").status_code == 422
+    assert Caller(Client()).get("/me", **bearer(token)).status_code == 200
+    response = page.post("/accounts/", {"form": "password", "old": PASSWORD, "password": "a new passphrase"})
+    assert b"are revoked" in page.get(response.headers["Location"]).content
+    assert_problem(Caller(Client()).get("/me", **bearer(token)), 401)
+    assert Caller(Client()).get("/me", **bearer(others)).status_code == 200
+    assert AuditRecord.objects.get(action="user.password").detail == {"revoked_tokens": 1}
+
+
+@pytest.mark.parametrize("form", ["password", "token", "revoke", "user", "change", "none", "\0"])
+def test_a_form_with_hostile_fields_is_refused_or_ignored(
+    caller: Callable[[str | None], Caller], form: str
+) -> None:
+    admin = caller("admin").http
+    for hostile in ("\0", "9" * 5000, "\u0663" * 400, "x" * 100_000):
+        names = ("id", "name", "username", "password", "old", "role")
+        response = submit(admin, form, **dict.fromkeys(names, hostile))
+        assert response.status_code < 500
 
 
 def test_a_token_made_on_the_page_is_shown_in_that_answer_only(

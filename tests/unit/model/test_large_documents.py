@@ -1,6 +1,6 @@
 """What a document costs: in proportion to its size, and nothing at all above what is allowed.
 
-Steps are counted, not seconds: how often the graph's edges are read, and how often something costly is asked."""
+Steps are counted, not seconds: how often the graph's edges are read, how often something costly is asked."""
 
 import pytest
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field as PydanticField
+from pydantic import Field as PydanticField, ValidationError
 
+from pipeline_runtime.model.faults import join_path, pydantic_faults
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.plain_data import unfit
 from pipeline_runtime.model.spec import Frozen, GroupSpec
 
 
@@ -70,6 +73,14 @@ class DesiredReplica(Frozen):
     generation: int = 1  # a new generation discards the local state and starts from `source` again
 
 
+class RefusedReplica(Frozen):
+    """A part of a desired state that the node cannot take."""
+
+    group: str  # GroupSpec.id
+    generation: int = 1
+    reason: str
+
+
 class NodeDesired(Frozen):
     """All that one node shall run. A node ignores a revision that is not newer than its own."""
 
@@ -77,6 +88,47 @@ class NodeDesired(Frozen):
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
     keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
+    refused: tuple[RefusedReplica, ...] = ()  # never sent: what the node itself found when it read this
+
+
+def read_desired(data: Any) -> NodeDesired:
+    """A desired state as it came over the wire or from the disk.
+
+    A replica that cannot be read, or not be written down, is one of `refused`: the others go on. Raises
+    ValidationError when the whole cannot be read, or not even the name of a group that is refused.
+    """
+    parts = data.get("replicas") if isinstance(data, Mapping) else None
+    if not isinstance(parts, list | tuple):
+        return NodeDesired.model_validate(data)
+    taken: list[DesiredReplica] = []
+    refused: list[RefusedReplica] = []
+    for part in parts:
+        try:
+            replica = DesiredReplica.model_validate(part)
+            replica.model_dump_json()
+        except ValueError as error:  # pydantic's errors of both kinds are ValueErrors
+            refused.append(_refused(part, error))
+        else:
+            taken.append(replica)
+    whole = NodeDesired.model_validate({**data, "replicas": ()})
+    return whole.model_copy(update={"replicas": tuple(taken), "refused": (*whole.refused, *refused)})
+
+
+def _refused(part: Any, error: ValueError) -> RefusedReplica:
+    """Its reason names places and no values: those may be tokens, and it is shown to everybody."""
+    if isinstance(error, ValidationError):
+        faults = [(path, message) for path, message, _, _ in pydantic_faults(error)]
+    else:
+        faults = [(join_path(*loc), reason) for loc, reason in unfit(part)]
+    reason = "; ".join(f"{path} {message}" for path, message in faults[:5]) or "it cannot be written down"
+    spec = part.get("spec") if isinstance(part, Mapping) else None
+    names = [spec.get(name) if isinstance(spec, Mapping) else None for name in ("deployment", "group")]
+    if not all(isinstance(name, str) and not unfit(name) for name in names):
+        raise error
+    generation = part.get("generation", 1)
+    return RefusedReplica(
+        group=".".join(names), generation=generation if isinstance(generation, int) else 1, reason=reason
+    )
 
 
 class ReplicaError(Frozen):

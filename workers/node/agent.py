@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from pipeline_runtime.model.desired import NodeDesired, ReplicaStatus, Role
+from pipeline_runtime.model.desired import NodeDesired, RefusedReplica, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Seq
 from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
@@ -38,6 +38,7 @@ class Agent:
         # Held over writes to a slow disk: what a batch or a heartbeat waits for must not need it.
         self._applying = threading.Lock()
         self._slots: dict[str, Slot] = {}  # replaced as a whole, so it is read without a lock
+        self._refused: dict[str, tuple[int, ReplicaError]] = {}  # group -> its generation, what to say
         self._desired = NodeDesired(node=node, revision=0)
         self._closing = threading.Event()
         self._every_s = checkpoint_s
@@ -69,8 +70,9 @@ class Agent:
                 return False
             try:
                 self._store.save(desired)
-            except OSError as error:
-                # A full disk must not keep a node from letting elements go. After a restart it is told again.
+            except (OSError, ValueError) as error:
+                # Neither a full disk nor a part that cannot be written down may keep a node from letting
+                # elements go. After a restart it is told again.
                 log.error("what is wanted of this node could not be written down: %s", error)
             self._tell_slots(desired)
         self._runtime.changed()
@@ -84,7 +86,13 @@ class Agent:
             self._look.set()
 
     def statuses(self) -> tuple[ReplicaStatus, ...]:
-        return tuple(slot.status() for slot in self._slots.values() if not slot.gone)
+        found = {slot.group: slot.status() for slot in self._slots.values() if not slot.gone}
+        for group, (generation, error) in self._refused.items():
+            status = found.get(group) or ReplicaStatus(
+                group=group, generation=generation, role=Role.STOPPED, phase="failed"
+            )
+            found[group] = status.model_copy(update={"error": error})
+        return tuple(found.values())
 
     def checkpoint(self, group: str) -> bool:
         """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
@@ -113,8 +121,10 @@ class Agent:
         # Also what lies on the disk and nobody wants: it is let go after its grace.
         on_disk = {path.name for path in (self._runtime.directory / "replicas").glob("*") if path.is_dir()}
         slots = {group: slot for group, slot in self._slots.items() if not slot.gone}
+        self._refused = {part.group: (part.generation, self._refusal(part)) for part in desired.refused}
         new = []
-        for group in wanted.keys() | slots.keys() | on_disk:
+        # What is refused stays as it is: it is not known what is wanted of it, but nobody gave it up.
+        for group in (wanted.keys() | slots.keys() | on_disk) - self._refused.keys():
             slot = slots.get(group)
             if slot is None or not slot.want(wanted.get(group)):
                 slot = Slot(group, self._runtime)
@@ -129,6 +139,20 @@ class Agent:
             # not seen, so it comes again.
             self._slots = slots
         self._desired = desired
+
+    def _refusal(self, part: RefusedReplica) -> ReplicaError:
+        message = f"{self._node} cannot take what is wanted of {part.group.partition('.')[2]}: {part.reason}."
+        _, before = self._refused.get(part.group, (0, None))
+        if before is not None and before.message == message:
+            return before  # at its old time, so that it is not told as something new
+        log.error("%s The other groups go on.", message)
+        return ReplicaError(
+            message=message,
+            safe="Its state and its checkpoints on this node are kept, and what ran of it goes on.",
+            next="Correct the element's parameters and deploy again. If they are right, see whether the node "
+            "has the same version of Fogline as the control side.",
+            at_ms=self._runtime.now_ms(),
+        )
 
     def _checkpoint_all(self) -> None:
         """By time. When batches are counted, also at each change of a replica, and each second: not every

@@ -106,7 +106,10 @@ class NodeCheckpoints:
     def direct(self, desired: NodeDesired) -> None:
         """What this node runs and keeps for others, and where its own checkpoints go."""
         with self._lock:
-            self._wanted = frozenset(replica.spec.id for replica in desired.replicas)
+            # What is refused is wanted all the same: its checkpoints are kept.
+            self._wanted = frozenset(
+                [replica.spec.id for replica in desired.replicas] + [part.group for part in desired.refused]
+            )
             self._keeps = frozenset(desired.keeps)
             for group in self._failed.keys() - self._wanted:
                 del self._failed[group]

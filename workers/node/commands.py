@@ -6,9 +6,8 @@ import logging
 from typing import Any
 
 from celery import Celery
-from pydantic import ValidationError
 
-from pipeline_runtime.model.desired import NodeDesired
+from pipeline_runtime.model.desired import read_desired
 from workers.messages import NODE_CHECKPOINT, NODE_SYNC
 from workers.node.agent import Agent
 
@@ -19,8 +18,8 @@ def register_commands(app: Celery, agent: Agent) -> None:
     @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
         try:
-            parsed = NodeDesired.model_validate(desired)
-        except ValidationError as error:
+            parsed = read_desired(desired)
+        except ValueError as error:
             # Of another version of the control side: what runs goes on as it is.
             log.error("ignored a desired state that cannot be read: %s", error)
             return

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from pipeline_runtime.model.desired import NodeDesired
+from pipeline_runtime.model.desired import NodeDesired, read_desired
 
 log = logging.getLogger(__name__)
 
@@ -20,15 +19,15 @@ class DesiredStore:
     def load(self) -> NodeDesired | None:
         """None when there is none, or none that can be read: then the control side sends it again."""
         try:
-            return NodeDesired.model_validate_json(self._path.read_bytes())
+            return read_desired(json.loads(self._path.read_bytes()))
         except FileNotFoundError:
             return None
-        except ValidationError as error:
+        except ValueError as error:
             log.error(
-                "%s cannot be read (%d faults). The replicas' state is kept; they start when the control "
+                "%s cannot be read (%s). The replicas' state is kept; they start when the control "
                 "side sends the desired state again.",
                 self._path,
-                error.error_count(),
+                error,
             )
             return None
 

@@ -9,11 +9,21 @@ import redis
 
 from tests.contract.control.test_bad_rows import sent
 from tests.contract.control.test_silence import redis_ms
-from webapp.monitoring.control_state import BLIND, KEY, LASTS_S, STORE, control_state
+from tests.waiting import PATIENCE_S
+from webapp.monitoring import control_state as told_module
+from webapp.monitoring.control_state import BLIND, KEY, STORE, control_state
 from webapp.nodes.models import Node
 from workers.control import ingest as module
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
+
+LASTS_S = int(PATIENCE_S)
+
+
+@pytest.fixture(autouse=True)
+def lasts_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told is still there when a slow machine comes to look at it."""
+    monkeypatch.setattr(told_module, "LASTS_S", LASTS_S)
 
 
 @pytest.fixture
@@ -37,9 +47,11 @@ def test_what_is_the_matter_is_told_as_long_as_it_is(
     alerts = ["The disk is full."]
     ingest = Ingest(context, lambda: alerts)
     ingest._hearing_since_ms = 0
+    now_ms = redis_ms(real_redis)
+    ingest._redis_now_ms = lambda: now_ms  # type: ignore[method-assign]
     Node.objects.update(last_seen_at=None)
     for number, name in enumerate(nodes, 1):
-        sent(real_redis, name, number, heard_ms=redis_ms(real_redis) - 60_000 + number)
+        sent(real_redis, name, number, heard_ms=now_ms - 60_000 + number)
 
     def troubles() -> dict[str, Any]:
         ingest._round()
@@ -50,8 +62,8 @@ def test_what_is_the_matter_is_told_as_long_as_it_is(
     assert "all 3 nodes fell silent at once" in first[BLIND]["message"]
     assert not control_state().hears
     assert troubles() == first, "with the time since when it is so"
-    for name in nodes:
-        sent(real_redis, name, 10)
+    for number, name in enumerate(nodes, 1):
+        sent(real_redis, name, 10, heard_ms=now_ms + number)
     alerts.clear()
     assert troubles() == {}
     assert control_state().hears

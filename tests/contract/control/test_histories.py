@@ -31,6 +31,7 @@ def test_a_round_makes_one_trip_with_no_transaction_open(
         return execute(pipe)
 
     monkeypatch.setattr(redis.client.Pipeline, "execute", noted)
+    monkeypatch.setattr(messages, "HISTORY_INTERVAL_S", 3600.0)
     placed = [deployed("power", "edge-a"), deployed("saved", "edge-a"), deployed("third", "edge-b")]
     ingest = Ingest(context)
 

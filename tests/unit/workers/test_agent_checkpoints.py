@@ -14,7 +14,7 @@ from pipeline_runtime.model.desired import CheckpointSource, NodeDesired, Replic
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from tests.unit.workers.test_slot import ScriptedReplica, owner
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from workers.node.agent import Agent
 from workers.node.desired_store import DesiredStore
 from workers.node.runtime import NodeRuntime, Taken
@@ -96,7 +96,7 @@ def test_a_checkpoint_is_taken_each_time_that_so_many_batches_are_committed(
 def test_one_that_failed_is_tried_again_after_as_many_batches(node: Runtime, agent: Agent) -> None:
     node.full = True
     agent.wake()
-    assert node.asked.wait(10)
+    assert node.asked.wait(PATIENCE_S)
     node.full = False
     commit_up_to(node, agent, 16)
     commit_up_to(node, agent, 18)

@@ -14,11 +14,9 @@ from pipeline_runtime.model.desired import NodeDesired, Role
 from tests.shortages import no_more_threads
 from tests.unit.workers.test_agent_checkpoints import Runtime
 from tests.unit.workers.test_slot import owner
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from workers.node.agent import Agent
 from workers.node.desired_store import DesiredStore
-
-LIMIT_S = 30.0
 
 
 class SlowDisk(DesiredStore):
@@ -40,7 +38,7 @@ class SlowDisk(DesiredStore):
     def _wait(self, what: str, desired: NodeDesired) -> None:
         if what == self._slow and desired.revision > 1:
             self.busy.set()
-            assert self.done.wait(LIMIT_S)
+            assert self.done.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("slow", ["save", "directed"])
@@ -53,14 +51,14 @@ def test_groups_and_heartbeat_do_not_wait_for_a_slow_disk(tmp_path: Path, slow: 
     needed: list[Callable[[], object]] = [agent.wake, agent.statuses, lambda: agent.revision]
     with ThreadPoolExecutor() as pool:
         applied = pool.submit(agent.apply, NodeDesired(node="edge-a", revision=2))
-        assert disk.busy.wait(LIMIT_S)
+        assert disk.busy.wait(PATIENCE_S)
         try:
             for call in needed:
-                pool.submit(call).result(LIMIT_S / 3)
+                pool.submit(call).result(PATIENCE_S / 3)
             assert agent.revision == 1, "what is not told yet is not said to be worked on"
         finally:
             disk.done.set()
-        assert applied.result(LIMIT_S)
+        assert applied.result(PATIENCE_S)
     assert agent.revision == 2
     agent.close(5)
 

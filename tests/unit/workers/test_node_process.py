@@ -18,13 +18,12 @@ from pyspark import SparkContext
 from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.kafka.clients import KafkaSettings
 from tests.ports import free_block
+from tests.waiting import PATIENCE_S, wait_until
 from workers.node import process
 from workers.node.engine import EngineFactory
 from workers.node.heartbeat import Heartbeat
 from workers.node.identity import CREDENTIAL_FILE, Identity
 from workers.node.process import PORTS_TRIED, NodeProcess
-
-LIMIT_S = 30.0
 
 
 class Engine:
@@ -98,13 +97,19 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[EngineFa
 
 
 def test_a_node_whose_java_process_ends_stops_and_says_no_goodbye(
-    begin: Callable[[EngineFactory], NodeProcess], java: subprocess.Popen[bytes], sent: list[str]
+    begin: Callable[[EngineFactory], NodeProcess],
+    java: subprocess.Popen[bytes],
+    sent: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     node = begin(Engine)
-    assert node._spark_up.wait(LIMIT_S)
-    assert not node._stopping.wait(0.1), "as long as Java runs, so does the node"
+    assert node._spark_up.wait(PATIENCE_S)
+    looks, poll = [], java.poll
+    monkeypatch.setattr(java, "poll", lambda: looks.append(1) or poll())
+    wait_until(lambda: len(looks) > 1, "Java is looked at")
+    assert not node._stopping.is_set(), "as long as Java runs, so does the node"
     java.kill()
-    assert node._stopping.wait(LIMIT_S)
+    assert node._stopping.wait(PATIENCE_S)
     assert "ended with code -9" in str(node._stopping.failure)
     assert not node._report(1).ready
     node.close()
@@ -116,7 +121,7 @@ def test_a_node_whose_spark_does_not_start_says_no_goodbye(
     begin: Callable[[EngineFactory], NodeProcess], sent: list[str]
 ) -> None:
     node = begin(BrokenEngine)
-    assert node._stopping.wait(LIMIT_S)
+    assert node._stopping.wait(PATIENCE_S)
     node.close()
     assert "JAVA_HOME" in str(node._stopping.failure)
     assert "bye" not in sent
@@ -162,7 +167,7 @@ def test_a_node_that_is_stopped_in_order_says_goodbye_although_java_ends_too(
     begin: Callable[[EngineFactory], NodeProcess], java: subprocess.Popen[bytes], sent: list[str]
 ) -> None:
     node = begin(Engine)
-    assert node._spark_up.wait(LIMIT_S)
+    assert node._spark_up.wait(PATIENCE_S)
     node._stopping.set()  # as a signal does
     java.kill()
     node.close()

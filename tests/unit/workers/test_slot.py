@@ -19,7 +19,7 @@ from pipeline_runtime.model.desired import (
 )
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from workers.node.reconcile import FORGET_AFTER_MS
 from workers.node.runtime import NodeRuntime, Taken
 from workers.node.slot import Slot
@@ -104,6 +104,7 @@ class Node:
         self.taken_with: list[GrowingFiles | None] = []
         self.forgotten = False
         self.reported: Callable[[], object] = lambda: None
+        self.looks = 0
         self.slot = Slot(SPEC.id, self.runtime())
         self._started = False
 
@@ -119,7 +120,7 @@ class Node:
             open_replica=self.open,
             checkpoints=self,
             fetch_files=lambda _: None,
-            now_ms=lambda: self.clock_ms,
+            now_ms=self._now_ms,
             changed=lambda: self.reported(),
         )
 
@@ -139,7 +140,7 @@ class Node:
         self, group: str, source: CheckpointSource, directory: Path, note: Callable[[str], None]
     ) -> int:
         self.fetching_from = source.url
-        self.fetch_blocks.wait(10)
+        assert self.fetch_blocks.wait(PATIENCE_S)
         if source.url == self.fetch_fails_from:
             raise RuntimeError("no checkpoint there")
         directory.mkdir()
@@ -152,9 +153,23 @@ class Node:
     def forget(self, group: str) -> None:
         self.forgotten = True
 
+    def _now_ms(self) -> int:
+        self.looks += 1
+        return self.clock_ms
+
     def pass_ms(self, ms: int) -> None:
         self.clock_ms += ms
         self.slot.wake()
+
+    def has_looked(self) -> None:
+        """Since this was called the slot has looked at the clock, and has done what was due then."""
+        before = self.looks
+
+        def looked() -> bool:
+            self.slot.wake()
+            return self.looks > before + 3  # it may look twice in a round, and may have been in one
+
+        wait_until(looked, "the slot looks")
 
 
 @pytest.fixture
@@ -178,6 +193,7 @@ def test_a_failed_replica_is_started_again_from_its_local_state_with_back_off(no
         wait_until(lambda n=started: len(node.slot.failures.at_ms) == n)
         assert node.slot.status().error == ERROR
         node.pass_ms(wait_ms - 1)
+        node.has_looked()
         assert len(node.replicas) == started
         node.pass_ms(1)
         wait_until(lambda: is_owner(node))
@@ -195,6 +211,7 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     assert "stays down" in error.next
     assert error.message == "Start of power failed: no such file"
     node.pass_ms(60_000)
+    node.has_looked()
     assert len(node.replicas) == 5
     node.open_fails = False
     node.want(owner("o2"))
@@ -250,6 +267,7 @@ def test_a_fenced_replica_stays_down_until_it_is_ordered_anew(node: Node) -> Non
     node.slot.wake()
     wait_until(lambda: node.slot.status().phase == "fenced")
     node.pass_ms(3_600_000)
+    node.has_looked()
     assert len(node.replicas) == 1
     assert node.slot.status().error == ERROR
     node.want(owner("o2"))

@@ -83,7 +83,12 @@ class Control:
         for node in self.nodes:
             self._start(node)
         self._order_claim(owner, over=0)
-        self.rig.wait(lambda: self.owner() is owner, f"{owner.name} to own", PATIENCE_S)
+
+        def owns() -> bool:
+            assert not self._has_stopped(owner), f"{owner.name}: {self.status(owner)}"
+            return self.owner() is owner
+
+        self.rig.wait(owns, f"{owner.name} to own", PATIENCE_S)
 
     def move(self, target: Node, plan: Plan | None = None) -> bool:
         """A live migration; False: it was cancelled, and the owner is the old one."""

@@ -64,7 +64,6 @@ def test_the_processes_of_spark_know_no_secret_and_the_console_no_noise(
             assert PASSWORD not in found, process
             assert not any(name in found for name in (*SECRETS, *elsewhere)), process
 
-        output = fogline.output
         log = (data / "logs" / "edge-a.log").read_text()
         for noise in ("log4j", "NativeCodeLoader", "incubator"):
             assert noise in log

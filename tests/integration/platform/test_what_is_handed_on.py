@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -39,9 +40,15 @@ def written(bootstrap: str) -> int:
         consumer.close()
 
 
-def environment(process: psutil.Process) -> str:
-    """As the system shows it to the user's other programs."""
-    return Path(f"/proc/{process.pid}/environ").read_text(errors="replace")
+def environments(processes: list[psutil.Process]) -> dict[str, str]:
+    """Of those that still run, as the system shows it to the user's other programs, by id and command."""
+    found = {}
+    for process in processes:
+        with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
+            text = Path(f"/proc/{process.pid}/environ").read_text(errors="replace")
+            if text:
+                found[f"{process.pid} {' '.join(process.cmdline())}"] = text
+    return found
 
 
 def test_the_processes_of_spark_know_no_secret_and_the_console_no_noise(
@@ -52,17 +59,17 @@ def test_the_processes_of_spark_know_no_secret_and_the_console_no_noise(
     with RunningFogline(data, nodes=("edge-a",), demo=True, **SECRETS, **elsewhere) as fogline:
         wait_until(lambda: written(fogline.bootstrap) > 20, "the demo's batches")
         node = psutil.Process(fogline.pid("edge-a"))
-        assert PASSWORD in environment(node), "it was given them"
-        family = [one for one in node.children(recursive=True) if one.is_running()]
-        java = [one for one in family if one.name() == "java"]
-        python = [one for one in family if "pyspark" in " ".join(one.cmdline())]
-        assert len(java) == 1, family
-        assert len(python) > 2, family
-        for process in family:
-            found = environment(process)
-            assert "PATH=" in found, process
-            assert PASSWORD not in found, process
-            assert not any(name in found for name in (*SECRETS, *elsewhere)), process
+        (of_node,) = environments([node]).values()
+        assert PASSWORD in of_node, "it was given them"
+        handed_on = environments(node.children(recursive=True))
+        assert len([one for one in handed_on if "/java " in one]) == 1, list(handed_on)
+        assert len([one for one in handed_on if "pyspark" in one and "/java " not in one]) > 2, list(
+            handed_on
+        )
+        for process, text in handed_on.items():
+            assert "PATH=" in text, process
+            assert PASSWORD not in text, process
+            assert not any(f"{name}=" in text for name in (*SECRETS, *elsewhere)), process
 
         log = (data / "logs" / "edge-a.log").read_text()
         for noise in ("log4j", "NativeCodeLoader", "incubator"):

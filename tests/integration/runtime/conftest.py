@@ -25,17 +25,27 @@ frozen = fogline_test_operators:Frozen
 
 
 @pytest.fixture(scope="session")
-def installed_package(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A user's package of operators, where this process and Spark's Python processes find it."""
+def package_paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A user's package of operators, where Spark's Python processes find it."""
     site = tmp_path_factory.mktemp("site")
     info = site / "fogline_test_operators-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA)
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    for path in (str(site), str(PACKAGE)):
-        sys.path.insert(0, path)
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH", "")]))
+    paths = [str(PACKAGE), str(site)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*paths, os.environ.get("PYTHONPATH", "")]))
+    return paths
+
+
+@pytest.fixture(autouse=True)
+def installed_package(package_paths: list[str]) -> Iterator[None]:
+    """Where this process finds it, too, as long as a test of this folder runs: others count the operators."""
+    before = list(sys.path)
+    sys.path[:0] = package_paths
     importlib.invalidate_caches()
+    default_registry.cache_clear()
+    yield
+    sys.path[:] = before
     default_registry.cache_clear()
 
 
@@ -48,7 +58,7 @@ def files() -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def host(
     kafka: str,
-    installed_package: None,
+    package_paths: list[str],
     files: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReplicaHost]:

@@ -15,7 +15,7 @@ import pytest
 from tests.running import PROJECT, RunningFogline, alive_still
 from tests.waiting import PATIENCE_S, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 MALFORMED: list[tuple[bytes | None, str]] = [
     (b"no json", "not a JSON object"),

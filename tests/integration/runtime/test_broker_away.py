@@ -29,7 +29,7 @@ from workers.supervisor.services import Kafka
 RATE = 100
 OUTAGE_ROWS = 12 * RATE
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.runtime.engine import Deployed, Element, Node, owning, wait_for_status
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 ROWS = 250

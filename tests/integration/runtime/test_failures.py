@@ -17,7 +17,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 
 def test_what_an_operator_raises_stops_its_element_and_keeps_what_is_committed(

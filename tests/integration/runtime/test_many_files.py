@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.integration
 
 # In a process of its own: Spark starts its callback server once in a process.
 PROGRAM = """
@@ -36,6 +38,10 @@ os._exit(0)
 
 def test_a_query_that_starts_when_a_thousand_files_are_open_is_called_back(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path], capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-c", PROGRAM, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+        check=False,
     )
     assert ran.stdout.split("\n")[0] == "called", ran.stderr

@@ -18,7 +18,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 
 def test_late_repeated_and_posthumous_orders_change_nothing(kafka: str, node: Node, other_node: Node) -> None:

@@ -23,7 +23,7 @@ from tests.integration.runtime.engine import (
 from tests.integration.runtime.summing import WINDOWS, SummingGroup
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 def hand_over(old: Replica, new: Replica, handover: str) -> None:

@@ -19,7 +19,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 def test_stops_and_kills_at_any_moment_lose_and_repeat_nothing(kafka: str, node: Node) -> None:

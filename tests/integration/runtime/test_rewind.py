@@ -22,7 +22,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize("behind", [0, 1], ids=["the chosen checkpoint", "the one before it"])

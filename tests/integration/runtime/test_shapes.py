@@ -20,7 +20,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 WITHIN_MS = 1000
 START_MS = round(time() * 1000) - 3_600_000  # a topic of the user's may delete what is too old

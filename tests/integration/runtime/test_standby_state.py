@@ -30,7 +30,7 @@ from tests.integration.runtime.engine import (
     wait_for_status,
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 SUMS = [{"function": "sum", "column": "i", "as": "total"}, {"function": "count", "as": "n"}]
 # Of numbers that are no integers the order of addition shows in the last digits.

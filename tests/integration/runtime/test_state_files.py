@@ -8,7 +8,7 @@ from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, Node, create_topic, owning, produce, wait_for_status
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 # Each changelog names all versions since the last snapshot, in at most 64 KiB: some 990.
 VERSIONS_MAX = 200

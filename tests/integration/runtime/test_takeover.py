@@ -15,7 +15,7 @@ from tests.integration.runtime.documents import sums
 from tests.integration.runtime.engine import Element, Node, owning, wait_for_status
 from tests.integration.runtime.summing import WINDOWS, SummingGroup
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize("stateful", [sums(), WINDOWS], ids=["coalesced", "exact"])

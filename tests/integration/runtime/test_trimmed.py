@@ -32,7 +32,7 @@ from tests.integration.runtime.engine import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.integration
 
 
 def checkpointed(spec: GroupSpec, node: Node, database: StateDatabase, work: Path) -> tuple[Manifest, Kept]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import re
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -25,8 +27,18 @@ from pipeline_runtime.model.schema import Field, FieldType
 DATA = Path(__file__).parent / "data"
 HEAD_BYTES = 64 * 1024
 
+COLUMNS_MAX = 2000
+ROW_BYTES_MAX = 1 << 20
+"""A row of up to so many bytes is read, one of more than twice as many never: a quote that is not closed makes
+one row of all that follows."""
 UNPACKED_BYTES_MAX = 2 << 30
-_PIECE_BYTES = 1 << 20
+UNPACKED_RATIO_MAX = 100
+UNPACKED_BYTES_FREE = 4 << 20  # for which no ratio is asked
+MEMORY_BYTES_MAX = 2 << 30
+MEMORY_RATIO_MAX = 200  # to the bytes on the disk
+MEMORY_BYTES_FREE = 128 << 20
+_END_S = 1.0
+_BAD_ROW_BYTES = 400  # that a malformed row takes beside its text
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATTERNS = {
@@ -42,6 +54,10 @@ _ARROW_TYPES = {
     FieldType.BOOLEAN: pa.bool_(),
     FieldType.TIMESTAMP: pa.timestamp("us", "UTC"),
 }
+
+
+_TIMESTAMP = _ARROW_TYPES[FieldType.TIMESTAMP]
+_TIME = "_recorded"  # no column is called so: names of columns begin with another character
 
 
 def arrow_type(type_: FieldType) -> pa.DataType:
@@ -123,6 +139,8 @@ def infer_columns(head: bytes, delimiter: str = ",", header: bool = True) -> tup
     rows = [row for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row]
     if not rows:
         raise ValueError("the file is empty")
+    if len(rows[0]) > COLUMNS_MAX:
+        raise ValueError(f"the file has {len(rows[0]):,} columns; at most {COLUMNS_MAX:,} go")
     names = _header_names(rows[0]) if header else [f"c{n + 1}" for n in range(len(rows[0]))]
     body = [row for row in (rows[1:] if header else rows) if len(row) == len(names)]
     return tuple(
@@ -134,13 +152,14 @@ def infer_columns(head: bytes, delimiter: str = ",", header: bool = True) -> tup
 def _header_names(row: Sequence[str]) -> list[str]:
     """Names that Fogline can use: trimmed, not empty, not starting with _, no two alike."""
     names: list[str] = []
+    taken: set[str] = set()
     for index, text in enumerate(row):
         name = re.sub(r"[`\x00-\x1f]", "", text).strip().lstrip("_.")[:100] or f"c{index + 1}"
-        taken = {other.lower() for other in names}
         candidate, number = name, 2
         while candidate.lower() in taken:
             candidate, number = f"{name}_{number}", number + 1
         names.append(candidate)
+        taken.add(candidate.lower())
     return names
 
 
@@ -160,91 +179,175 @@ def load_recording(path: Path, layout: Layout) -> Recording:
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, _modified_ns: int, _size: int, layout: Layout) -> Recording:
-    data = _unpacked(Path(path))
-    texts, rejects = _parse_text(data, layout)
+def _load(path: str, _modified_ns: int, size: int, layout: Layout) -> Recording:
+    """Block by block: the text is never in memory as a whole."""
+    names = [*(field.name for field in layout.columns), "_reject", "_raw", _TIME]
+    types = [*(arrow_type(field.type) for field in layout.columns), pa.string(), pa.string(), _TIMESTAMP]
+    budget = min(MEMORY_BYTES_MAX, MEMORY_BYTES_FREE + MEMORY_RATIO_MAX * size)
+    bad = _BadRows(budget)
+    blocks: list[pa.RecordBatch] = []
+    taken = 0
+    with Path(path).open("rb") as file:
+        for texts in _text_blocks(_Text(file, size), layout, bad):
+            blocks.append(pa.record_batch(_parsed(texts, layout), names=names))
+            taken += blocks[-1].nbytes
+            if taken + bad.bytes > budget:
+                raise _too_much(budget)
+    table = pa.Table.from_batches(blocks, pa.schema(list(zip(names, types, strict=True))))
+    table = _with_gaps(table, bad.rows, 2 if layout.header else 1).combine_chunks()
+    times = _filled(table.column(_TIME)) if layout.time_column is not None and table.num_rows else None
+    return _timed(table.drop_columns([_TIME]), times)
+
+
+def _parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
+    """One block's columns, why each row is refused (else null), the text of those that are, each row's time."""
     columns, reasons = _convert(texts, layout)
-    time_us = _times(texts, columns, layout, reasons)
-    raw: list[str | None] = [None] * texts.num_rows
-    for row in reasons:
-        raw[row] = layout.delimiter.join(str(value) for value in texts.slice(row, 1).to_pylist()[0].values())
-    for row, (reason, text) in rejects.items():
-        reasons[row], raw[row] = reason, text
-    reject = [reasons.get(row) for row in range(texts.num_rows)]
-    table = pa.table(
-        [*columns, pa.array(reject, pa.string()), pa.array(raw, pa.string())],
-        names=[*(field.name for field in layout.columns), "_reject", "_raw"],
-    ).combine_chunks()
-    return _timed(table, time_us)
+    times = _times(texts, columns, layout, reasons)
+    reject, raw = pa.nulls(texts.num_rows, pa.string()), pa.nulls(texts.num_rows, pa.string())
+    if reasons:
+        lines: list[str | None] = [None] * texts.num_rows
+        for row in reasons:
+            cells = texts.slice(row, 1).to_pylist()[0].values()
+            lines[row] = layout.delimiter.join(str(value) for value in cells)
+        reject = pa.array([reasons.get(row) for row in range(texts.num_rows)], pa.string())
+        raw = pa.array(lines, pa.string())
+    return [*columns, reject, raw, times]
 
 
-def _unpacked(path: Path) -> bytes:
-    with path.open("rb") as file:
-        if not file.peek(2).startswith(_GZIP_MAGIC):
-            return file.read()
-        data = io.BytesIO()
-        with gzip.open(file) as packed:
-            # In pieces: memory is taken for what is there, not for what is allowed.
-            while piece := packed.read(_PIECE_BYTES):
-                data.write(piece)
-                if data.tell() > UNPACKED_BYTES_MAX:
-                    raise ValueError(
-                        f"the recording is larger than {UNPACKED_BYTES_MAX:,} bytes when it is unpacked; "
-                        "split it"
-                    )
-    return data.getvalue()
+def _too_much(budget: int) -> ValueError:
+    return ValueError(f"the recording takes more than {budget:,} bytes of memory when it is read; split it")
 
 
-def _parse_text(data: bytes, layout: Layout) -> tuple[pa.Table, dict[int, tuple[str, str]]]:
-    """All cells as text, and {row: (reason, raw)} of rows with a wrong number of cells, which are
-    rows of nulls in the table."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        data = data.decode("utf-8", errors="replace").encode()
-    names = [field.name for field in layout.columns]
-    bad: list[tuple[int, str, str]] = []
+class _BadRows:
+    """Rows with a wrong number of cells: (number in the file, why, text)."""
 
-    def on_invalid(row: Any) -> str:
+    def __init__(self, bytes_max: int) -> None:
+        self.rows: list[tuple[int, str, str]] = []
+        self.bytes = 0
+        self.bytes_max = bytes_max
+
+    def __call__(self, row: Any) -> str:
         reason = f"has {row.actual_columns} cells, expected {row.expected_columns}"
-        bad.append((int(row.number), reason, str(row.text)))
-        return "skip"
-
-    body = data.removeprefix(b"\xef\xbb\xbf")
-    if not body.strip() or (layout.header and b"\n" not in body.strip()):
-        return pa.table([pa.array([], pa.string()) for _ in names], names=names), {}
-    table = pa_csv.read_csv(
-        io.BytesIO(body),
-        # One thread: only then does a malformed row know its number.
-        read_options=pa_csv.ReadOptions(
-            column_names=names, skip_rows=1 if layout.header else 0, use_threads=False, block_size=1 << 24
-        ),
-        parse_options=pa_csv.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=on_invalid
-        ),
-        convert_options=pa_csv.ConvertOptions(
-            column_types={name: pa.string() for name in names}, strings_can_be_null=False
-        ),
-    )
-    return _with_gaps(table, bad, 2 if layout.header else 1)
+        self.rows.append((int(row.number), reason, str(row.text)))
+        self.bytes += _BAD_ROW_BYTES + len(row.text)
+        return "skip" if self.bytes <= self.bytes_max else "error"
 
 
-def _with_gaps(
-    table: pa.Table, bad: list[tuple[int, str, str]], first: int
-) -> tuple[pa.Table, dict[int, tuple[str, str]]]:
-    """Rows of nulls where malformed rows stood, so that every row keeps its place."""
+class _Text(io.RawIOBase):
+    """A file's text as UTF-8, unpacked when it is gzip: with what is no UTF-8 replaced, without a mark at its
+    beginning, and no more of it than its size on the disk allows."""
+
+    def __init__(self, file: io.BufferedReader, size: int) -> None:
+        self._packed = file.peek(2).startswith(_GZIP_MAGIC)
+        self._source: Any = gzip.GzipFile(fileobj=file) if self._packed else file
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._left = b""
+        self.unpacked = 0
+        self._ratio_bytes = UNPACKED_BYTES_FREE + UNPACKED_RATIO_MAX * size
+        self.refused: ValueError | None = None  # what Arrow says of it is not for people
+        self._reading = threading.Lock()
+        self._ended = False
+        self._at_end = threading.Event()
+
+    def readable(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        """Arrow reads ahead in a thread of its own, which must not read when Python comes to its end."""
+        with self._reading:
+            self._ended = True
+        self._at_end.wait(_END_S)  # nobody reads any more when Arrow has read as far ahead as it may
+
+    def readinto(self, buffer: Any) -> int:
+        with self._reading:
+            count = 0 if self._ended else self._fill(buffer)
+        if not count:
+            self._at_end.set()
+        return count
+
+    def _fill(self, buffer: Any) -> int:
+        while not self._left:
+            piece = self._source.read(len(buffer))
+            self._count(len(piece))
+            self._left = self._decoder.decode(piece, final=not piece).encode()
+            if not piece and not self._left:
+                return 0
+        count = min(len(buffer), len(self._left))
+        buffer[:count], self._left = self._left[:count], self._left[count:]
+        return count
+
+    def _count(self, more: int) -> None:
+        self.unpacked += more
+        if not self._packed or self.unpacked <= min(UNPACKED_BYTES_MAX, self._ratio_bytes):
+            return
+        if self.unpacked > UNPACKED_BYTES_MAX:
+            why = f"is larger than {UNPACKED_BYTES_MAX:,} bytes when it is unpacked"
+        else:
+            why = f"is more than {UNPACKED_RATIO_MAX} times as large when it is unpacked"
+        self.refused = ValueError(f"the recording {why}; split it, or upload it unpacked")
+        self._at_end.set()
+        raise self.refused
+
+
+def _text_blocks(text: _Text, layout: Layout, bad: _BadRows) -> Iterator[pa.Table]:
+    """All cells as text, without the rows that have a wrong number of cells: those go to `bad`."""
+    names = [field.name for field in layout.columns]
+    try:
+        reader = pa_csv.open_csv(
+            # Buffered, so that each block is full: of short ones, one row may touch three.
+            io.BufferedReader(text, ROW_BYTES_MAX),
+            # One thread: only then does a malformed row know its number.
+            read_options=pa_csv.ReadOptions(
+                column_names=names,
+                skip_rows=1 if layout.header else 0,
+                use_threads=False,
+                block_size=ROW_BYTES_MAX,
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=bad
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in names}, strings_can_be_null=False
+            ),
+        )
+        for block in reader:
+            yield pa.Table.from_batches([block])
+    except pa.ArrowInvalid as error:
+        if text.refused is not None:
+            raise text.refused from error
+        if bad.bytes > bad.bytes_max:
+            raise _too_much(bad.bytes_max) from error
+        short = text.unpacked < ROW_BYTES_MAX
+        if "straddl" in str(error) or ("skip initial" in str(error) and not short):
+            raise ValueError(
+                f"the recording has a row of more than {ROW_BYTES_MAX:,} bytes; is a quote not closed?"
+            ) from error
+        if "Empty CSV" not in str(error) and "skip initial" not in str(error):
+            raise  # else it has no rows
+    finally:
+        text.end()
+
+
+def _with_gaps(table: pa.Table, bad: list[tuple[int, str, str]], first: int) -> pa.Table:
+    """With a row for each malformed one where it stood, so that every row keeps its place."""
     if not bad:
-        return table, {}
-    rejects = {
-        min(number - first, table.num_rows + index): (reason, text)
-        for index, (number, reason, text) in enumerate(sorted(bad))
-    }
-    total = table.num_rows + len(rejects)
-    good = np.ones(total, dtype=bool)
-    good[list(rejects)] = False
-    places = np.cumsum(good) - 1
-    indices = pa.array(places, pa.int64(), mask=~good)
-    return table.take(indices), rejects
+        return table
+    # Each was counted with those before it; `first` is the number of a file's first row.
+    ranked = sorted(bad)
+    places = np.array(
+        [min(number - first, table.num_rows + index) for index, (number, _, _) in enumerate(ranked)], np.int64
+    )
+    good = np.ones(table.num_rows + len(ranked), dtype=bool)
+    good[places] = False
+    found = table.take(pa.array(np.cumsum(good) - 1, pa.int64(), mask=~good))
+    for name, texts in (
+        ("_reject", [why for _, why, _ in ranked]),
+        ("_raw", [text for _, _, text in ranked]),
+    ):
+        column = found.column(name).combine_chunks()
+        column = pc.replace_with_mask(column, pa.array(~good), pa.array(texts, pa.string()))
+        found = found.set_column(found.column_names.index(name), name, column)
+    return found
 
 
 def _convert(texts: pa.Table, layout: Layout) -> tuple[list[pa.Array], dict[int, str]]:
@@ -338,13 +441,10 @@ def _strptime_or_none(text: str | None, time_format: str) -> datetime | None:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _times(
-    texts: pa.Table, columns: list[pa.Array], layout: Layout, reasons: dict[int, str]
-) -> NDArray[np.int64] | None:
-    """Each row's recorded time in Unix microseconds; a row without one is rejected, and takes the
-    time of the row before it, so that it is released in its turn."""
-    if layout.time_column is None or texts.num_rows == 0:
-        return None
+def _times(texts: pa.Table, columns: list[pa.Array], layout: Layout, reasons: dict[int, str]) -> pa.Array:
+    """Each row's recorded time, or null; a row without one is rejected. Without a time column, nulls."""
+    if layout.time_column is None:
+        return pa.nulls(texts.num_rows, _TIMESTAMP)
     index = [field.name for field in layout.columns].index(layout.time_column)
     values = columns[index]
     if layout.columns[index].type is not FieldType.TIMESTAMP:
@@ -353,9 +453,17 @@ def _times(
         values = (
             _parse_cells(text, FieldType.TIMESTAMP)[0] if iso else _parse_times(text, layout.time_format)[0]
         )
-    known = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    for row in np.flatnonzero(~known).tolist():
+    unknown = pc.is_null(values).to_numpy(zero_copy_only=False)
+    for row in np.flatnonzero(unknown).tolist():
         reasons.setdefault(row, f'column "{layout.time_column}": no time in it')
+    return values
+
+
+def _filled(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    """In Unix microseconds. A row without a time takes that of the row before it, so that it is released in
+    its turn."""
+    values = times.combine_chunks()
+    known = pc.is_valid(values).to_numpy(zero_copy_only=False)
     micros = pc.fill_null(pc.cast(values, pa.int64()), 0).to_numpy(zero_copy_only=False)
     if not known.any():
         return np.zeros(len(micros), dtype=np.int64)

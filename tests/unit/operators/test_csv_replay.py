@@ -2,6 +2,9 @@
 
 import gzip
 import itertools
+import subprocess
+import sys
+import zlib
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -200,6 +203,89 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatc
     path.write_bytes(gzip.compress(b"n\n" + b"1\n" * 10_000))
     with pytest.raises(ValueError, match="larger than 10,000 bytes when it is unpacked"):
         load_recording(path, Layout(infer_columns(path.read_bytes())))
+
+
+READ = """
+import resource, sys
+from pathlib import Path
+from pipeline_runtime.operators.recording import Layout, infer_columns, load_recording
+path = Path(sys.argv[1])
+columns = infer_columns(path.read_bytes()[:65536])
+used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = used()
+resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, 3 << 30))  # the machine is not the test's alone
+try:
+    load_recording(path, Layout(columns))
+    print("read")
+except ValueError as error:
+    print(error)
+print(used() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        (b"n\n", b"1\n"),
+        (b"n\n1\n2\n", b"x\n"),  # each is refused with a reason
+        (b"a,b\n", b"1\n"),
+        (b"n\n", b"\n"),
+        (b'n\n1\n"', b"x" * 100),
+        (b'"', b"x" * 100),
+    ],
+    ids=["rows", "wrong rows", "malformed rows", "no rows", "one row", "one header"],
+)
+def test_a_bomb_takes_little_memory(tmp_path, head, row):
+    """100 MB of rows in a gzip of 100 KB; before, that took 1.8 GB."""
+    path = tmp_path / "bomb.csv.gz"
+    packer, piece = zlib.compressobj(9, wbits=31), row * (1_000_000 // len(row))
+    path.write_bytes(
+        packer.compress(head) + b"".join(packer.compress(piece) for _ in range(100)) + packer.flush()
+    )
+    assert path.stat().st_size < 200_000
+    found = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", READ, path], capture_output=True, text=True, timeout=150, check=False
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    said, used = found.stdout.splitlines()
+    assert said.startswith("the recording ")
+    assert int(used) < 700e6
+
+
+@pytest.mark.parametrize("line", ["x", "1,2"], ids=["wrong", "malformed"])
+def test_refused_rows_take_no_more_memory_than_is_allowed(replay, monkeypatch, line):
+    monkeypatch.setattr(recording, "MEMORY_BYTES_MAX", 1_000_000)
+    numbers = [{"name": "n", "type": "integer"}]
+    with pytest.raises(ValueError, match="more than 1,000,000 bytes of memory"):
+        replay("n\n" + f"{line}\n" * 100_000, columns=numbers)
+    assert len(everything(replay("n\n" + f"{line}\n" * 1000, columns=numbers))) == 1000
+
+
+def test_a_long_file_is_read_in_blocks_and_each_row_keeps_its_place(replay, monkeypatch):
+    monkeypatch.setattr(recording, "ROW_BYTES_MAX", 1000)  # a block
+    lines = [f"{number},{'é' * (number % 7)}" for number in range(3000)]
+    lines[1234], lines[2000], lines[2999] = "1,2,3", "x,y", "only"
+    columns = [{"name": "n", "type": "integer"}, {"name": "text", "type": "string"}]
+    reader = replay("n,text\n" + "\n".join(lines) + "\n", columns=columns)
+    found = everything(reader)
+    assert len(found) == 3000
+    for number, row in enumerate(found):
+        if number in (1234, 2000, 2999):
+            assert (row["n"], row["_raw"]) == (None, lines[number])
+            assert row["_reject"]
+        else:
+            assert (row["n"], row["text"], row["_reject"]) == (number, "é" * (number % 7), None)
+
+
+def test_a_row_that_is_longer_than_any_should_be_is_refused(replay):
+    with pytest.raises(ValueError, match="row of more than 1,048,576 bytes"):
+        replay('n\n1\n"' + "2\n" * (recording.ROW_BYTES_MAX * 2))
+
+
+def test_a_head_of_very_many_columns_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="at most 2,000"):
+        infer_columns(b"," * 60_000)
+    assert len(infer_columns(b"a," * 1999 + b"a")) == 2000
 
 
 @pytest.mark.parametrize("cell", ["1" * 30_000 + "x", '"' + "1," * 15_000])

@@ -1,15 +1,23 @@
-"""/metrics in Prometheus' text format, from what the nodes last reported."""
+"""/metrics in Prometheus' text format, from what the nodes last reported.
+
+A group of several elements is one query: it has one lag, one state, one time per batch. Those have the group's
+id as their `element`, once. Rows are each element's own, where they are counted for each. So no sum over
+`element` counts anything twice; of an element that is its own group, all have its id.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from webapp.handovers.models import Handover
 from webapp.monitoring.control_state import control_state
@@ -18,110 +26,112 @@ from webapp.pipelines.models import Deployment, Replica
 from webapp.pipelines.shape import groups_of
 
 LOCAL = ("127.0.0.1", "::1")
+ELEMENT = ("pipeline", "element", "node")
+HANDOVERS = 200
 
 
-@dataclass(frozen=True)
-class Metric:
-    name: str
-    kind: str
-    help: str
+class FoglineCollector(Collector):
+    def collect(self) -> Iterable[Metric]:
+        hears = control_state().hears
+        up = GaugeMetricFamily(
+            "fogline_control_up", "1: the control process hears the nodes; else nobody does", value=float(hears)
+        )
+        return [up, *_element_metrics(hears), *_node_metrics(hears), _gaps()]
 
 
-ROWS_IN = Metric("fogline_element_rows_in_total", "counter", "Rows read since the replica started")
-ROWS_OUT = Metric("fogline_element_rows_out_total", "counter", "Rows committed since the replica started")
-DEAD = Metric("fogline_element_dead_letters_total", "counter", "Rows that could not be processed")
-LAG = Metric("fogline_element_lag_rows", "gauge", "Rows that wait to be read")
-BATCH = Metric("fogline_element_batch_seconds", "summary", "Time that a batch takes")
-STATE = Metric("fogline_element_state_bytes", "gauge", "Size of the state")
-CHECKPOINT_AGE = Metric("fogline_checkpoint_age_seconds", "gauge", "Age of the newest checkpoint")
-CPU = Metric("fogline_node_cpu_ratio", "gauge", "CPU use over all cores, 0 to 1")
-MEMORY = Metric("fogline_node_memory_bytes", "gauge", "Memory that the agent and its children use")
-UP = Metric("fogline_node_up", "gauge", "1: the node is heard")
-CONTROL_UP = Metric("fogline_control_up", "gauge", "1: the control process hears the nodes; else nobody does")
-GAP = Metric(
-    "fogline_handover_gap_seconds",
-    "gauge",
-    "Last output of the old owner to first output of the new one, of the element's newest handover",
-)
-_COUNTERS = (
-    (ROWS_IN, "rows_in_total", 1.0),
-    (ROWS_OUT, "rows_out_total", 1.0),
-    (DEAD, "dead_letters_total", 1.0),
-    (STATE, "state_bytes", 1.0),
-)
-
-Sample = tuple[Metric, dict[str, str], float]
+_registry = CollectorRegistry(auto_describe=False)  # not the global one: that tells of this process
+_registry.register(FoglineCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
     """With FOGLINE_METRICS_TOKEN set, only for who sends it; else only for this machine."""
     if not _allowed(request):
         return HttpResponse("Send the metrics token.\n", status=401, content_type="text/plain")
-    return HttpResponse(exposition(samples()), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(generate_latest(_registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def samples() -> Iterator[Sample]:
-    hears = control_state().hears
-    yield CONTROL_UP, {}, float(hears)
-    yield from _element_samples(hears)
-    for node in Node.objects.all():
-        labels = {"node": node.name}
-        heard = node.up and hears
-        yield UP, labels, float(heard)
-        if heard and node.load:
-            yield CPU, labels, node.load.get("cpu_ratio", 0.0)
-            yield MEMORY, labels, node.load.get("memory_bytes", 0.0)
-    seen = set()
-    for handover in Handover.objects.filter(gap_ms__isnull=False).select_related("deployment__pipeline")[
-        :200
-    ]:
-        labels = {"pipeline": handover.deployment.pipeline.name, "element": handover.element}
-        if (key := tuple(labels.values())) not in seen:
-            seen.add(key)
-            yield GAP, {**labels, "node": handover.target}, handover.gap_ms / 1000
-
-
-def _element_samples(hears: bool) -> Iterator[Sample]:
-    now_ms = timezone.now().timestamp() * 1000
-    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
-        "version", "pipeline"
+def _element_metrics(hears: bool) -> list[Metric]:
+    rows_in = CounterMetricFamily(
+        "fogline_element_rows_in", "Rows read since the replica started", labels=ELEMENT
     )
-    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
-    replicas = Replica.objects.filter(deployment__in=groups, role="owner")
-    for replica in replicas.select_related("node"):
+    rows_out = CounterMetricFamily(
+        "fogline_element_rows_out", "Rows that it gave on or committed since the replica started", labels=ELEMENT
+    )
+    dead = CounterMetricFamily(
+        "fogline_element_dead_letters", "Rows that could not be processed", labels=ELEMENT
+    )
+    lag = GaugeMetricFamily("fogline_element_lag_rows", "Rows that wait to be read", labels=ELEMENT)
+    batch = Metric("fogline_element_batch_seconds", "Time that a batch takes", "summary")
+    state = GaugeMetricFamily("fogline_element_state_bytes", "Size of the state", labels=ELEMENT)
+    age = GaugeMetricFamily("fogline_checkpoint_age_seconds", "Age of the newest checkpoint", labels=ELEMENT)
+    now_ms = timezone.now().timestamp() * 1000
+    for pipeline, elements, replica in _owners():
         status: dict[str, Any] = replica.status
+        node = replica.node.name
+        group = [pipeline, replica.group, node]
+        for family, name in ((rows_in, "rows_in_total"), (rows_out, "rows_out_total")):
+            for id, rows in _rows(status, name, replica.group, elements):
+                family.add_metric([pipeline, id, node], rows)
+        dead.add_metric(group, status.get("dead_letters_total") or 0)
+        state.add_metric(group, status.get("state_bytes") or 0)
+        if replica.node.up and hears:  # else they would be those of long ago
+            lag.add_metric(group, status.get("lag_rows") or 0)
+            for quantile, name in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):
+                if status.get(name) is not None:
+                    labels = dict(zip(ELEMENT, group, strict=True)) | {"quantile": quantile}
+                    batch.add_sample(batch.name, labels, status[name] / 1000)
+        if status.get("checkpoint_at_ms"):
+            age.add_metric(group, max(0.0, (now_ms - status["checkpoint_at_ms"]) / 1000))
+    return [rows_in, rows_out, dead, lag, batch, state, age]
+
+
+def _owners() -> Iterator[tuple[str, list[str], Replica]]:
+    """(the pipeline's name, the group's elements, its owner) of all that is deployed."""
+    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related("version", "pipeline")
+    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
+    owners = Replica.objects.filter(deployment__in=groups, role="owner").select_related("node")
+    for replica in owners:
         pipeline, elements = groups[replica.deployment_id]
-        for element in elements.get(replica.group, ()):
-            labels = {"pipeline": pipeline, "element": element, "node": replica.node.name}
-            for metric, field, factor in _COUNTERS:
-                yield metric, labels, (status.get(field) or 0) * factor
-            if replica.node.up and hears:  # else they would be those of long ago
-                yield from _present_samples(labels, status)
-            if status.get("checkpoint_at_ms"):
-                yield CHECKPOINT_AGE, labels, max(0.0, (now_ms - status["checkpoint_at_ms"]) / 1000)
+        yield pipeline, elements.get(replica.group, []), replica
 
 
-def _present_samples(labels: dict[str, str], status: dict[str, Any]) -> Iterator[Sample]:
-    yield LAG, labels, status.get("lag_rows") or 0
-    for quantile, field in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):
-        if status.get(field) is not None:
-            yield BATCH, {**labels, "quantile": quantile}, status[field] / 1000
+def _rows(status: dict[str, Any], name: str, group: str, elements: list[str]) -> Iterator[tuple[str, int]]:
+    """(element, rows). The group's own, once, when it has one element, or when Spark alone saw the rows of all."""
+    counts = status.get("elements") or {}
+    found = [(id, counts[id][name]) for id in elements if counts.get(id, {}).get(name) is not None]
+    yield from found or [(group, status.get(name) or 0)]
 
 
-def exposition(found: Iterable[Sample]) -> str:
-    """Samples grouped by metric, as the format demands."""
-    by_metric: dict[Metric, list[str]] = {}
-    for metric, labels, value in found:
-        text = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels.items())
-        by_metric.setdefault(metric, []).append(f"{metric.name}{{{text}}} {value:.15g}")
-    lines = []
-    for metric, rows in by_metric.items():
-        lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}", *rows]
-    return "\n".join(lines) + "\n"
+def _node_metrics(hears: bool) -> list[Metric]:
+    labels = ("node",)
+    cpu = GaugeMetricFamily("fogline_node_cpu_ratio", "CPU use over all cores, 0 to 1", labels=labels)
+    memory = GaugeMetricFamily(
+        "fogline_node_memory_bytes", "Memory that the agent and its children use", labels=labels
+    )
+    up = GaugeMetricFamily("fogline_node_up", "1: the node is heard", labels=labels)
+    for node in Node.objects.all():
+        heard = node.up and hears
+        up.add_metric([node.name], float(heard))
+        if heard and node.load:
+            cpu.add_metric([node.name], node.load.get("cpu_ratio", 0.0))
+            memory.add_metric([node.name], node.load.get("memory_bytes", 0.0))
+    return [cpu, memory, up]
 
 
-def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _gaps() -> Metric:
+    gap = GaugeMetricFamily(
+        "fogline_handover_gap_seconds",
+        "Last output of the old owner to first output of the new one, of the element's newest handover",
+        labels=ELEMENT,
+    )
+    seen = set()
+    newest = Handover.objects.filter(gap_ms__isnull=False).select_related("deployment__pipeline")
+    for handover in newest[:HANDOVERS]:
+        key = (handover.deployment.pipeline.name, handover.element)
+        if key not in seen:
+            seen.add(key)
+            gap.add_metric([*key, handover.target], handover.gap_ms / 1000)
+    return gap
 
 
 def _allowed(request: HttpRequest) -> bool:

@@ -19,7 +19,7 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment
 
 Call = Callable[[str | None], Caller]
-SAMPLE = re.compile(r"(?P<name>[a-z_]+)\{(?P<labels>[^}]*)\} (?P<value>\S+)")
+SAMPLE = re.compile(r"(?P<name>[a-z_]+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)")
 
 
 def test_ready_when_all_it_needs_answers(
@@ -53,7 +53,7 @@ def samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
         if not line.startswith("#"):
             match = SAMPLE.fullmatch(line)
             assert match is not None, line
-            labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"]))
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"] or ""))
             found.setdefault(match["name"], []).append((labels, float(match["value"])))
     return found
 
@@ -95,6 +95,43 @@ def test_metrics_have_the_names_and_labels_of_the_design(
     found = samples(Client().get("/metrics").content.decode())
     assert power not in [labels for labels, _ in found["fogline_element_lag_rows"]]
     assert "fogline_element_batch_seconds" not in found
+
+
+def test_no_sum_over_a_groups_elements_counts_twice(deployment: Deployment, nodes: dict[str, Node]) -> None:
+    """Rows are each element's own; what only the group has is there once, under the group's id."""
+    rows = {
+        "variation": {"rows_in_total": 700, "rows_out_total": 90},
+        "alerts": {"rows_in_total": 90, "rows_out_total": 70},
+    }
+    now_ms = int(timezone.now().timestamp() * 1000)
+    measured = {"state_bytes": 4096, "lag_rows": 5, "dead_letters_total": 3, "batch_ms_p50": 20.0}
+    report(deployment, "watch", nodes["edge-b"], elements=rows, checkpoint_at_ms=now_ms, **measured)
+    found = samples(Client().get("/metrics").content.decode())
+
+    def by_element(name: str) -> dict[str, float]:
+        of_group = ("variation", "alerts", "watch")
+        return {labels["element"]: value for labels, value in found[name] if labels["element"] in of_group}
+
+    assert by_element("fogline_element_rows_in_total") == {"variation": 700, "alerts": 90}
+    assert by_element("fogline_element_rows_out_total") == {"variation": 90, "alerts": 70}
+    for name, value in (
+        ("fogline_element_dead_letters_total", 3),
+        ("fogline_element_lag_rows", 5),
+        ("fogline_element_state_bytes", 4096),
+        ("fogline_element_batch_seconds", 0.02),
+    ):
+        assert by_element(name) == {"watch": value}
+    assert set(by_element("fogline_checkpoint_age_seconds")) == {"watch"}
+
+
+@pytest.mark.parametrize("known", [{}, {"variation": {"rows_in_total": None, "rows_out_total": None}}])
+def test_rows_that_spark_alone_saw_are_the_groups_once(
+    deployment: Deployment, nodes: dict[str, Node], known: dict[str, Any]
+) -> None:
+    report(deployment, "watch", nodes["edge-b"], elements=known)
+    found = samples(Client().get("/metrics").content.decode())
+    of_group = [(labels["element"], value) for labels, value in found["fogline_element_rows_in_total"]]
+    assert [item for item in of_group if item[0] in ("variation", "alerts", "watch")] == [("watch", 700)]
 
 
 def test_metrics_are_for_this_machine_or_for_who_has_the_token(transactional_db: None, settings: Any) -> None:

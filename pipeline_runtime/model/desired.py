@@ -122,12 +122,15 @@ def _refused(part: Any, error: ValueError) -> RefusedReplica:
         faults = [(join_path(*loc), reason) for loc, reason in unfit(part)]
     reason = "; ".join(f"{path} {message}" for path, message in faults[:5]) or "it cannot be written down"
     spec = part.get("spec") if isinstance(part, Mapping) else None
-    names = [spec.get(name) if isinstance(spec, Mapping) else None for name in ("deployment", "group")]
-    if not all(isinstance(name, str) and not unfit(name) for name in names):
+    known = spec if isinstance(spec, Mapping) else {}
+    deployment, group = known.get("deployment"), known.get("group")
+    if not isinstance(deployment, str) or not isinstance(group, str) or unfit([deployment, group]):
         raise error
     generation = part.get("generation", 1)
     return RefusedReplica(
-        group=".".join(names), generation=generation if isinstance(generation, int) else 1, reason=reason
+        group=f"{deployment}.{group}",
+        generation=generation if isinstance(generation, int) else 1,
+        reason=reason,
     )
 
 

@@ -65,7 +65,7 @@ def unfit(value: Any) -> list[Unfit]:
         if reason is not None:
             found.append(Unfit(loc, reason))
         elif isinstance(item, Mapping):
-            for key, below in reversed(item.items()):
+            for key, below in reversed(list(item.items())):
                 wrong = _refusal(key, 0) if isinstance(key, str) else "is no text, as a name has to be"
                 if wrong is None:
                     waiting.append((below, (*loc, key)))

@@ -29,8 +29,8 @@ HEAD_BYTES = 64 * 1024
 
 COLUMNS_MAX = 2000
 ROW_BYTES_MAX = 1 << 20
-"""A row of up to so many bytes is read, one of more than twice as many never: a quote that is not closed makes
-one row of all that follows."""
+"""A row of up to so many bytes is read, one of more than twice as many never: a quote that is not closed
+makes one row of all that follows."""
 UNPACKED_BYTES_MAX = 2 << 30
 UNPACKED_RATIO_MAX = 100
 UNPACKED_BYTES_FREE = 4 << 20  # for which no ratio is asked
@@ -200,7 +200,7 @@ def _load(path: str, _modified_ns: int, size: int, layout: Layout) -> Recording:
 
 
 def _parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
-    """One block's columns, why each row is refused (else null), the text of those that are, each row's time."""
+    """One block's columns; why each row is refused, else null; the text of those that are; each row's time."""
     columns, reasons = _convert(texts, layout)
     times = _times(texts, columns, layout, reasons)
     reject, raw = pa.nulls(texts.num_rows, pa.string()), pa.nulls(texts.num_rows, pa.string())

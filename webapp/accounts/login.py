@@ -19,9 +19,9 @@ from webapp.monitoring.records import audit
 def attempt(username: str, address: str) -> bool:
     """Note an attempt, and say whether its password may be looked at: there were not too many lately.
 
-    It is noted before it is counted: of any number that come at once, the k-th to be noted counts k or more. So
-    no more than the limit ever get through, whatever the database; some that come at once may be refused too
-    early. One that is refused does not count, else who goes on trying would stay locked out.
+    It is noted before it is counted: of any number that come at once, the k-th to be noted counts k or more.
+    So no more than the limit ever get through, whatever the database; some that come at once may be refused
+    too early. One that is refused does not count, else who goes on trying would stay locked out.
     """
     now = timezone.now()
     FailedLogin.objects.filter(at__lt=now - timedelta(days=1)).delete()

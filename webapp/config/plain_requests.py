@@ -1,5 +1,5 @@
-"""Refuses what no part behind it can take, before a session or a database is asked: NUL characters (PostgreSQL
-takes none), and websockets to nowhere or from an origin that is none."""
+"""Refuses what no part behind it can take, before a session or a database is asked: NUL characters
+(PostgreSQL takes none), and websockets to nowhere or from an origin that is none."""
 
 from __future__ import annotations
 

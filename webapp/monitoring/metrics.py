@@ -1,8 +1,8 @@
 """/metrics in Prometheus' text format, from what the nodes last reported.
 
-A group of several elements is one query: it has one lag, one state, one time per batch. Those have the group's
-id as their `element`, once. Rows are each element's own, where they are counted for each. So no sum over
-`element` counts anything twice; of an element that is its own group, all have its id.
+A group of several elements is one query: it has one lag, one state, one time per batch. Those have the
+group's id as their `element`, once. Rows are each element's own, where they are counted for each. So what
+belongs to a group is never there twice; of an element that is its own group, all have its id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class FoglineCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         hears = control_state().hears
         up = GaugeMetricFamily(
-            "fogline_control_up", "1: the control process hears the nodes; else nobody does", value=float(hears)
+            "fogline_control_up",
+            "1: the control process hears the nodes; else nobody does",
+            value=float(hears),
         )
         return [up, *_element_metrics(hears), *_node_metrics(hears), _gaps()]
 
@@ -55,7 +57,9 @@ def _element_metrics(hears: bool) -> list[Metric]:
         "fogline_element_rows_in", "Rows read since the replica started", labels=ELEMENT
     )
     rows_out = CounterMetricFamily(
-        "fogline_element_rows_out", "Rows that it gave on or committed since the replica started", labels=ELEMENT
+        "fogline_element_rows_out",
+        "Rows that it gave on or committed since the replica started",
+        labels=ELEMENT,
     )
     dead = CounterMetricFamily(
         "fogline_element_dead_letters", "Rows that could not be processed", labels=ELEMENT
@@ -87,7 +91,9 @@ def _element_metrics(hears: bool) -> list[Metric]:
 
 def _owners() -> Iterator[tuple[str, list[str], Replica]]:
     """(the pipeline's name, the group's elements, its owner) of all that is deployed."""
-    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related("version", "pipeline")
+    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
+        "version", "pipeline"
+    )
     groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
     owners = Replica.objects.filter(deployment__in=groups, role="owner").select_related("node")
     for replica in owners:
@@ -96,7 +102,7 @@ def _owners() -> Iterator[tuple[str, list[str], Replica]]:
 
 
 def _rows(status: dict[str, Any], name: str, group: str, elements: list[str]) -> Iterator[tuple[str, int]]:
-    """(element, rows). The group's own, once, when it has one element, or when Spark alone saw the rows of all."""
+    """(element, rows). The group's, once, when it is of one element, or when Spark alone saw all the rows."""
     counts = status.get("elements") or {}
     found = [(id, counts[id][name]) for id in elements if counts.get(id, {}).get(name) is not None]
     yield from found or [(group, status.get(name) or 0)]

@@ -1,5 +1,5 @@
-"""What is malformed, too deep, too many or of the wrong kind is refused with a problem document: nothing of it
-is an error of the server's, and nothing of it is stored."""
+"""What is malformed, too deep, too many or of the wrong kind is refused with a problem document: nothing of
+it is an error of the server's, and nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ BODIES: dict[str, tuple[str, bytes]] = {
     ),
     "bad base64": (
         MULTIPART,
-        b'--x\r\nContent-Disposition: form-data; name="a"\r\nContent-Transfer-Encoding: base64\r\n\r\n*a\r\n--x--\r\n',
+        b'--x\r\nContent-Disposition: form-data; name="a"\r\n'
+        b"Content-Transfer-Encoding: base64\r\n\r\n*a\r\n--x--\r\n",
     ),
 }
 # What stands in the place of each value that the API's own description names.

@@ -15,7 +15,7 @@
 | FOGLINE_SECRET_KEY, FOGLINE_CLUSTER_KEY | generated once | else kept in FOGLINE_DATA/secrets.json (0600) |
 | FOGLINE_NODES | edge-a,edge-b,cloud | nodes that the supervisor starts here; may be empty |
 | FOGLINE_CHUNK_PORT | 18100 | the central chunk service |
-| FOGLINE_NODE_PORT | 18110 | first local node's chunk service; the others follow. Of any other node: its own; not
+| FOGLINE_NODE_PORT | 18110 | first local node's chunk service, then the others. Of another node: its own; not
 named, the first free one behind those |
 | FOGLINE_NODE | | a node process's own name |
 | FOGLINE_SILENCE_S | 3 | a node that is silent for so long counts as down |

@@ -88,6 +88,35 @@ def test_what_make_up_starts_works_continues_with_its_data_and_leaves_nothing_be
     wait_until(lambda: not any(alive_still(one) for one in family), "the end of all processes")
 
 
+_MISSING_ONCE = """
+import pathlib, sys
+
+mark = pathlib.Path({mark!r})
+if "workers.control" in sys.orig_argv and not mark.exists():
+    mark.touch()
+    raise ModuleNotFoundError("No module named 'packaging'", name="packaging")
+sys.modules.pop("packaging")
+sys.path.remove({here!r})
+import packaging
+sys.modules["packaging"] = packaging
+"""
+
+
+def test_control_ends_with_its_commands_and_is_started_again(fogline: RunningFogline, tmp_path: Path) -> None:
+    """Kombu's transport cannot be imported, once: as with a lock in which its module is missing."""
+    shadow = tmp_path / "shadow" / "packaging"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text(
+        _MISSING_ONCE.format(mark=str(tmp_path / "was missing"), here=str(shadow.parent))
+    )
+    fogline.environ["PYTHONPATH"] = f"{shadow.parent}{os.pathsep}{PROJECT}"
+    fogline.start()
+    said = fogline.output
+    assert "The thread 'commands' cannot go on: ModuleNotFoundError: No module named 'packaging'" in said
+    assert "Control ended with code 1; starting it again" in said
+    assert "Control ready" in said
+
+
 def test_a_taken_port_starts_nothing_and_names_the_setting(fogline: RunningFogline) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", fogline.port))

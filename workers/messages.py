@@ -51,6 +51,7 @@ CENTRAL = "central"
 STEADY_S = 60.0
 """A receiver that took commands for so long has not failed "in a row"."""
 TRIES = 5
+PAUSE_S = 1.0  # before the second try; before each further one twice as long
 
 
 class CommandsLost(RuntimeError):
@@ -158,7 +159,7 @@ class CommandReceiver:
             failures = 1 if monotonic() - began_s > STEADY_S else failures + 1
             if failures == TRIES and not self._stopping.is_set():
                 raise CommandsLost(f"Celery gave up {TRIES} times in a row; see its errors above")
-            self._stopping.wait(2.0 ** (failures - 1))
+            self._stopping.wait(PAUSE_S * 2 ** (failures - 1))
 
     def stop(self, timeout_s: float) -> None:
         """Takes no more commands; returns after `timeout_s` even when one is still running."""

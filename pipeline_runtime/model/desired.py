@@ -59,6 +59,29 @@ class BackupPlace(Frozen):
     url: str  # of its chunk service
 
 
+class JavaEnd(Frozen):
+    """The Java process of a node ended while the group started there, or was in a batch."""
+
+    node: str
+    at_ms: int
+    alone: bool  # no other group comes into question
+
+
+ENDS_WITHIN_MS = 3_600_000
+"""Ends that are further apart do not count together."""
+
+
+def joined_ends(*parts: tuple[JavaEnd, ...]) -> tuple[JavaEnd, ...]:
+    """In order of time, each once, without those that the newest one has outlived."""
+    ends = sorted({end for part in parts for end in part}, key=lambda end: (end.at_ms, end.node))
+    return tuple(end for end in ends if end.at_ms > ends[-1].at_ms - ENDS_WITHIN_MS)
+
+
+def is_held(ends: tuple[JavaEnd, ...]) -> bool:
+    """Twice, and the second time it was this group beyond doubt: it is not started any more, anywhere."""
+    return len(ends) >= 2 and ends[-1].alone
+
+
 class DesiredReplica(Frozen):
     spec: GroupSpec
     role: Role
@@ -71,6 +94,8 @@ class DesiredReplica(Frozen):
     paused_since_ms: int | None = None  # when its user paused it; None: it is not paused
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
     generation: int = 1  # a new generation discards the local state and starts from `source` again
+    java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user vouched for it
+    vouched: str = ""  # another one: a user has asked for it anew, and what was before does not count
 
 
 class RefusedReplica(Frozen):
@@ -194,6 +219,9 @@ class ReplicaStatus(Frozen):
     latency_ms_p50: float | None = None  # record's timestamp of arrival to its output's commit
     latency_ms_p99: float | None = None
     state_bytes: int = 0
+    at_work: bool = False  # its query starts, or is in a batch
+    java_ends: tuple[JavaEnd, ...] = ()  # that this node knows of
+    vouched: str = ""  # of the wish that they belong to
     paused: bool = False
     ended: bool = False
     retired: bool = False

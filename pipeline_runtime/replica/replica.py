@@ -72,6 +72,7 @@ class Replica:
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
         self._query: Query | None = None
+        self._query_begun = False
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._positions: Positions | None = None
         self._state_bytes = 0
@@ -187,6 +188,7 @@ class Replica:
                 latency_ms_p50=percentile(latency_ms, 0.5),
                 latency_ms_p99=percentile(latency_ms, 0.99),
                 state_bytes=self._state_bytes,
+                at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),
                 paused=state.paused,
                 ended=state.ended,
                 retired=view.retired,
@@ -317,6 +319,7 @@ class Replica:
             return None
         connected = self._state.connected
         connected.clear()
+        self._query_begun = True
         self._host.starts.give_back_when(connected, lambda: self._stopping.is_set() or self._roles.ended)
         name = f"{self.spec.id} on {self._host.node}"
         self._query = query = self._host.engine.start_query(

@@ -22,7 +22,7 @@ from webapp.pipelines.group_state import (
     restoration_target,
     restore_refusal,
 )
-from webapp.pipelines.models import Deployment
+from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.problems import Conflict, Invalid, Missing
 
 UNTOUCHED = "The element goes on as before."
@@ -190,6 +190,10 @@ def order(
             )
     except IntegrityError as error:
         raise Conflict(f'"{element}" is being moved already.', safe=UNTOUCHED) from error
+    if actor is not None and kind == Handover.Kind.RESTORATION:
+        placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
+        placement.vouch()
+        placement.save(update_fields=GroupPlacement.VOUCHED)
     name = deployment.pipeline.name
     audit(
         actor,

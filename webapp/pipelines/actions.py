@@ -302,8 +302,11 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
     if refusal is not None and group.paused != paused:
         raise Conflict(f'"{element}" cannot {doing}: {refusal}.', safe="Nothing was changed.")
     if group.paused != paused:
-        paused_at = timezone.now() if paused else None
-        GroupPlacement.objects.filter(deployment=deployment, group=group.group).update(paused_at=paused_at)
+        placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
+        placement.paused_at = timezone.now() if paused else None
+        if not paused:
+            placement.vouch()
+        placement.save(update_fields=["paused_at", *GroupPlacement.VOUCHED])
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
         celery.command(celery.DESIRED_CHANGED, [group.node])
         announce("elements", name)

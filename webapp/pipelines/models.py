@@ -136,6 +136,8 @@ class GroupPlacement(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused
     retire = models.BooleanField(default=False)  # it is to end for good, and has not confirmed that yet
     generation = models.PositiveIntegerField(default=1)
+    java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
+    vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
 
     class Meta:
         ordering = ["deployment", "group"]
@@ -152,6 +154,13 @@ class GroupPlacement(models.Model):
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
         """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""
         self.order_id, self.order_over, self.order_rewind = id or uuid.uuid4().hex, over, rewind
+
+    VOUCHED = ("vouched", "java_ends")
+    """The fields that vouch sets."""
+
+    def vouch(self) -> None:
+        """A user asks for it anew, whatever it has done; not saved. One that was held is started again."""
+        self.vouched, self.java_ends = uuid.uuid4().hex, []
 
 
 class ExtraReplica(models.Model):

@@ -28,6 +28,7 @@ from workers import messages
 from workers.control.backups import BackupPlan, Backups
 from workers.control.context import ControlContext
 from workers.control.guard import Guard
+from workers.control.replica_rows import java_ends
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ def _of_placement(
         paused_since_ms=_ms(placement.paused_at),
         retire=placement.retire and owner,
         generation=placement.generation,
+        java_ends=java_ends(placement),
+        vouched=placement.vouched,
     )
 
 
@@ -103,6 +106,8 @@ def _of_extra(
         succeed=extra.succeed or None,
         paused_since_ms=_ms(placement.paused_at),
         generation=extra.generation,
+        java_ends=java_ends(placement),
+        vouched=placement.vouched,
     )
 
 

@@ -7,7 +7,7 @@ import logging
 from django.db.models import Max
 from pydantic import ValidationError
 
-from pipeline_runtime.model.desired import ReplicaStatus
+from pipeline_runtime.model.desired import JavaEnd, ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
 from webapp.pipelines.models import GroupPlacement, Replica
 from workers.control.guard import reason
@@ -31,3 +31,21 @@ def epoch_known(placement: GroupPlacement) -> Epoch:
     """The newest that a copy of the group has reported; 0: none has."""
     rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
     return Epoch(rows.aggregate(newest=Max("epoch"))["newest"] or 0)
+
+
+def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
+    """When the group was starting or in a batch as its node's Java process ended, since a user vouched."""
+    return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)
+
+
+def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:
+    """Keep what a node tells of them, for the nodes that come after it. A report that is older than a user's
+    word changes nothing."""
+    rows = GroupPlacement.objects.filter(deployment=deployment, group=group, vouched=status.vouched)
+    placement = rows.first()
+    if placement is None:
+        return
+    before = java_ends(placement)
+    ends = joined_ends(before, status.java_ends)
+    if ends != before:
+        rows.update(java_ends=[end.model_dump(mode="json") for end in ends])

@@ -1,8 +1,8 @@
 """Restores by itself what a silent node ran. Level-triggered: whatever was missed, the next look sees.
 
 Not restored by itself: what its operator makes inexact (a person decides on that), what a user has
-cancelled, what has failed too often, and what was restored so often that it may be what ends its nodes. A
-node that said goodbye was stopped on purpose.
+cancelled, what has failed too often, what is held because it ends its nodes, and what was restored so often
+that it may be what ends them. A node that said goodbye was stopped on purpose.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from pipeline_runtime.model.desired import is_held
 from webapp.handovers import actions
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
@@ -30,6 +31,7 @@ from webapp.pipelines.selectors import group_facts
 from webapp.problems import Problem
 from workers.control.context import ControlContext
 from workers.control.guard import Guard
+from workers.control.replica_rows import java_ends
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +84,17 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
             "element.not_restored",
             f"{placement.group} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
             "cause, then restore it by hand. Nothing committed is lost.",
+        )
+        return
+    ends = java_ends(placement)
+    if is_held(ends):
+        _tell_once(
+            placement,
+            "element.not_restored",
+            f"{placement.group} is held and not restored by itself: it has ended Spark's Java process "
+            f"{len(ends)} times (on {' and '.join(dict.fromkeys(end.node for end in ends))}), each time while "
+            "it started or in one of its batches. Deploy a changed version, or restore it by hand. Nothing "
+            "committed is lost.",
         )
         return
     if _restored_lately(placement) >= RESTORED_MAX:

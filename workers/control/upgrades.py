@@ -108,7 +108,8 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
             if placement.spec["version"] != spec.version or _is_down(placement):
                 placement.spec = spec.model_dump(mode="json")
                 placement.give_order(epoch_known(placement))
-                placement.save(update_fields=["spec", *GroupPlacement.ORDER])
+                placement.vouch()
+                placement.save(update_fields=["spec", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED])
                 announce("elements", deployment.pipeline.name)
         context.desired.notify()
         return True

@@ -94,6 +94,13 @@ class Agent:
             found[group] = status.model_copy(update={"error": error})
         return tuple(found.values())
 
+    def java_ended(self) -> None:
+        """Note whose doing it may have been, so that it does not go on for ever."""
+        slots = ((slot.group, slot.wanted_at_work()) for slot in self._slots.values())
+        at_work = {group: want for group, want in slots if want is not None}
+        self._runtime.java_ends.note(at_work, self._runtime.now_ms())
+        self._runtime.changed()
+
     def checkpoint(self, group: str) -> bool:
         """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
         slot = self._slots.get(group)

@@ -48,15 +48,14 @@ class Heartbeat:
         self._changed.set()
 
     def close(self, bye: bool = True) -> None:
-        """Stop, then say goodbye if Redis is there. Without `bye` the control side notices the silence."""
+        """Stop, then say goodbye if Redis is there. Without `bye` the control side notices the silence, and
+        the last report says what there is to know of the cause."""
         self._closing.set()
         self._changed.set()
         if self._thread.ident is not None:
             self._thread.join(2.0)
-        if not bye:
-            return
         try:
-            self._send("bye")
+            self._send("bye" if bye else "heartbeat")
         except redis.RedisError:
             log.info("Redis is away: the control side will notice the silence instead")
 

@@ -23,6 +23,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 from time import monotonic
 from typing import IO, Any
 
@@ -41,6 +42,7 @@ from workers.node.engine import EngineFactory, SparkEngine
 from workers.node.files import NodeFiles
 from workers.node.heartbeat import Heartbeat, new_run_id
 from workers.node.identity import Identity
+from workers.node.java_ends import JavaEnds
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.runtime import NodeRuntime, RunningReplica
@@ -50,6 +52,8 @@ log = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 PORTS_TRIED = 100
+# Somebody has asked Java to end; it says so in one way or the other.
+_TOLD_TO_END = {sign for number in (SIGHUP, SIGINT, SIGTERM) for sign in (-number, 128 + number)}
 STOP_S = 8.0
 """For the replicas' last batches, of the 10 s in which the process is gone."""
 
@@ -91,6 +95,7 @@ class NodeProcess:
             fetch_files=self._files.fetch,
             now_ms=lambda: int(time.time() * 1000),
             changed=self._changed,
+            java_ends=JavaEnds(identity.directory / "java-ends.json", identity.name),
         )
         self._agent = Agent(
             identity.name,
@@ -164,6 +169,8 @@ class NodeProcess:
                     "What was committed is safe. The node stops, so that it is started again."
                 )
                 log.critical("node %s: %s", self.identity.name, error)
+                if not self._stopping.is_set() and code not in _TOLD_TO_END:
+                    self._agent.java_ended()
                 self._spark_lost(error)
 
     def _spark_lost(self, error: BaseException) -> None:

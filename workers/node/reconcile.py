@@ -50,6 +50,8 @@ class Have:
     final_checkpoint: bool = False  # taken since it stopped, or the state is a fetched one
     retry_at_ms: int | None = None  # after a failure; None: nothing failed
     gave_up: bool = False
+    held: bool = False  # it has ended Java processes: only a user may have it started again
+    in_turn: bool = True  # no other one is tried that may have ended a Java process, or this is none
     unwanted_since_ms: int | None = None
 
 
@@ -177,14 +179,14 @@ def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
         return Discard(have.generation)
     if have.generation is None and want.source is not None:
         return Fetch(want.source, want.generation)
-    return Start(want.spec, want.generation, wish_of(want))
+    return Start(want.spec, want.generation, wish_of(want)) if have.in_turn else Idle()
 
 
 def _held_back(want: DesiredReplica, have: Have, now_ms: int) -> Idle | None:
     order_id = want.order.id if want.order else None
     if have.ended_for is not None and have.ended_for == order_id:
         return Idle()  # it lost that order for good: only a new one may wake it
-    if have.gave_up:
+    if have.gave_up or have.held:
         return Idle()
     if have.retry_at_ms is not None and now_ms < have.retry_at_ms:
         return Idle(have.retry_at_ms)

@@ -15,6 +15,7 @@ from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, ReplicaStatus
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from workers.node.java_ends import JavaEnds
 
 
 class RunningReplica(Protocol):
@@ -81,6 +82,7 @@ class NodeRuntime:
     fetch_files: Callable[[GroupSpec], None]  # uploaded files that its sources read
     now_ms: Callable[[], int]
     changed: Callable[[], None]  # the node's report should be sent soon
+    java_ends: JavaEnds
 
 
 class LocalState:

@@ -12,9 +12,10 @@ import traceback
 
 from pipeline_runtime.checkpoint.errors import CheckpointError, ServiceUnavailable
 from pipeline_runtime.checkpoint.growing import GrowingFiles
-from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role
+from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role, is_held
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from workers.node.java_ends import has_come_through, held_error, is_suspect
 from workers.node.reconcile import (
     Action,
     Discard,
@@ -36,6 +37,8 @@ from workers.node.runtime import LocalState, NodeRuntime, RunningReplica, Taken
 log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 20.0
+AT_WORK_MS = 10_000
+"""A replica whose Java process ends fails soon after, and the node may see that first."""
 LOOK_AGAIN_S = 1.0
 """How often a slot looks at its replica when nobody woke it."""
 REPLACE_EVERY_MS = 3_600_000
@@ -68,6 +71,8 @@ class Slot:
         self._unwanted_since_ms: int | None = None
         self._phase = ""  # like the error, what came of the wish that the failures are of
         self._bytes_fetched = 0
+        self._started_ms = 0
+        self._fell_at_work_ms = 0  # when a replica was found to have ended in a batch
         self._taken: Taken | None = None
         self._last = ReplicaStatus(group=group, role=Role.STOPPED)
         # A cut must not see its directory being replaced.
@@ -111,6 +116,11 @@ class Slot:
         }
         if replica is None:
             update |= {"role": Role.STOPPED, "phase": self._phase or status.phase}
+        ends = self._runtime.java_ends.of(self.group, want)
+        update |= {"java_ends": ends, "vouched": want.vouched if want else ""}
+        if replica is None and want is not None and want.role is not Role.STOPPED and is_held(ends):
+            update |= {"phase": "held", "error": held_error(self._name, ends)}
+            return status.model_copy(update=update)
         # A new wish may have come while the slot was still busy with the one before.
         error = self._error if want is None or _key(want) == self._failures_of else None
         if error is not None and status.error is None:
@@ -123,6 +133,12 @@ class Slot:
                 "checkpoint_where": self._runtime.checkpoints.where(self.group, taken.seq),
             }
         return status.model_copy(update=update)
+
+    def wanted_at_work(self) -> DesiredReplica | None:
+        """What is wanted, if the replica was starting or in a batch until just now."""
+        replica = self._replica
+        just_now = self._runtime.now_ms() - self._fell_at_work_ms < AT_WORK_MS
+        return self._want if just_now or (replica is not None and replica.status().at_work) else None
 
     @property
     def failures(self) -> Failures:
@@ -164,7 +180,7 @@ class Slot:
                 want = self._want
             try:
                 self._observe(want)
-                action = next_action(want, self._have(), self._runtime.now_ms())
+                action = next_action(want, self._have(want), self._runtime.now_ms())
             except Exception:
                 # Say, no more files may be opened: without this thread the node would hear nothing any more.
                 log.exception("%s: cannot be looked at, it is tried again", self.group)
@@ -190,8 +206,9 @@ class Slot:
             if self._want is want and not self._closing:
                 self._wake.wait(timeout_s)
 
-    def _have(self) -> Have:
+    def _have(self, want: DesiredReplica | None) -> Have:
         replica = self._replica
+        ends = self._runtime.java_ends.of(self.group, want)
         status = replica.status() if replica is not None else None
         return Have(
             group=self.group,
@@ -206,8 +223,13 @@ class Slot:
             final_checkpoint=self._final,
             retry_at_ms=self._failures.retry_at_ms,
             gave_up=self._failures.gave_up,
+            held=is_held(ends),
+            in_turn=not self._is_suspect(want) or self._runtime.java_ends.may_try(self.group),
             unwanted_since_ms=self._unwanted_since_ms,
         )
+
+    def _is_suspect(self, want: DesiredReplica | None) -> bool:
+        return is_suspect(self._runtime.java_ends.of(self.group, want), self._runtime.now_ms())
 
     def _may_own(self, status: ReplicaStatus) -> bool:
         """An order that it was given and has not carried out may make it an owner any moment."""
@@ -227,7 +249,10 @@ class Slot:
             return
         status = replica.status()
         if status.role is not Role.STOPPED:
+            self._give_turn_on(want, status)
             return
+        if status.at_work:
+            self._fell_at_work_ms = self._runtime.now_ms()
         ended_for = self._told.order.id if self._told and self._told.order else None
         # It has ended, but its query may still be closing files of the directory we go on with.
         replica.stop(STOP_TIMEOUT_S)
@@ -247,6 +272,15 @@ class Slot:
                     at_ms=self._runtime.now_ms(),
                 )
             )
+
+    def _give_turn_on(self, want: DesiredReplica | None, status: ReplicaStatus) -> None:
+        """When it has done what ended Java before, and Java is still there."""
+        if status.at_work or status.phase in ("starting", "reading the journal"):
+            return
+        ends = self._runtime.java_ends.of(self.group, want)
+        for_ms = self._runtime.now_ms() - self._started_ms
+        if has_come_through(ends, status.batch_ms_p50 is not None, for_ms):
+            self._runtime.java_ends.tried(self.group)
 
     def _forget_error(self) -> None:
         """Whoever gave the new wish must not take the former one's error for its answer."""
@@ -317,6 +351,8 @@ class Slot:
         self._set_phase("fetched")
 
     def _start_replica(self, action: Start) -> None:
+        if self._is_suspect(self._want) and not self._runtime.java_ends.try_(self.group):
+            return  # another slot was faster: it is looked at again
         self._set_phase("starting")
         directory = self._local.at(action.generation)
         directory.mkdir(parents=True, exist_ok=True)
@@ -324,6 +360,7 @@ class Slot:
         replica = self._runtime.open_replica(action.spec, directory)
         self._tell(replica, action.wish)
         replica.start()
+        self._started_ms = self._runtime.now_ms()
         self._spec, self._ended_for, self._final = action.spec, None, False
         self._error = None
         self._phase = ""
@@ -372,6 +409,7 @@ class Slot:
             self._growing = self._replica.growing
         self._replica = self._told = None
         self._final = False
+        self._runtime.java_ends.tried(self.group)
 
     def _set_phase(self, phase: str) -> None:
         self._phase = phase
@@ -380,6 +418,8 @@ class Slot:
     def _failed(self, error: Exception, action: Action) -> None:
         log.error("%s: %s failed", self.group, type(action).__name__, exc_info=error)
         self._phase = "failed"
+        if isinstance(action, Start):
+            self._runtime.java_ends.tried(self.group)
         self._count_failure(
             ReplicaError(
                 message=f"{type(action).__name__} of {self._name} failed: {error}",
@@ -412,4 +452,4 @@ def _key(want: DesiredReplica) -> tuple[object, ...]:
     """What makes it another wish, for which nothing has failed yet."""
     source = (want.source.url, want.source.seq) if want.source else None
     order_id = want.order.id if want.order else None
-    return (want.generation, order_id, want.spec.version, want.role, source)
+    return (want.generation, order_id, want.spec.version, want.role, source, want.vouched)

@@ -92,7 +92,9 @@ FUNCTIONS: dict[str, Function] = {
     "upper": _function("upper(text)", ("string",), "string", "upper({0})"),
     "trim": _function("trim(text)", ("string",), "string", "trim({0})"),
     "length": _function("length(text)", ("string",), "integer", "cast(length({0}) as bigint)"),
-    "concat": _function("concat(a, b, ...)", ("string",), "string", "concat({all})", least=1, most=CONCAT_MAX),
+    "concat": _function(
+        "concat(a, b, ...)", ("string",), "string", "concat({all})", least=1, most=CONCAT_MAX
+    ),
     "substring": _function(
         "substring(text, first, length)",
         ("string", "integer", "integer"),

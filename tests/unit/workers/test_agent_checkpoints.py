@@ -17,6 +17,7 @@ from tests.unit.workers.test_slot import ScriptedReplica, owner
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node.agent import Agent
 from workers.node.desired_store import DesiredStore
+from workers.node.java_ends import JavaEnds
 from workers.node.runtime import NodeRuntime, Taken
 
 
@@ -38,6 +39,7 @@ class Runtime:
             fetch_files=lambda _: None,
             now_ms=lambda: 1_000_000,
             changed=lambda: None,
+            java_ends=JavaEnds(self.directory / "java-ends.json", "edge-a"),
         )
 
     def take(

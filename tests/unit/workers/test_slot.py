@@ -20,6 +20,7 @@ from pipeline_runtime.model.desired import (
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from tests.waiting import PATIENCE_S, wait_until
+from workers.node.java_ends import JavaEnds
 from workers.node.reconcile import FORGET_AFTER_MS
 from workers.node.runtime import NodeRuntime, Taken
 from workers.node.slot import Slot
@@ -122,6 +123,7 @@ class Node:
             fetch_files=lambda _: None,
             now_ms=self._now_ms,
             changed=lambda: self.reported(),
+            java_ends=JavaEnds(self.directory / "java-ends.json", "edge-a"),
         )
 
     def open(self, spec: GroupSpec, directory: Path) -> ScriptedReplica:

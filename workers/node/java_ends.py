@@ -1,0 +1,144 @@
+"""Which groups may be what ended this node's Java process, and who of them may start.
+
+All groups of a node share one. When it ends, each group that was starting or in a batch comes into question:
+if it is one, it was that; if there are several, they start one after another the next time, each alone among
+them until a batch of it is done or some time has passed. So the next end tells which it was. One that was it
+twice is held (`is_held`), until a user asks for it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pipeline_runtime.model.desired import (
+    ENDS_WITHIN_MS,
+    DesiredReplica,
+    JavaEnd,
+    ReplicaError,
+    is_held,
+    joined_ends,
+)
+from pipeline_runtime.model.spec import Frozen
+
+log = logging.getLogger(__name__)
+
+TRIED_MS = 30_000
+"""How long one that comes into question is tried without a batch; for each further end as long again."""
+
+
+class _Known(Frozen):
+    """What this node has seen of one group, under one `DesiredReplica.vouched`."""
+
+    vouched: str
+    ends: tuple[JavaEnd, ...]
+
+
+class JavaEnds:
+    """Thread-safe. On disk, since the process ends with Java's."""
+
+    def __init__(self, path: Path, node: str) -> None:
+        self._path = path
+        self._node = node
+        self._lock = threading.Lock()
+        self._known: dict[str, _Known] = self._load()
+        self._trying: str | None = None
+
+    def of(self, group: str, want: DesiredReplica | None) -> tuple[JavaEnd, ...]:
+        """Of what is wanted now: seen here, or told by the control side."""
+        if want is None:
+            return ()
+        known = self._known.get(group)
+        seen = known.ends if known is not None and known.vouched == want.vouched else ()
+        return joined_ends(seen, want.java_ends)
+
+    def may_try(self, group: str) -> bool:
+        return self._trying in (None, group)
+
+    def try_(self, group: str) -> bool:
+        """It starts as the only one of those that come into question; False: another one is tried."""
+        with self._lock:
+            if self._trying not in (None, group):
+                return False
+            self._trying = group
+            return True
+
+    def tried(self, group: str) -> None:
+        """It has come through, or is down."""
+        with self._lock:
+            if self._trying == group:
+                self._trying = None
+
+    def note(self, at_work: Mapping[str, DesiredReplica], now_ms: int) -> None:
+        """Java has ended. `at_work`: the groups that were starting or in a batch, and what was wanted."""
+        with self._lock:
+            before = {group: self.of(group, want) for group, want in at_work.items()}
+            suspected = {group for group, ends in before.items() if _lately(ends, now_ms)}
+            accused = {self._trying} & at_work.keys() or suspected or set(at_work)
+            for group in accused:
+                end = JavaEnd(node=self._node, at_ms=now_ms, alone=len(accused) == 1)
+                ends = joined_ends(before[group], (end,))
+                self._known[group] = _Known(vouched=at_work[group].vouched, ends=ends)
+                log.error(
+                    "%s: it was starting or in a batch when Java ended%s",
+                    group,
+                    "; it is held" if is_held(ends) else "" if end.alone else ", like others",
+                )
+            self._known = {group: one for group, one in self._known.items() if _matters(one, now_ms)}
+            self._save()
+
+    def _load(self) -> dict[str, _Known]:
+        try:
+            read = json.loads(self._path.read_bytes())
+            return {group: _Known.model_validate(one) for group, one in read.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, AttributeError, ValidationError) as error:
+            log.error("%s cannot be read, it counts as empty: %s", self._path, error)
+            return {}
+
+    def _save(self) -> None:
+        draft = self._path.with_suffix(".new")
+        try:
+            plain = {group: one.model_dump(mode="json") for group, one in self._known.items()}
+            draft.write_text(json.dumps(plain))
+            os.replace(draft, self._path)
+        except OSError as error:
+            log.error("which groups were at work could not be written down: %s", error)
+
+
+def _lately(ends: tuple[JavaEnd, ...], now_ms: int) -> bool:
+    return bool(ends) and ends[-1].at_ms > now_ms - ENDS_WITHIN_MS
+
+
+def _matters(known: _Known, now_ms: int) -> bool:
+    return is_held(known.ends) or _lately(known.ends, now_ms)
+
+
+def is_suspect(ends: tuple[JavaEnd, ...], now_ms: int) -> bool:
+    """Whether it starts in turn."""
+    return _lately(ends, now_ms)
+
+
+def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -> bool:
+    """`batch_done` since it was started, `for_ms` ago. The batch that ended Java comes first; where it did
+    so twice, and others were in question each time, only time tells."""
+    return (batch_done and len(ends) < 2) or for_ms >= TRIED_MS * len(ends)
+
+
+def held_error(name: str, ends: tuple[JavaEnd, ...]) -> ReplicaError:
+    nodes = " and ".join(dict.fromkeys(end.node for end in ends))
+    return ReplicaError(
+        message=f"{name} is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each time "
+        "while it started or in one of its batches.",
+        safe="Committed batches are in the journal and its state is kept; the other elements go on.",
+        next="See those nodes' logs, for instance whether memory was short. Deploy a changed version, restore "
+        "the element on another node, or pause and resume it: then it is started again.",
+        at_ms=ends[-1].at_ms,
+    )

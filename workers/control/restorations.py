@@ -92,9 +92,8 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
             placement,
             "element.not_restored",
             f"{placement.group} is held and not restored by itself: it has ended Spark's Java process "
-            f"{len(ends)} times (on {' and '.join(dict.fromkeys(end.node for end in ends))}), each time while "
-            "it started or in one of its batches. Deploy a changed version, or restore it by hand. Nothing "
-            "committed is lost.",
+            f"{len(ends)} times, each time while it started or in one of its batches. Deploy a changed "
+            "version, or restore it by hand. Nothing committed is lost.",
         )
         return
     if _restored_lately(placement) >= RESTORED_MAX:

@@ -80,7 +80,8 @@ class JavaEnds:
         with self._lock:
             before = {group: self.of(group, want) for group, want in at_work.items()}
             suspected = {group for group, ends in before.items() if _lately(ends, now_ms)}
-            accused = {self._trying} & at_work.keys() or suspected or set(at_work)
+            tried = {group for group in at_work if group == self._trying}
+            accused = tried or suspected or set(at_work)
             for group in accused:
                 end = JavaEnd(node=self._node, at_ms=now_ms, alone=len(accused) == 1)
                 ends = joined_ends(before[group], (end,))
@@ -135,10 +136,10 @@ def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -
 def held_error(name: str, ends: tuple[JavaEnd, ...]) -> ReplicaError:
     nodes = " and ".join(dict.fromkeys(end.node for end in ends))
     return ReplicaError(
-        message=f"{name} is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each time "
-        "while it started or in one of its batches.",
+        message=f"{name} is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
+        "time while it started or in one of its batches.",
         safe="Committed batches are in the journal and its state is kept; the other elements go on.",
-        next="See those nodes' logs, for instance whether memory was short. Deploy a changed version, restore "
-        "the element on another node, or pause and resume it: then it is started again.",
+        next="See those nodes' logs, for instance whether memory was short. Deploy a changed version, "
+        "restore the element on another node, or pause and resume it: then it is started again.",
         at_ms=ends[-1].at_ms,
     )

@@ -32,10 +32,11 @@ def check(node: Node) -> None:
     """ExpressionInvalid for a part whose text would be too long whatever the columns hold."""
     for child in children(node):
         check(child)
-    if _maker(node) and (length_max(node) or 0) > TEXT_MAX:
+    name, length = _maker(node), length_max(node)
+    if name is not None and length is not None and length > TEXT_MAX:
         raise ExpressionInvalid(
-            f"{_maker(node)} here may make a text of {length_max(node):,} characters; at most {TEXT_MAX:,} are"
-            " allowed: use shorter texts, or fewer calls within one another"
+            f"{name} may make a text of {length:,} characters here; at most {TEXT_MAX:,} are allowed: use"
+            " shorter texts, or fewer calls within one another"
         )
 
 

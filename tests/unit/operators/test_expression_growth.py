@@ -126,11 +126,10 @@ def test_the_deepest_and_the_longest_expressions_do_no_harm(values, text):
     """Refused, or computed: Spark's threads have little room for what is nested, and one that has none left
     ends the JVM."""
     try:
-        compile_expression(text, SCHEMA)
-    except ExpressionInvalid as error:
-        assert "too m" in str(error) or "nested" in str(error)
+        found = values(text, ("a", "a"), (None, None))
+    except ExpressionInvalid:
         return
-    assert len(values(text, ("a", "a"), (None, None))) == 2
+    assert len(found) == 2
 
 
 # --- like

@@ -1,0 +1,32 @@
+"""An operator of a user's own package that asks for more memory than Java has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+
+
+class GreedyParams(Params):
+    pass
+
+
+class Greedy(TransformOperator):
+    """Hands its rows on. For one of v = 13 it makes a text of two thousand million characters, as an expression
+    could before they were bounded: Spark ends its Java process then."""
+
+    type = "greedy"
+    title = "Greedy"
+    summary = "Takes all memory for 13"
+    category = "transform"
+    icon = "bomb"
+    Params = GreedyParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        return inputs["in"]
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        return inputs["in"].where("length(repeat(k, cast(if(v = 13, 2000000000, 1) as int))) > 0")

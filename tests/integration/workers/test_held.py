@@ -1,0 +1,181 @@
+"""A group that ends Java again and again is held; what runs beside it goes on. Real nodes, real Spark."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from pipeline_runtime.model.desired import (
+    ClaimOrder,
+    DesiredReplica,
+    NodeDesired,
+    NodeReport,
+    ReplicaStatus,
+    Role,
+)
+from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.registry import default_registry
+from tests.integration.runtime.documents import events
+from tests.integration.runtime.engine import Deployed, create_topic, produce
+from tests.ports import free_ports
+from tests.waiting import wait_until
+from workers.messages import REPORT_FIELD, REPORTS_STREAM
+
+pytestmark = pytest.mark.integration
+
+PROJECT = Path(__file__).resolve().parents[3]
+NAME = "edge-a"
+ENDS_MAX = 4
+"""One that is certain, and those in which the other group was in a batch as well."""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user's package with the greedy operator, here and in the node."""
+    info = tmp_path / "site" / "fogline_greedy-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fogline-greedy\nVersion: 1\n")
+    entry = "[fogline.operators]\ngreedy = tests.integration.workers.greedy_operator:Greedy\n"
+    (info / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(info.parent))
+    importlib.invalidate_caches()
+    default_registry.cache_clear()
+    yield info.parent
+    default_registry.cache_clear()
+
+
+class RealNode:
+    """`python -m workers.node`, which starts from what its disk says is wanted; nobody else tells it."""
+
+    def __init__(self, directory: Path, kafka: str, redis_url: str, package: Path) -> None:
+        self._directory = directory
+        self._redis = redis.Redis.from_url(redis_url)
+        (port,) = free_ports(1)
+        self._env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(package), str(PROJECT)]),
+            "FOGLINE_DATA": str(directory),
+            "FOGLINE_KAFKA": kafka,
+            "REDIS_URL": redis_url,
+            "FOGLINE_NODES": NAME,
+            "FOGLINE_NODE_PORT": str(port),
+        }
+        self._runs = 0
+
+    def is_wanted(self, *specs: GroupSpec, revision: int, vouched: str = "") -> None:
+        replicas = tuple(
+            DesiredReplica(
+                spec=spec,
+                role=Role.OWNER,
+                order=ClaimOrder(id=f"first-of-{spec.group}", over=Epoch(0)),
+                vouched=vouched,
+            )
+            for spec in specs
+        )
+        wanted = NodeDesired(node=NAME, revision=revision, replicas=replicas)
+        path = self._directory / "nodes" / NAME / "desired.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted.model_dump_json())
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        self._redis.flushdb()
+        self._runs += 1
+        command = [sys.executable, "-m", "workers.node", "--name", NAME]
+        with open(self._directory / f"log-{self._runs}", "wb") as log:
+            process = subprocess.Popen(command, cwd=PROJECT, env=self._env, stdout=log, stderr=log)
+            try:
+                yield process
+            finally:
+                process.terminate()
+                try:
+                    process.wait(60)
+                finally:
+                    process.kill()
+
+    def status(self, spec: GroupSpec) -> ReplicaStatus | None:
+        """As it was reported last."""
+        newest = self._redis.xrevrange(REPORTS_STREAM, count=1)
+        if not newest:
+            return None
+        report = NodeReport.model_validate_json(newest[0][1][REPORT_FIELD])
+        return next((status for status in report.replicas if status.group == spec.id), None)
+
+    def holds(self, spec: GroupSpec) -> bool:
+        status = self.status(spec)
+        return status is not None and status.phase == "held"
+
+
+def pipeline(kafka: str, topic: str, *elements: dict[str, object]) -> Deployed:
+    ids = ["events", *(str(element["id"]) for element in elements)]
+    return Deployed(kafka, [events(topic), *elements], {"all": ids})
+
+
+def rows(kafka: str, deployed: Deployed, element: str) -> list[int]:
+    return [row["v"] for row in deployed.records(element)]
+
+
+def test_a_group_that_ends_java_twice_is_held_and_the_one_beside_it_goes_on(
+    kafka: str, redis_url: str, package: Path, tmp_path: Path
+) -> None:
+    good, bad = create_topic(kafka), create_topic(kafka)
+    condition = {"id": "kept", "type": "filter", "inputs": {"in": "events"}, "params": {"condition": "v > 0"}}
+    innocent = pipeline(kafka, good, condition)
+    greedy = pipeline(
+        kafka, bad, {"id": "greedy", "type": "greedy", "inputs": {"in": "events"}, "params": {}}
+    )
+    node = RealNode(tmp_path, kafka, redis_url, package)
+    node.is_wanted(innocent.specs["all"], greedy.specs["all"], revision=1)
+    produce(kafka, good, [{"k": "a", "v": 1}])
+    produce(kafka, bad, [{"k": "a", "v": 1}])
+    ends = 0
+    with node.running() as process:
+        wait_until(lambda: rows(kafka, innocent, "kept") == [1], "the innocent one's first row")
+        wait_until(lambda: rows(kafka, greedy, "greedy") == [1], "the greedy one's first row")
+        produce(kafka, bad, [{"k": "a", "v": 13}])
+        assert wait_until(lambda: process.poll() is not None, "the node to end with Java")
+        assert process.returncode == 1
+        ends += 1
+    held = False
+    while not held:
+        with node.running() as process:
+            held = (
+                wait_until(
+                    lambda: (
+                        "held"
+                        if node.holds(greedy.specs["all"])
+                        else ""
+                        if process.poll() is None
+                        else "ended"
+                    ),
+                    "the greedy one to be held, or to end Java",
+                )
+                == "held"
+            )
+            if not held:
+                ends += 1
+                assert ends <= ENDS_MAX
+                continue
+            produce(kafka, good, [{"k": "a", "v": 2}])
+            wait_until(lambda: rows(kafka, innocent, "kept") == [1, 2], "the innocent one to go on")
+            assert process.poll() is None
+            status = node.status(greedy.specs["all"])
+            assert status is not None
+            assert status.error is not None
+            assert f"has ended Spark's Java process {ends} times (on {NAME})" in status.error.message
+            assert not node.holds(innocent.specs["all"])
+    assert ends >= 2
+    # A user vouches for it: it is started again.
+    node.is_wanted(innocent.specs["all"], greedy.specs["all"], revision=2, vouched="by ada")
+    with node.running() as process:
+        wait_until(lambda: process.poll() is not None, "what was vouched for to be started again")
+    assert rows(kafka, greedy, "greedy") == [1]

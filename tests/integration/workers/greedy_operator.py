@@ -15,7 +15,7 @@ class GreedyParams(Params):
 
 
 class Greedy(TransformOperator):
-    """Hands its rows on. For one of v = 13 it makes a text of two thousand million characters, as an expression
+    """Hands its rows on. Of one of v = 13 it makes a text of two thousand million characters, as expressions
     could before they were bounded: Spark ends its Java process then."""
 
     type = "greedy"

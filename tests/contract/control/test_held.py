@@ -1,0 +1,152 @@
+"""A group that ends its nodes' Java processes: what nodes report of it is kept, and it is not moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import redis
+from django.utils import timezone
+
+from pipeline_runtime.model.desired import DesiredReplica, JavaEnd, ReplicaStatus, is_held
+from pipeline_runtime.model.spec import GroupSpec
+from tests.contract.control.conftest import report
+from tests.contract.control.test_bad_rows import sent, status
+from tests.contract.control.test_upgrade_orders import Scripted
+from webapp.accounts.models import User
+from webapp.handovers import actions
+from webapp.handovers.models import Handover
+from webapp.monitoring.models import Event
+from webapp.nodes.models import Node
+from webapp.pipelines.models import ExtraReplica, GroupPlacement
+from webapp.pipelines.selectors import group_facts
+from workers.control.context import ControlContext
+from workers.control.desired import replicas_of
+from workers.control.guard import Guard
+from workers.control.ingest import Ingest
+from workers.control.restorations import order_restorations
+from workers.control.upgrades import _order
+
+Deployed = Callable[..., GroupPlacement]
+
+
+class Told:
+    """Nodes report, and control takes it in."""
+
+    def __init__(self, context: ControlContext, client: redis.Redis) -> None:
+        self._ingest, self._client, self._number = Ingest(context), client, 0
+
+    def __call__(self, node: str, replica: ReplicaStatus) -> None:
+        self._number += 1
+        sent(self._client, node, self._number, replica)
+        self._ingest._round()
+
+
+@pytest.fixture
+def told(context: ControlContext, real_redis: redis.Redis) -> Told:
+    return Told(context, real_redis)
+
+
+def ended(
+    placement: GroupPlacement, *ends: tuple[str, int], alone: bool = True, vouched: str = ""
+) -> ReplicaStatus:
+    known = tuple(JavaEnd(node=node, at_ms=at_ms, alone=alone) for node, at_ms in ends)
+    return status(placement, 7).model_copy(update={"java_ends": known, "vouched": vouched})
+
+
+def falls_silent(placement: GroupPlacement) -> None:
+    Node.objects.filter(pk=placement.node_id).update(up=False, silent_at=timezone.now())
+
+
+def wanted(node: Node) -> DesiredReplica:
+    (replica,) = replicas_of(node, "key", lambda _: False)
+    return replica
+
+
+def test_one_that_ended_java_once_is_restored_and_its_next_node_knows(
+    context: ControlContext, deployed: Deployed, nodes: dict[str, Node], told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    told("edge-a", ended(placement, ("edge-a", 1)))
+    falls_silent(placement)
+    order_restorations(context, Guard())
+    handover = Handover.objects.get()
+    target = nodes[handover.target]
+    ExtraReplica.objects.create(
+        deployment=placement.deployment, group="power", node=target, role="standby", handover=handover.pk
+    )
+    assert wanted(target).java_ends == (JavaEnd(node="edge-a", at_ms=1, alone=True),)
+
+
+def test_one_that_ended_java_twice_is_held_wherever_that_was(
+    context: ControlContext, deployed: Deployed, nodes: dict[str, Node], told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    told("edge-b", ended(placement, ("edge-b", 1)))
+    told("edge-a", ended(placement, ("edge-b", 1), ("edge-a", 2)))
+    told("edge-a", ended(placement, ("edge-a", 2)))
+    assert is_held(wanted(nodes["edge-a"]).java_ends)
+    falls_silent(placement)
+    for _ in range(2):
+        order_restorations(context, Guard())
+    assert not Handover.objects.exists()
+    event = Event.objects.get(kind="element.not_restored")
+    assert "it has ended Spark's Java process 2 times" in event.message
+
+
+def test_one_that_came_into_question_with_others_is_restored(
+    context: ControlContext, deployed: Deployed, told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    told("edge-a", ended(placement, ("edge-a", 1), ("edge-a", 2), alone=False))
+    falls_silent(placement)
+    order_restorations(context, Guard())
+    assert Handover.objects.count() == 1
+
+
+def restores(placement: GroupPlacement, actor: User | None) -> None:
+    facts = group_facts([placement.deployment])[placement.deployment_id]["power"]
+    actions.order(
+        actor,
+        placement.deployment,
+        facts,
+        element="power",
+        kind=Handover.Kind.RESTORATION,
+        strategy="checkpoint",
+        target="edge-b",
+    )
+
+
+def deploys_a_changed_version(placement: GroupPlacement, context: ControlContext) -> None:
+    spec = GroupSpec.model_validate(placement.spec).model_copy(update={"version": "2"})
+    scripted = Scripted(context.settings, context.kafka, context.app, context.central)
+    _order(spec, placement.deployment, scripted)
+
+
+@pytest.mark.parametrize("action", ["a user restores it", "a user deploys a changed version"])
+def test_a_users_action_releases_it_and_what_was_before_does_not_count(
+    action: str, context: ControlContext, deployed: Deployed, nodes: dict[str, Node], told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    before = ended(placement, ("edge-a", 1), ("edge-a", 2))
+    told("edge-a", before)
+    if action == "a user restores it":
+        restores(placement, User.objects.create(username="ada"))
+    else:
+        deploys_a_changed_version(placement, context)
+    told("edge-a", before)
+    released = wanted(nodes["edge-a"])
+    assert released.java_ends == ()
+    assert released.vouched
+    told("edge-a", ended(placement, ("edge-a", 3), vouched=released.vouched))
+    assert len(wanted(nodes["edge-a"]).java_ends) == 1
+
+
+def test_what_control_does_by_itself_releases_nothing(
+    deployed: Deployed, nodes: dict[str, Node], told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    told("edge-a", ended(placement, ("edge-a", 1)))
+    report(placement)
+    restores(placement, None)
+    assert len(wanted(nodes["edge-a"]).java_ends) == 1

@@ -179,3 +179,38 @@ def test_calls_within_calls_do_not_grow_without_limit(function):
     """They name their argument several times: 30 of them would be larger than any memory."""
     with pytest.raises(ExpressionInvalid, match="too much within it"):
         compile_expression(f"{function}(" * 30 + "x" + ")" * 30, ROW_SCHEMA)
+
+
+EXTREMES = [
+    # seconds, i, x, s, b
+    (0, 2**63 - 1, 1.7e308, "1e308", True),
+    (1, -(2**63), -1.7e308, "9" * 400, False),
+    (2, 0, 5e-324, "294247-01-10T04:00:54Z", True),
+    (3, 86_400 * 400 * 10**6, -0.0, "-290308-12-21", False),
+]
+
+
+CASTS = [f"cast({name} as {type_})" for name in "ixs" for type_ in ("integer", "number", "timestamp")]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        CASTS,
+        [f"cast({cast} as string)" for cast in CASTS],
+        [f"{part}(cast(s as timestamp))" for part in ("year", "month", "day", "weekday", "unix_millis")],
+        [f"{part}(cast(x as timestamp))" for part in ("year", "hour", "minute", "second", "unix_millis")],
+        [f"{name}(x)" for name in ("abs", "sqrt", "exp", "ln", "log10", "log2", "sin", "floor", "ceil")],
+        ["abs(i)", "-i", "i + 1", "i - 1", "i * i", "i / i", "i % -1", "x % 1e-300", "pow(x, i)", "x * x"],
+        ["round(x, 15)", "round(i, 15)", "substring(s, i, i)", "greatest(i, x)", "x / 5e-324"],
+    ],
+    ids=lambda texts: texts[0],
+)
+def test_no_extreme_value_ends_the_query(frame, texts):
+    """The largest, the smallest and the strangest there are."""
+    compiled = [compile_expression(text, ROW_SCHEMA) for text in texts]
+    columns = [f"cast({one.sql} as string) AS v{n}" for n, one in enumerate(compiled)]
+    columns += [f"{one.failed_sql or 'false'} AS f{n}" for n, one in enumerate(compiled)]
+    found = frame(ROW_SCHEMA, EXTREMES).selectExpr(*columns).toArrow().to_pylist()
+    assert len(found) == len(EXTREMES)
+    assert all(row[f"f{n}"] is not None for row in found for n in range(len(texts)))

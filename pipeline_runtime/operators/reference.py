@@ -11,6 +11,7 @@ import yaml
 
 from pipeline_runtime.operators import expressions
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
+from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
 from pipeline_runtime.operators.sdk import Operator
 
@@ -130,6 +131,14 @@ def _expressions() -> Iterator[str]:
         "A null input makes a null. Where an expression should have a value and has none (a division by zero,"
         " an overflow, a text that is no number), the row goes to the dead letters with the reason. Besides"
         " the columns, `_time` (event time), `_batch_time` and `_key` can be used."
+    )
+    yield ""
+    yield (
+        f"`||`, `concat` and `replace` make texts of at most {TEXT_MAX:,} characters (`replace` may leave a"
+        " longer one as long as it is). What literals alone make longer is refused when it is written; a row"
+        " for which a text would get longer goes to the dead letters. So does one in which `contains` or"
+        " `replace` would look for a long text in a longer one for more than a second. `like` takes no more"
+        " time for many `%` than for one."
     )
     yield ""
     yield "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."

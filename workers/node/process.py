@@ -164,6 +164,7 @@ class NodeProcess:
         while not self._stopping.wait(WATCH_S):
             code = java.poll()
             if code is not None:
+                self._spark_up.clear()
                 error = SparkEnded(
                     f"Spark's Java process ended with code {code}; at -9, see whether memory was short. "
                     "What was committed is safe. The node stops, so that it is started again."

@@ -153,8 +153,8 @@ def test_a_group_that_ends_java_twice_is_held_and_the_one_beside_it_goes_on(
         produce(kafka, bad, [{"k": "a", "v": 13}])
         wait_until(lambda: process.poll() is not None, "the node to end with Java")
         assert process.returncode == 1
-    # Started again by whoever watches it, until the group is held: one end more is enough, unless the innocent
-    # one was in a batch as well.
+    # Started again by whoever watches it, until the group is held: one end more is enough, unless the
+    # innocent one was in a batch as well.
     ends, ended = 1, True
     while ended:
         with node.running() as process:

@@ -200,7 +200,7 @@ def _load(path: str, _modified_ns: int, size: int, layout: Layout) -> Recording:
 
 
 def _parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
-    """One block's columns; why each row is refused, else null; the text of those that are; each row's time."""
+    """A block's columns; why each row is refused, or null; the text of those that are; each row's time."""
     columns, reasons = _convert(texts, layout)
     times = _times(texts, columns, layout, reasons)
     reject, raw = pa.nulls(texts.num_rows, pa.string()), pa.nulls(texts.num_rows, pa.string())

@@ -84,7 +84,8 @@ class CsvReplay(SourceOperator):
 
     Column names and types come from the first rows of the file unless `columns` lists them. A row with a
     wrong number of cells, or a cell that is not of its column's type, goes to the dead letters with the
-    reason. An empty cell is null (in a string column: an empty text). Files may be gzip-compressed.
+    reason. An empty cell is null (in a string column: an empty text). Files may be gzip-compressed, to no
+    less than a hundredth of their size. A row has at most 1 MiB.
 
     A row's time and content depend on its index alone, so the element can be stopped, moved and restored
     at any row. A pause stops the recording's clock. After a longer stop (over 2 s) the replay catches up

@@ -233,6 +233,37 @@ def test_the_newest_records_of_a_stream_and_its_dead_letters_can_be_seen(caller:
     assert_problem(viewer.get(f"{streams}/variation/peek?limit=0"), 422)
 
 
+def test_records_that_no_calendar_has_or_json_cannot_say_are_shown_all_the_same(
+    caller: Call, records: KafkaSettings, deployment: Deployment
+) -> None:
+    stream = stream_topic(deployment.pk, "power")
+    ensure_topics(records, [Topic(stream)])
+    written = [
+        (b'{"value": 1}', -(10**14)),
+        (b"NaN", -1000),
+        (b"9" * 5000, 1000),
+        (b"[" * 5000, 2000),
+        (rb'"\ud800"', 3000),
+        (b"\xff\x00", 4000),
+    ]
+    transactions = Transactions(records, f"times.{deployment.pk}")
+    transactions.initialise()
+    transactions.commit([OutgoingRecord(stream, value, None, time_ms) for value, time_ms in written])
+    transactions.close()
+    response = caller("viewer").get(f"/pipelines/{PIPELINE}/streams/power/peek")
+    assert response.status_code == 200
+    found = response.json()["records"]
+    assert [record["at"] for record in found[:3]] == [
+        None,
+        "1969-12-31T23:59:59+00:00",
+        "1970-01-01T00:00:01+00:00",
+    ]
+    assert found[0]["value"] == {"value": 1}
+    assert [record["value"] for record in found[1:]] == [
+        value.decode(errors="replace") for value, _ in written[1:]
+    ]
+
+
 def test_without_kafka_a_peek_says_who_is_away(caller: Call, deployment: Deployment, settings: Any) -> None:
     security = {"bootstrap_timeout_ms": 500}
     settings.FOGLINE = replace(settings.FOGLINE, kafka="127.0.0.1:1", kafka_security=security)

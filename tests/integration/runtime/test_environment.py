@@ -1,4 +1,4 @@
-"""What the processes that Spark runs for a node inherit: a real node process and all that descends from it."""
+"""What the processes that Spark runs for a node inherit: a real node, and all that descends from it."""
 
 from __future__ import annotations
 

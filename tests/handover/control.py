@@ -131,7 +131,15 @@ class Control:
         self.recover(plan)
 
     def recover(self, plan: Plan | None) -> None:
-        """Until one reachable node owns and goes on. Claims in the place of an owner that is away."""
+        """Until one reachable node owns and goes on, and nothing is ordered any more."""
+        self._settle(plan)
+        self._withdraw_orders()
+        while self.owner() is None:  # who was to claim had just done it when its order was withdrawn
+            self._settle(None)
+            self._withdraw_orders()
+
+    def _settle(self, plan: Plan | None) -> None:
+        """Claims in the place of an owner that is away."""
         since = order_at = monotonic()
         seq = self.group.journal.read().seq
 
@@ -149,7 +157,6 @@ class Control:
             return False
 
         self.rig.wait(settled, "one owner", PATIENCE_S)
-        self._withdraw_orders()
 
     def lose_owner(self, how: Loss) -> None:
         """At no particular moment; another node is told to claim."""
@@ -347,6 +354,8 @@ class Control:
 
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)
+        # As the real control tells an owner: on a slow machine its followers would never get level else.
+        node.ask("followed", group=self.group.spec.id, followed=True)
         self.started.add(node.name)
         self.ordered.pop(node.name, None)
 

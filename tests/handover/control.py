@@ -354,8 +354,6 @@ class Control:
 
     def _start(self, node: Node) -> None:
         node.start(self.group.spec)
-        # As the real control tells an owner: on a slow machine its followers would never get level else.
-        node.ask("followed", group=self.group.spec.id, followed=True)
         self.started.add(node.name)
         self.ordered.pop(node.name, None)
 

@@ -32,8 +32,8 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    # Three nodes on two cores: with batches so rare there is time left for faults. On a machine that is busy they
-    # are as rare as the pace allows, or its followers would never be level with an owner, as claimants must.
+    # Three nodes on two cores: with batches so rare there is time left for faults. On a busy machine they are
+    # as rare as the pace allows, or its followers would never be level with an owner, as claimants must.
     yield from running_stage("spark", Pace(interval_ms_min=400, interval_ms_max=3000), tmp_path_factory)
 
 

@@ -1,23 +1,29 @@
-"""Every interleaving of a small world, breadth first: what is found broken has the shortest trace."""
+"""Every interleaving of a small world, breadth first: what is found broken has the shortest trace.
+
+A world is one int: the number of its journal, then those of its actors. What an actor may do depends
+on itself and the journal alone, so it is thought out once for each two of them, as differences of
+such ints. Journals that its replicas cannot tell apart are one (merging.py).
+"""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import dropwhile
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from tests.simulation import merging
 from tests.simulation.mutants import Decide
-from tests.simulation.small_world import Actor, Journal, Outcome, cached, outcomes
+from tests.simulation.small_world import Actor, Journal, cached, outcomes
 
 T = TypeVar("T", bound=Hashable)
-BITS = 21
-MASK = (1 << BITS) - 1
+BITS = 13
+ACTOR = (1 << BITS) - 1
+JOURNAL = (1 << 30) - 1
 
 
 class Numbers(Generic[T]):
-    """Each different thing gets a number, so that a world is a few of them in one int."""
+    """Each different thing gets a number."""
 
     def __init__(self) -> None:
         self.things: list[T] = []
@@ -26,7 +32,6 @@ class Numbers(Generic[T]):
     def of(self, thing: T) -> int:
         number = self._numbers.setdefault(thing, len(self.things))
         if number == len(self.things):
-            assert number < 1 << BITS
             self.things.append(thing)
         return number
 
@@ -44,6 +49,14 @@ class Explored:
     trace: tuple[str, ...] | None  # the shortest to a broken law
 
 
+class LawBroken(Exception):
+    """By the step `label` from `world`."""
+
+    def __init__(self, world: int, label: str) -> None:
+        super().__init__(label)
+        self.world, self.label = world, label
+
+
 def is_lawful(journal: Journal) -> bool:
     """Each seq is committed once, in order, and so at one epoch; a group that was ended stays so."""
     seqs = [line.seq for line in journal if line.kind == "COMMIT"]
@@ -51,91 +64,141 @@ def is_lawful(journal: Journal) -> bool:
     return seqs == list(range(1, len(seqs) + 1)) and all(line.kind == "ARMED" for line in after_its_end)
 
 
+class Step(NamedTuple):
+    label: str
+    delta: int  # from a world to the next one
+    initialised: int  # the epoch whose id it initialises: who else had it is fenced; 0: none
+    is_plain: bool  # the next world is `delta` away, and no journal is to be looked at
+
+
+@dataclass(slots=True)
+class Steps:
+    """What one actor may do, by world & mask: by the actor and the journal."""
+
+    shift: int
+    mask: int
+    known: dict[int, tuple[list[int], list[Step]]] = field(default_factory=dict)  # plain ones, others
+
+
 class Explorer:
-    def __init__(self, world: World, decide: Decide) -> None:
+    def __init__(self, world: World, decide: Decide, *, merges: bool = True) -> None:
+        self._merges = merges
         self._told = cached(decide)
         self._length_max = world.length_max
         self._actors: Numbers[Actor] = Numbers()
         self._journals: Numbers[Journal] = Numbers()
-        self._shifts = [BITS * (index + 1) for index in range(len(world.actors))]
-        self._next: dict[int, list[tuple[int, int, int]]] = {}
-        self._fenced: dict[tuple[int, int], int] = {}
-        start = self._journals.of(world.journal)
-        for shift, actor in zip(self._shifts, world.actors, strict=True):
-            start |= self._actors.of(actor) << shift
-        self._worlds = [start]
-        self._seen = {start}
-        self._parents = array("I", [0])
+        self._needs: Numbers[merging.Needs] = Numbers()
+        self._needs_of: list[int] = []  # by the actor's number
+        self._classes: dict[tuple[merging.Needs, Hashable], int] = {}  # -> the journal that stands for it
+        self._merged: dict[tuple[int, ...], int] = {}  # a journal, the needs of each actor -> the same
+        self._journal_at = BITS * len(world.actors)
+        self._steps = [
+            Steps(shift, ACTOR << shift | JOURNAL << self._journal_at)
+            for shift in range(0, self._journal_at, BITS)
+        ]
+        self.start = self.world(world.actors, world.journal)
+        self.seen = {self.start}
 
     def run(self) -> Explored:
-        lawful: list[bool] = []  # by the journal's number
-        for at, world in enumerate(self._worlds):  # which grows meanwhile
-            for after in self._after(world):
-                if after in self._seen:
-                    continue
-                self._seen.add(after)
-                self._worlds.append(after)
-                self._parents.append(at)
-                lawful += map(is_lawful, self._journals.things[len(lawful) :])
-                if not lawful[after & MASK]:
-                    return Explored(len(self._worlds), self._trace())
-        return Explored(len(self._worlds), None)
+        layers = [[self.start]]
+        try:
+            while layers[-1]:
+                found = self.beyond(layers[-1])
+                found -= self.seen
+                self.seen |= found
+                layers.append(list(found))
+        except LawBroken as broken:
+            return Explored(len(self.seen), self._trace(layers, broken))
+        return Explored(len(self.seen), None)
 
-    def _after(self, world: int) -> list[int]:
-        journal = world & MASK
-        numbers = [world >> shift & MASK for shift in self._shifts]
-        found = []
-        for index, number in enumerate(numbers):
-            for after, written, initialised in self._outcomes(journal, number):
-                packed = written
-                for other, shift in enumerate(self._shifts):
-                    now = after if other == index else numbers[other]
-                    if initialised and other != index:
-                        now = self._without_handle(now, initialised)
-                    packed |= now << shift
-                found.append(packed)
+    def beyond(self, worlds: Iterable[int]) -> set[int]:
+        """All that is one step away from one of them."""
+        found: set[int] = set()
+        for world in worlds:
+            for actor in self._steps:
+                key = world & actor.mask
+                known = actor.known.get(key)
+                if known is None:
+                    known = actor.known[key] = self._thought_out(world, actor.shift)
+                for delta in known[0]:
+                    found.add(world + delta)
+                for step in known[1]:
+                    found.add(self._after(world, step, actor.shift))
         return found
 
-    def _outcomes(self, journal: int, actor: int) -> list[tuple[int, int, int]]:
-        """What may happen to an actor depends on itself and the journal alone: thought out once."""
-        key = journal << BITS | actor
-        known = self._next.get(key)
-        if known is None:
-            known = self._next[key] = [
-                (self._actors.of(item.actor), self._journals.of(item.journal), item.initialised)
-                for item in self._labelled(journal, actor)
-            ]
-        return known
+    def world(self, actors: Iterable[Actor], journal: Journal) -> int:
+        world = self._journals.of(journal) << self._journal_at
+        for index, actor in enumerate(actors):
+            world |= self._actor(actor) << BITS * index
+        return self._as_merged(world)
 
-    def _labelled(self, journal: int, actor: int) -> list[Outcome]:
-        return list(
-            outcomes(self._journals.things[journal], self._actors.things[actor], self._told, self._length_max)
-        )
+    def parts(self, world: int) -> tuple[list[Actor], Journal]:
+        numbers = [world >> steps.shift & ACTOR for steps in self._steps]
+        return [self._actors.things[number] for number in numbers], self._journal(world)
 
-    def _without_handle(self, actor: int, initialised: int) -> int:
-        key = (actor, initialised)
-        if key not in self._fenced:
-            whole = self._actors.things[actor]
-            fenced = whole._replace(handle=0) if whole.handle == initialised else whole
-            self._fenced[key] = self._actors.of(fenced)
-        return self._fenced[key]
+    def _journal(self, world: int) -> Journal:
+        return self._journals.things[world >> self._journal_at]
 
-    def _trace(self) -> tuple[str, ...]:
-        """The steps to the newest world."""
-        labels: list[str] = []
-        at = len(self._worlds) - 1
-        while at:
-            parent = self._parents[at]
-            labels.append(self._label(self._worlds[parent], self._worlds[at]))
-            at = parent
+    def _actor(self, actor: Actor) -> int:
+        number = self._actors.of(actor)
+        if number == len(self._needs_of):
+            assert number <= ACTOR
+            self._needs_of.append(self._needs.of(merging.needs_of(actor)))
+        return number
+
+    def _thought_out(self, world: int, shift: int) -> tuple[list[int], list[Step]]:
+        steps = list(self._possible(world, shift))
+        return [step.delta for step in steps if step.is_plain], [step for step in steps if not step.is_plain]
+
+    def _possible(self, world: int, shift: int) -> Iterator[Step]:
+        """Raises LawBroken, by the journal as it was written."""
+        number, journal = world >> shift & ACTOR, self._journal(world)
+        for item in outcomes(journal, self._actors.things[number], self._told, self._length_max):
+            if item.journal is not journal and not is_lawful(item.journal):
+                raise LawBroken(world, f"{item.actor.name} {item.label}")
+            after = self._actor(item.actor)
+            written = self._journals.of(item.journal) - (world >> self._journal_at)
+            yield Step(
+                f"{item.actor.name} {item.label}",
+                (after - number << shift) + (written << self._journal_at),
+                item.initialised,
+                not (item.initialised or written or self._needs_of[after] != self._needs_of[number]),
+            )
+
+    def _after(self, world: int, step: Step, actor_at: int) -> int:
+        after = world + step.delta
+        if step.initialised:
+            for shift in range(0, self._journal_at, BITS):
+                number = after >> shift & ACTOR
+                actor = self._actors.things[number]
+                if shift != actor_at and actor.handle == step.initialised:
+                    after += self._actor(actor._replace(handle=0)) - number << shift
+        return self._as_merged(after)
+
+    def _as_merged(self, world: int) -> int:
+        """With the journal that stands for its own."""
+        if not self._merges:
+            return world
+        number = world >> self._journal_at
+        needs_of = self._needs_of
+        key = (number, *[needs_of[world >> steps.shift & ACTOR] for steps in self._steps])
+        merged = self._merged.get(key)
+        if merged is None:
+            needs = merging.of_all(self._needs.things[item] for item in key[1:])
+            seen = merging.seen_by(needs, self._journals.things[number])
+            merged = self._merged[key] = self._classes.setdefault((needs, seen), number)
+        return world + (merged - number << self._journal_at)
+
+    def _trace(self, layers: list[list[int]], broken: LawBroken) -> tuple[str, ...]:
+        labels, world = [broken.label], broken.world
+        depth = next(depth for depth, layer in enumerate(layers) if world in layer)
+        for layer in reversed(layers[:depth]):
+            label, world = next(
+                (step.label, before)
+                for before in layer
+                for steps in self._steps
+                for step in self._possible(before, steps.shift)
+                if self._after(before, step, steps.shift) == world
+            )
+            labels.append(label)
         return tuple(reversed(labels))
-
-    def _label(self, world: int, after: int) -> str:
-        step = self._after(world).index(after)
-        for shift in self._shifts:
-            number = world >> shift & MASK
-            possible = self._labelled(world & MASK, number)
-            if step < len(possible):
-                return f"{self._actors.things[number].name} {possible[step].label}"
-            step -= len(possible)
-        raise AssertionError("no step leads there")

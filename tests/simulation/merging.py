@@ -1,0 +1,78 @@
+"""Journals that no replica of a world can tell apart, now or later, are one journal.
+
+Why nothing is lost. A replica learns of a journal only by the questions of small_world.py. Two
+journals of a class (`seen_by`) answer the same to all that this world's replicas can still ask, and
+do so again when the same lines are written to both, because each part is a fold over the lines:
+
+- `granted`, `last_seq`, `retired`, `length`, the newest token: kept as they are. They also are all
+  that is needed to tell whether lines that are added break the law, if it holds so far; and that it
+  holds is checked on each journal that comes up, line by line, before it is put into its class.
+- `order_granted`, of an order: protocol.py only compares it with `granted`. Kept: none, the newest
+  grant, or one before that, which it then stays. Only of orders that a replica has, or may be
+  given again (`to B`); the id of any other is made up once.
+- ARMED, asked for by who is to release: used by the owner of the epoch before it alone. Dropped when
+  no replica is, or can come to be, at an epoch so low: who has none yet reads `granted` first.
+- `shown`, to a successor: changes nothing while it is of a lower epoch than the successor's. Dropped
+  below the lowest epoch for which somebody arms: who arms later does it for one above `granted`.
+
+test_merging.py walks smaller worlds with and without this, and compares every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from pipeline_runtime.handover.protocol import Announcing, Armed, Arming
+from tests.simulation.small_world import Actor, Journal, granted, last_seq, length, order_granted, retired, shown
+
+NEVER = 1_000_000
+"""Above every epoch."""
+
+
+class Needs(NamedTuple):
+    """What replicas may still ask about, beyond what is kept anyway."""
+
+    armed: int = NEVER  # the lowest epoch for which one arms
+    epoch: int = NEVER  # the lowest that one has, or has begun to claim
+    orders: frozenset[str] = frozenset()
+
+
+def needs_of(actor: Actor) -> Needs:
+    state, orders = actor.state, set()
+    if (order := getattr(state, "order", None)) is not None:
+        orders.add(order.id)
+    if actor.arms:
+        orders.add(f"to {actor.name}")
+    begun = getattr(state, "granted", NEVER - 1) + 1
+    armed = state.epoch if isinstance(state, Arming | Announcing | Armed) else NEVER
+    return Needs(armed, getattr(state, "epoch", begun), frozenset(orders))
+
+
+def of_all(needs: Iterable[Needs]) -> Needs:
+    all_needs = list(needs)
+    return Needs(
+        min(item.armed for item in all_needs),
+        min(item.epoch for item in all_needs),
+        frozenset().union(*(item.orders for item in all_needs)),
+    )
+
+
+def seen_by(needs: Needs, journal: Journal) -> Hashable:
+    """Equal for two journals: no replica that needs no more than this can tell them apart."""
+    newest = granted(journal)
+    lowest = min(needs.epoch, newest + 1)
+    return (
+        newest,
+        last_seq(journal),
+        retired(journal),
+        length(journal),
+        next((line.token for line in reversed(journal) if line.kind == "RELEASE"), None),
+        frozenset(
+            (order, epoch == newest)
+            for order in needs.orders
+            if (epoch := order_granted(journal, order)) is not None
+        ),
+        frozenset(line for line in journal if line.kind == "ARMED" and line.epoch > lowest),
+        frozenset((shows, seq) for shows, seq in shown(journal) if shows.granted >= needs.armed),
+    )

@@ -67,9 +67,6 @@ def test_those_in_question_start_one_after_another_and_the_others_at_once(
     other.want(owner())
     wait_until(lambda: other.replicas)
     first.tell(at_work=True)
-    # Without its turn it does nothing, however often it looks: this counts the looks.
-    looks: list[bool] = []
-    second.reported = lambda: looks.append(True)
     second.slot.wake()
     assert not second.replicas
     first.tell(at_work=False, batch_ms_p50=50.0)

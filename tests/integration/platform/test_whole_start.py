@@ -88,33 +88,33 @@ def test_what_make_up_starts_works_continues_with_its_data_and_leaves_nothing_be
     wait_until(lambda: not any(alive_still(one) for one in family), "the end of all processes")
 
 
+# Python runs it at its start. The module is one that Celery loads only when it begins to take commands.
 _MISSING_ONCE = """
 import pathlib, sys
 
 mark = pathlib.Path({mark!r})
-if "workers.control" in sys.orig_argv and not mark.exists():
-    mark.touch()
-    raise ModuleNotFoundError("No module named 'packaging'", name="packaging")
-sys.modules.pop("packaging")
-sys.path.remove({here!r})
-import packaging
-sys.modules["packaging"] = packaging
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "celery.concurrency.thread" and "workers.control" in sys.orig_argv and not mark.exists():
+            mark.touch()
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
 """
 
 
 def test_control_ends_with_its_commands_and_is_started_again(fogline: RunningFogline, tmp_path: Path) -> None:
-    """Kombu's transport cannot be imported, once: as with a lock in which its module is missing."""
-    shadow = tmp_path / "shadow" / "packaging"
-    shadow.mkdir(parents=True)
-    (shadow / "__init__.py").write_text(
-        _MISSING_ONCE.format(mark=str(tmp_path / "was missing"), here=str(shadow.parent))
-    )
-    fogline.environ["PYTHONPATH"] = f"{shadow.parent}{os.pathsep}{PROJECT}"
+    """As with a lock in which a module is missing, but this one is missing once only."""
+    hook = tmp_path / "hook" / "sitecustomize.py"
+    hook.parent.mkdir()
+    hook.write_text(_MISSING_ONCE.format(mark=str(tmp_path / "was missing")))
+    fogline.environ["PYTHONPATH"] = f"{hook.parent}{os.pathsep}{PROJECT}"
     fogline.start()
     again = "Control ended with code 1; starting it again"
     wait_until(lambda: "Control ready" in fogline.output.partition(again)[2], "control to be started again")
     said = fogline.output
-    assert "The thread 'commands' cannot go on: ModuleNotFoundError: No module named 'packaging'" in said
+    assert "The thread 'commands' cannot go on: ModuleNotFoundError: No module named 'celery.con" in said
     assert said.count(again) == 1
 
 

@@ -69,7 +69,8 @@ def element_rows(
 ) -> dict[str, tuple[int | None, int | None]]:
     """Rows in and out of each element of a group of several; None where Spark alone saw them.
 
-    `rows_in`: what the group read, which is what its first elements get.
+    `rows_in`: what the group read. Where that is one stream, its readers got all of it; of several it is not
+    known how many rows were of each.
     """
     if len(spec.elements) < 2:
         return {}
@@ -77,11 +78,22 @@ def element_rows(
     counts = {item["values"]: item["counts"] for item in counted.to_pylist()}
     leaving = {output.source for output in spec.outputs}
     members = {element.id for element in spec.elements}
+    # A source element has no inputs: it stands for the stream that it reads.
+    inputs = {element.id: list(element.inputs.values()) or [element.id] for element in spec.elements}
+    inside = {
+        id: [source for source in sources if source.partition(".")[0] in members and source != id]
+        for id, sources in inputs.items()
+    }
+    outside = {source for id, sources in inputs.items() for source in sources if source not in inside[id]}
     found: dict[str, tuple[int | None, int | None]] = {}
     for element in spec.elements:
-        inside = [source for source in element.inputs.values() if source.partition(".")[0] in members]
-        read = sum(counts.get(source, 0) for source in inside) if inside else rows_in
-        known_in = all(source in leaving or source in counts for source in inside)
+        sources = inside[element.id]
+        if len(sources) == len(inputs[element.id]):
+            read = sum(counts.get(source, 0) for source in sources)
+            known_in = all(source in leaving or source in counts for source in sources)
+        else:
+            read = rows_in
+            known_in = not sources and len(outside) == 1
         out = f"{element.id}.out"
         known_out = out in leaving or out in counts
         found[element.id] = (read if known_in else None, counts.get(out, 0) if known_out else None)

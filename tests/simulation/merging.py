@@ -24,7 +24,16 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from pipeline_runtime.handover.protocol import Announcing, Armed, Arming
-from tests.simulation.small_world import Actor, Journal, granted, last_seq, length, order_granted, retired, shown
+from tests.simulation.small_world import (
+    Actor,
+    Journal,
+    granted,
+    last_seq,
+    length,
+    order_granted,
+    retired,
+    shown,
+)
 
 NEVER = 1_000_000
 """Above every epoch."""

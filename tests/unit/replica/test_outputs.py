@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pytest
 
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.schema import StreamSchema
@@ -95,6 +96,26 @@ def test_each_element_of_a_group_counts_its_own_rows() -> None:
         "x": (None, 2),
         "file": (2, None),
     }
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ({"in": "before.out"}, {"in": "before.out"}, (7, 7)),  # one stream, read by both
+        ({"in": "before.out"}, {"in": "other.out"}, (None, None)),
+        ({"in": "before.out"}, {"left": "before.out", "right": "a.out"}, (7, None)),
+        ({}, {}, (None, None)),  # two sources
+    ],
+)
+def test_what_an_element_read_is_told_only_where_it_is_known(
+    left: dict[str, str], right: dict[str, str], expected: tuple[int | None, int | None]
+) -> None:
+    elements = (
+        ElementSpec(id="a", type="filter", inputs=left),
+        ElementSpec(id="b", type="filter", inputs=right),
+    )
+    found = element_rows(SPEC.model_copy(update={"elements": elements}), table(), rows_in=7)
+    assert (found["a"][0], found["b"][0]) == expected
 
 
 def test_an_element_of_its_own_is_counted_as_its_group() -> None:

@@ -265,7 +265,6 @@ def test_a_copy_that_its_origin_does_not_give_comes_from_the_central_store(
 ) -> None:
     cluster = cluster_of_three
     deployment = owned(cluster)
-    wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"), "it is replicated")
     target = cluster.without_checkpoint(deployment, "power", "edge-a")
     order_copy = Effects._order_copy
 

@@ -12,6 +12,7 @@ from tests.integration.workers.cluster import (
     each_seq_was_committed_in_epoch_order,
     ended,
     ordered,
+    owned,
     phases,
 )
 from tests.waiting import wait_until
@@ -57,7 +58,7 @@ def test_a_central_store_that_was_begun_anew_sends_the_target_to_the_backup_node
     cluster_of_three: Cluster,
 ) -> None:
     cluster = cluster_of_three
-    deployment = owned_and_replicated(cluster)
+    deployment = owned(cluster)
     target = cluster.without_checkpoint(deployment, "power", "edge-a")
     cluster.end_node("edge-a", signal.SIGKILL)
     assert cluster.control is not None

@@ -260,8 +260,8 @@ class Cluster:
         return any(manifest.node == node for manifest in manifests)
 
     def without_checkpoint(self, deployment: Deployment, group: str, owner: str) -> str:
-        """The node, of three, that is neither the owner nor its backup node, when both and the central store have
-        one. Only without periodic checkpoints."""
+        """The node, of three, that is neither the owner nor its backup node, once both have a checkpoint, and
+        so has the central store. Only where none are taken periodically."""
         self.checkpoint(deployment, group, owner)
         wait_until(lambda: len(self.places(deployment, group, owner)) == 3, "a backup node has a checkpoint")
         [without] = set(self.nodes) - self.places(deployment, group, owner)

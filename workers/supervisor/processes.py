@@ -138,14 +138,18 @@ class Child:
         started_at_s = time.time()
         deadline = time.monotonic() + self.spec.ready_timeout_s
         while self.code is None and not self.done:
-            if self.spec.ready is None or self.spec.ready(started_at_s):
+            why = ""
+            try:
+                ready = self.spec.ready is None or self.spec.ready(started_at_s)
+            except Exception as error:  # without this thread nobody would ever hear that it is ready
+                ready, why = False, f": {error!r}"
+            if ready:
                 if self.code is None:
                     self.ready_after_s = time.monotonic() - self.began_s
                 return
             if time.monotonic() > deadline and self.fault is None:
-                self.fault = (
-                    f"is not ready after {self.spec.ready_timeout_s:.0f} s"  # still asked: it may come
-                )
+                # Still asked: it may come.
+                self.fault = f"is not ready after {self.spec.ready_timeout_s:.0f} s{why}"
             time.sleep(_READY_POLL_S)
 
     def _ended(self) -> None:

@@ -2,7 +2,7 @@
 
 Runs the real guard, lock and supervision. The table is `table.json` in the directory: a list of stages,
 each a list of {name, code, rank?, once?, essential?}; `code` is Python, run in the directory. A process
-is ready when the file `<name>.ready` is there.
+is ready when the file `<name>.ready` is there, and empty; while there is something in it, asking fails.
 """
 
 from __future__ import annotations
@@ -44,13 +44,22 @@ def _spec(directory: Path, row: dict[str, Any]) -> ProcessSpec:
     return ProcessSpec(
         name=row["name"],
         command=lambda: [sys.executable, "-c", row["code"]],
-        ready=lambda _: ready_file.exists(),
+        ready=lambda _: _is_ready(ready_file),
         once=row.get("once", False),
         essential=row.get("essential", True),
         stop_rank=row.get("rank", 0),
         stop_timeout_s=row.get("stop_timeout_s", PATIENCE_S),
         ready_timeout_s=PATIENCE_S,
     )
+
+
+def _is_ready(file: Path) -> bool:
+    if not file.exists():
+        return False
+    if text := file.read_text():
+        file.with_suffix(".asked").touch()
+        raise ValueError(text)
+    return True
 
 
 if __name__ == "__main__":

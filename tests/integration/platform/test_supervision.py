@@ -128,6 +128,17 @@ def test_a_signal_stops_everything_in_order(supervised: Start, number: signal.Si
     assert run.all_gone()
 
 
+def test_a_process_that_cannot_be_asked_yet_is_asked_again(tmp_path: Path, supervised: Start) -> None:
+    odd = (
+        "import pathlib; pathlib.Path('{name}.ready').write_text('no report')\n"
+        "while not os.path.exists('go'): time.sleep(0.02)\n"
+    )
+    running = supervised([[process("odd", odd)]])
+    wait_until((tmp_path / "odd.asked").exists, "the question that fails")
+    (tmp_path / "go").touch()
+    running.started()
+
+
 def test_what_ignores_sigterm_is_killed_with_all_that_it_started(supervised: Start) -> None:
     run = supervised([[process("stubborn", _STUBBORN, _FAMILY, stop_timeout_s=0.5)]])
     run.started()

@@ -42,6 +42,7 @@ def test_nobody_calls_into_the_node_without_the_token(host: ReplicaHost) -> None
     for said in (f"c\n{name}\nrun\ne\n", f"A\nguessed\ne\nc\n{name}\nrun\ne\n"):
         with socket.create_connection(address, timeout=60) as stranger:
             stranger.sendall(said.encode())
+            stranger.shutdown(socket.SHUT_WR)
             try:
                 while stranger.recv(1024):
                     pass  # until it hangs up

@@ -8,8 +8,8 @@ do so again when the same lines are written to both, because each part is a fold
   that is needed to tell whether lines that are added break the law, if it holds so far; and that it
   holds is checked on each journal that comes up, line by line, before it is put into its class.
 - `order_granted`, of an order: protocol.py only compares it with `granted`. Kept: none, the newest
-  grant, or one before that, which it then stays. Only of orders that a replica has, or may be
-  given again (`to B`); the id of any other is made up once.
+  grant, or one before that, which it then stays. Only of orders that a replica has or may still be
+  given: of these too, since another history, in which it was given one, has left the same needs.
 - ARMED, asked for by who is to release: used by the owner of the epoch before it alone. Dropped when
   no replica is, or can come to be, at an epoch so low: who has none yet reads `granted` first.
 - `shown`, to a successor: changes nothing while it is of a lower epoch than the successor's. Dropped
@@ -48,7 +48,7 @@ class Needs(NamedTuple):
 
 
 def needs_of(actor: Actor) -> Needs:
-    state, orders = actor.state, set()
+    state, orders = actor.state, {f"{actor.name}{left}" for left in range(actor.tries)}
     if (order := getattr(state, "order", None)) is not None:
         orders.add(order.id)
     if actor.arms:

@@ -54,6 +54,10 @@ WARM_STEPS = 10
 """How often an armed successor renews its open transaction."""
 
 
+Note = Callable[..., None]
+"""Takes whose, what as a format, and what goes into its places: formatted for a trace only."""
+
+
 class LawBroken(Exception):
     pass
 
@@ -109,9 +113,7 @@ class Memory:
 
 
 class ReplicaActor:
-    def __init__(
-        self, name: str, network: Network, random: Random, decide: Decide, note: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, name: str, network: Network, random: Random, decide: Decide, note: Note) -> None:
         self.name = name
         self.desired = Desired()
         self.states = {Seq(0): 0}  # its local state after each seq that it came past, on its disk
@@ -190,9 +192,11 @@ class ReplicaActor:
 
     def _follow(self) -> None:
         """Apply the next batch that the journal has."""
-        view = self.memory.view
-        commit = view.next_commit(self.local) if self.local != self._rewinds_to else None
-        if commit is not None and not view.is_void(self.local):
+        view, local = self.memory.view, self.local
+        if not view.commits or local == self._rewinds_to:
+            return
+        commit = view.next_commit(local)
+        if commit is not None and not view.is_void(local):
             self._apply(commit.boundary)
             if commit.marks["state"] != self._state:
                 raise LawBroken(f"{self.name}: seq {commit.seq} gives another state than its owner's")
@@ -205,8 +209,8 @@ class ReplicaActor:
     @property
     def _caught_up(self) -> bool:
         """To where it may claim, or go on committing."""
-        view = self.memory.view
-        return self.local == self._rewinds_to or view.following(self.local) > view.last_seq
+        view, local = self.memory.view, self.local
+        return local == self._rewinds_to or view.following(local) > view.last_seq
 
     @property
     def _rewinds_to(self) -> Seq | None:
@@ -224,7 +228,7 @@ class ReplicaActor:
         self.memory = Memory()
         self._read_journal(self._network.broker.stable_end())
         self.states = {seq: at for seq, at in states.items() if not self.memory.view.is_void(seq)}
-        self._note(self.name, f"starts over from seq {self.local}")
+        self._note(self.name, "starts over from seq {}", self.local)
 
     def _supervise(self) -> None:
         """Nothing is asked of the broker: see what is wanted."""
@@ -294,7 +298,7 @@ class ReplicaActor:
         before = memory.state
         memory.state, actions = self._decide(before, event)
         if memory.state != before:
-            self._note(self.name, f"{type(event).__name__}: {before} -> {memory.state}")
+            self._note(self.name, "{}: {} -> {}", type(event).__name__, before, memory.state)
         match memory.state:
             case Refused(order):
                 memory.order_done, memory.refused = order.id, True
@@ -356,7 +360,7 @@ class ReplicaActor:
 
         def start(_: Any) -> None:
             self.memory.permit, self.memory.order_done = epoch, order
-            self._note(self.name, f"owns at {epoch}")
+            self._note(self.name, "owns at {}", epoch)
 
         if released:
             start(None)
@@ -404,7 +408,7 @@ class ReplicaActor:
         """In two steps, as Kafka does: whoever pauses between them leaves a transaction open."""
         handle, broker = self.memory.handle, self._network.broker
         assert handle is not None
-        self._note(self.name, f"sends {records}")
+        self._note(self.name, "sends {}", records)
         self._ask(
             lambda: broker.write(handle, records), lambda _: self._ask(lambda: broker.commit(handle), then)
         )

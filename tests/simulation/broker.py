@@ -82,6 +82,8 @@ class Broker:
 
     def read(self, position: int, count: int) -> tuple[list[Record], int]:
         """Committed records from `position` on, of the next `count` offsets, and the next position."""
+        if position == len(self.log):
+            return [], position
         end = min(self.stable_end(), position + count)
         return [record for record, transaction in self.log[position:end] if transaction.committed], end
 

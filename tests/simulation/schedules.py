@@ -38,6 +38,7 @@ CALM_STEPS_MAX = 600
 COMMITS_AT_LAST = 5
 
 SUCCEEDING = (ReadingToArm, Arming, Announcing, Reading, Fencing, Preparing, Rereading, Claiming)
+TARGETS = frozenset({*SUCCEEDING, Armed})
 ON_THE_WAY = (*SUCCEEDING, Releasing)
 """The states in which something is half done."""
 
@@ -110,20 +111,22 @@ class Judge:
     def is_heir(self, state: State) -> bool:
         """The group was released to it, and it has not committed yet: it may not even know."""
         released = self.released
+        if released is None:
+            return False
         match state:
             case Armed(order):
-                return released is not None and order.token == released.token
+                return order.token == released.token
             case Owning(_, epoch):
-                return released is not None and epoch == released.epoch + 1
+                return epoch == released.epoch + 1
         return False
 
 
 class Schedule:
-    def __init__(self, seed: int, decide: Decide, note: Callable[[str], None]) -> None:
+    def __init__(self, seed: int, decide: Decide, trace: list[str] | None) -> None:
         self.random = Random(seed)
         self.broker = Broker()
         self.network = Network(self.random, self.broker)
-        self._note = note
+        self._trace = trace  # None: nobody reads it
         self.replicas = {
             name: ReplicaActor(name, self.network, self.random, decide, self._noted) for name in NAMES
         }
@@ -190,7 +193,7 @@ class Schedule:
         try:
             self.judge.look()
         except LawBroken as broken:
-            self._note(f"{network.now} the journal: {broken}")
+            self._noted("the journal", "{}", broken)
             raise
 
     def _talk(self) -> None:
@@ -199,29 +202,29 @@ class Schedule:
         if not control.up and now >= self._control_up_at:
             control.restart(now)
             self.met[CONTROL_RESTARTED] += control.book.handover is not None
-        for turn, (name, replica) in enumerate(self.replicas.items()):
-            if now % 5 != turn:
-                continue
+        if now % 5 < len(NAMES):
+            name = NAMES[now % 5]
+            replica = self.replicas[name]
             if replica.up and replica.paused_until <= now:
                 status = replica.status()
-                network.tell(name, lambda name=name, status=status: control.hear(name, status))  # type: ignore[misc]
+                network.tell(name, lambda: control.hear(name, status))
             if control.up:
                 desired = control.book.desired_of(name)
-                network.tell(name, lambda replica=replica, desired=desired: replica.want(desired))  # type: ignore[misc]
+                network.tell(name, lambda: replica.want(desired))
         if control.up and now % 5 == 4:
             before = control.book
             control.act(now)
             if control.book != before:
-                self._note(f"{now} control: {control.book}")
+                self._noted("control", "{}", control.book)
 
     def _count_targets(self) -> None:
-        states = [replica.memory.state for replica in self.replicas.values()]
-        targets = sum(isinstance(state, (*SUCCEEDING, Armed)) for state in states)
-        self.met[TWO_TARGETS] += targets >= 2 > self._targets
-        self._targets = targets
+        targets = [name for name in NAMES if type(self.replicas[name].memory.state) in TARGETS]
+        self.met[TWO_TARGETS] += len(targets) >= 2 > self._targets
+        self._targets = len(targets)
 
-    def _noted(self, name: str, what: str) -> None:
-        self._note(f"{self.network.now} {name}: {what}")
+    def _noted(self, name: str, what: str, *places: object) -> None:
+        if self._trace is not None:
+            self._trace.append(f"{self.network.now} {name}: {what.format(*places) if places else what}")
 
     # --- what goes wrong
 
@@ -305,7 +308,7 @@ class Schedule:
     def _stop_control(self, until: int) -> None:
         self.control.up = False
         self._control_up_at = max(until, self._control_up_at)
-        self._note(f"{self.network.now} control stops until {self._control_up_at}")
+        self._noted("control", "stops until {}", self._control_up_at)
 
     def _bad_network(self) -> None:
         self.network.trouble = self.random.choice(
@@ -356,7 +359,7 @@ class Schedule:
         self._noted(replica.name, f"is wanted as successor in {id} by mistake")
 
     def _calm_down(self) -> None:
-        self._note(f"{self.network.now} all is well from here on")
+        self._noted("all", "is well from here on")
         self._faults, self._provoked, self._provoked_heirs = [], 0.0, 0.0
         self._biding, self._patience = {}, 0.0
         self.control.wants_handovers = False
@@ -392,19 +395,19 @@ def _about_to_claim(state: State) -> int:
 
 def try_seed(seed: int, decide: Decide = protocol.decide, met: Counter[str] | None = None) -> Broken | None:
     """What the seed's schedule breaks, with the trace; None: nothing. `met` counts what came to pass."""
-    law = _law_broken(seed, decide, lambda line: None, met)
+    law = _law_broken(seed, decide, None, met)
     if law is None:
         return None
     trace: list[str] = []
-    again = _law_broken(seed, decide, trace.append)
+    again = _law_broken(seed, decide, trace)
     assert str(again) == str(law), "a seed must give one schedule"
     return Broken(seed, str(law), not isinstance(law, NobodyOwns), tuple(trace))
 
 
 def _law_broken(
-    seed: int, decide: Decide, note: Callable[[str], None], met: Counter[str] | None = None
+    seed: int, decide: Decide, trace: list[str] | None, met: Counter[str] | None = None
 ) -> LawBroken | JournalBroken | None:
-    schedule = Schedule(seed, decide, note)
+    schedule = Schedule(seed, decide, trace)
     try:
         schedule.run()
     except (LawBroken, JournalBroken) as broken:

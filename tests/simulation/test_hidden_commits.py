@@ -38,7 +38,7 @@ def with_a_hidden_commit() -> Broker:
 
 def claim(broker: Broker, *, ends_at_the_open_transaction: bool) -> Judge:
     network = Network(Random(1), broker)
-    target = ReplicaActor("target", network, network.random, protocol.decide, lambda who, what: None)
+    target = ReplicaActor("target", network, network.random, protocol.decide, lambda who, what, *places: None)
     if ends_at_the_open_transaction:
 
         def stable_end(state: State) -> int:

@@ -40,7 +40,7 @@ class Rewinding:
         self.network = Network(self.random, self.broker, Trouble(delay_max=self.random.choice([1, 4])))
         self.judge = Judge(self.broker)
         self.replicas = [
-            ReplicaActor(name, self.network, self.random, protocol.decide, lambda who, what: None)
+            ReplicaActor(name, self.network, self.random, protocol.decide, lambda who, what, *places: None)
             for name in NAMES
         ]
         for replica in self.replicas:

@@ -7,6 +7,7 @@ such ints. Journals that its replicas cannot tell apart are one (merging.py).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import dropwhile
@@ -17,9 +18,16 @@ from tests.simulation.mutants import Decide
 from tests.simulation.small_world import Actor, Journal, cached, outcomes
 
 T = TypeVar("T", bound=Hashable)
-BITS = 13
+OF_THE_NEEDS = 10
+BITS = OF_THE_NEEDS + 10
 ACTOR = (1 << BITS) - 1
+NEEDS = ACTOR >> OF_THE_NEEDS << OF_THE_NEEDS
 JOURNAL = (1 << 30) - 1
+"""An actor's number: that of its needs, then its own among those with the same needs."""
+
+
+def needs_in(number: int) -> int:
+    return number >> OF_THE_NEEDS
 
 
 class Numbers(Generic[T]):
@@ -85,17 +93,19 @@ class Explorer:
         self._merges = merges
         self._told = cached(decide)
         self._length_max = world.length_max
-        self._actors: Numbers[Actor] = Numbers()
+        self._actors: dict[int, Actor] = {}
+        self._numbers: dict[Actor, int] = {}
         self._journals: Numbers[Journal] = Numbers()
         self._needs: Numbers[merging.Needs] = Numbers()
-        self._needs_of: list[int] = []  # by the actor's number
+        self._with_needs: Counter[int] = Counter()  # how many actors
         self._classes: dict[tuple[merging.Needs, Hashable], int] = {}  # -> the journal that stands for it
-        self._merged: dict[tuple[int, ...], int] = {}  # a journal, the needs of each actor -> the same
+        self._merged: dict[int, int] = {}  # a journal, the needs of each actor -> what to add to the world
         self._journal_at = BITS * len(world.actors)
         self._steps = [
             Steps(shift, ACTOR << shift | JOURNAL << self._journal_at)
             for shift in range(0, self._journal_at, BITS)
         ]
+        self._all_needs = JOURNAL << self._journal_at | sum(NEEDS << steps.shift for steps in self._steps)
         self.start = self.world(world.actors, world.journal)
         self.seen = {self.start}
 
@@ -134,16 +144,21 @@ class Explorer:
 
     def parts(self, world: int) -> tuple[list[Actor], Journal]:
         numbers = [world >> steps.shift & ACTOR for steps in self._steps]
-        return [self._actors.things[number] for number in numbers], self._journal(world)
+        return [self._actors[number] for number in numbers], self._journal(world)
 
     def _journal(self, world: int) -> Journal:
         return self._journals.things[world >> self._journal_at]
 
     def _actor(self, actor: Actor) -> int:
-        number = self._actors.of(actor)
-        if number == len(self._needs_of):
+        number = self._numbers.get(actor)
+        if number is None:
+            needs = self._needs.of(merging.needs_of(actor))
+            number = needs << OF_THE_NEEDS | self._with_needs[needs]
             assert number <= ACTOR
-            self._needs_of.append(self._needs.of(merging.needs_of(actor)))
+            assert self._with_needs[needs] < 1 << OF_THE_NEEDS
+            self._with_needs[needs] += 1
+            self._actors[number] = actor
+            self._numbers[actor] = number
         return number
 
     def _thought_out(self, world: int, shift: int) -> tuple[list[int], list[Step]]:
@@ -153,7 +168,7 @@ class Explorer:
     def _possible(self, world: int, shift: int) -> Iterator[Step]:
         """Raises LawBroken, by the journal as it was written."""
         number, journal = world >> shift & ACTOR, self._journal(world)
-        for item in outcomes(journal, self._actors.things[number], self._told, self._length_max):
+        for item in outcomes(journal, self._actors[number], self._told, self._length_max):
             if item.journal is not journal and not is_lawful(item.journal):
                 raise LawBroken(world, f"{item.actor.name} {item.label}")
             after = self._actor(item.actor)
@@ -162,7 +177,7 @@ class Explorer:
                 f"{item.actor.name} {item.label}",
                 (after - number << shift) + (written << self._journal_at),
                 item.initialised,
-                not (item.initialised or written or self._needs_of[after] != self._needs_of[number]),
+                not (item.initialised or written or needs_in(after) != needs_in(number)),
             )
 
     def _after(self, world: int, step: Step, actor_at: int) -> int:
@@ -170,24 +185,26 @@ class Explorer:
         if step.initialised:
             for shift in range(0, self._journal_at, BITS):
                 number = after >> shift & ACTOR
-                actor = self._actors.things[number]
-                if shift != actor_at and actor.handle == step.initialised:
-                    after += self._actor(actor._replace(handle=0)) - number << shift
-        return self._as_merged(after)
+                if shift != actor_at and self._actors[number].handle == step.initialised:
+                    fenced = self._actors[number]._replace(handle=0)
+                    after += self._actor(fenced) - number << shift
+        if not self._merges:
+            return after
+        merged = self._merged.get(after & self._all_needs)
+        return self._as_merged(after) if merged is None else after + merged
 
     def _as_merged(self, world: int) -> int:
         """With the journal that stands for its own."""
         if not self._merges:
             return world
-        number = world >> self._journal_at
-        needs_of = self._needs_of
-        key = (number, *[needs_of[world >> steps.shift & ACTOR] for steps in self._steps])
-        merged = self._merged.get(key)
-        if merged is None:
-            needs = merging.of_all(self._needs.things[item] for item in key[1:])
-            seen = merging.seen_by(needs, self._journals.things[number])
-            merged = self._merged[key] = self._classes.setdefault((needs, seen), number)
-        return world + (merged - number << self._journal_at)
+        numbers = [world >> steps.shift & ACTOR for steps in self._steps]
+        needs = merging.of_all(self._needs.things[needs_in(number)] for number in numbers)
+        journal = world >> self._journal_at
+        stands_for_it = self._classes.setdefault(
+            (needs, merging.seen_by(needs, self._journals.things[journal])), journal
+        )
+        merged = self._merged[world & self._all_needs] = stands_for_it - journal << self._journal_at
+        return world + merged
 
     def _trace(self, layers: list[list[int]], broken: LawBroken) -> tuple[str, ...]:
         labels, world = [broken.label], broken.world

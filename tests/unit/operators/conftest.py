@@ -25,24 +25,40 @@ def registry():
     return default_registry()
 
 
+class _Spark:
+    """The session of these tests, with settings of its own, in this process's Spark: that of another folder's
+    tests, where one runs, since there is no second one; where they have ended it, a new one."""
+
+    def __init__(self):
+        self._context = self._session = None
+
+    def session(self):
+        use_worker_python()
+        base = (
+            SparkSession.builder.master("local[1]")
+            .appName("fogline-operators")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+            .getOrCreate()
+        )
+        if self._context is not base.sparkContext:
+            self._context, self._session = base.sparkContext, base.newSession()
+            # A node has none of these batches; here they let the watermark close windows at once.
+            self._session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
+            assert self._session.conf.get("spark.sql.ansi.enabled") == "true"
+        return self._session
+
+
+_SPARK = _Spark()
+
+
 @pytest.fixture
 def spark():
-    """The session of this process. That of another folder's tests, where one runs: there is no second one;
-    where they have ended it, a new one."""
-    use_worker_python()
-    session = (
-        SparkSession.builder.master("local[1]")
-        .appName("fogline-operators")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
-        .getOrCreate()
-    )
-    assert session.conf.get("spark.sql.ansi.enabled") == "true"
-    return session  # it ends with the process
+    return _SPARK.session()
 
 
 def at(seconds):

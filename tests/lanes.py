@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +66,8 @@ def lanes(static_checks: bool) -> list[Lane]:
 
 def pytest_command(lane: Lane, all_lanes: list[Lane]) -> list[str]:
     taken = [folder for other in all_lanes for folder in other.folders]
-    chosen = list(lane.folders) or [f"--ignore={folder}" for folder in taken]
+    # Not by pytest's testpaths: what those name themselves is not ignored.
+    chosen = list(lane.folders) or ["tests", *(f"--ignore={folder}" for folder in taken)]
     options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
     return [sys.executable, "-m", "pytest", *options, *chosen]
 
@@ -188,6 +190,19 @@ def counts_of(results: Path) -> Counts:
     return Counts(passed, failed, skipped)
 
 
+def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests") -> list[str]:
+    """The modules of tests that ran in several lanes, or in none."""
+    ran = Counter[str]()
+    for results in all_results:
+        if results.exists():
+            ran.update({str(case.get("classname")) for case in ElementTree.parse(results).iter("testcase")})
+    there = {
+        ".".join(path.relative_to(tests.parent).with_suffix("").parts) for path in tests.rglob("test_*.py")
+    }
+    twice = [f"{module} ran in {lanes_of_it} lanes" for module, lanes_of_it in ran.items() if lanes_of_it > 1]
+    return sorted([*twice, *(f"{module} ran in no lane" for module in there - ran.keys())])
+
+
 def reference_s() -> float:
     """Seconds of CPU for a fixed loop: machines of one kind differ by a factor of two."""
     begun = time.process_time()
@@ -213,13 +228,16 @@ def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: 
     for lane in all_lanes:
         for command in lane.failed_commands:
             print(f"{lane.name}: {command} failed; see {os.path.relpath(lane.log, PROJECT)}")
+    wrong = misplaced([lane.results for lane in all_lanes])
+    for sentence in wrong:
+        print(sentence)
     passed = sum(count.passed for count in counts)
     failed = sum(count.failed for count in counts)
     skipped = sum(count.skipped for count in counts)
     if skipped:
         print("No test may skip: a missing service is a failure.")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    return int(bool(failed or skipped or not passed or any(lane.failed_commands for lane in all_lanes)))
+    return int(bool(failed or skipped or wrong or any(lane.failed_commands for lane in all_lanes)))
 
 
 def main() -> int:

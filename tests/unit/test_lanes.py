@@ -34,6 +34,22 @@ def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:
     assert lanes.counts_of(tmp_path / "none.xml") == Counts()
 
 
+def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    for name in ("unit/test_a.py", "unit/test_b.py", "web/test_c.py"):
+        (tests / name).parent.mkdir(parents=True, exist_ok=True)
+        (tests / name).touch()
+    one, two = tmp_path / "one.xml", tmp_path / "two.xml"
+    case = '<testcase classname="tests.{}" name="test_it"/>'
+    for path, modules in ((one, ["unit.test_a", "unit.test_a", "web.test_c"]), (two, ["web.test_c"])):
+        cases = "".join(case.format(module) for module in modules)
+        path.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    assert lanes.misplaced([one, two, tmp_path / "none.xml"], tests) == [
+        "tests.unit.test_b ran in no lane",
+        "tests.web.test_c ran in 2 lanes",
+    ]
+
+
 @pytest.mark.parametrize(
     ("outcome", "failed_commands", "code"),
     [
@@ -41,7 +57,7 @@ def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:
         ({"tests": 5, "failures": 1}, ["pytest"], 1),
         ({"tests": 5, "skipped": 1}, [], 1),
         ({"tests": 5}, ["make static-check"], 1),
-        ({"tests": 0}, [], 1),
+        ({"tests": 5}, ["misplaced"], 1),
     ],
 )
 def test_only_a_run_in_which_all_passed_succeeds(
@@ -53,7 +69,9 @@ def test_only_a_run_in_which_all_passed_succeeds(
     code: int,
 ) -> None:
     monkeypatch.setattr(lanes, "RESULTS", tmp_path)
-    lane = Lane("only", ("tests",), failed_commands=failed_commands)
+    misplaced = ["tests.unit.test_a ran in no lane"] if failed_commands == ["misplaced"] else []
+    monkeypatch.setattr(lanes, "misplaced", lambda _: misplaced)
+    lane = Lane("only", ("tests",), failed_commands=[] if misplaced else failed_commands)
     results(lane.results, **outcome)
     assert lanes.report([lane], 1.0, 1.0, (1.0, 1.0)) == code
     passed = outcome["tests"] - outcome.get("failures", 0) - outcome.get("skipped", 0)

@@ -87,6 +87,14 @@ def phases(handover: Handover) -> list[str]:
 
 
 def each_seq_was_committed_in_epoch_order(cluster: Cluster, deployment: Deployment) -> list[tuple[int, str]]:
+    """The epoch and node of each, once the newest owner has committed: it says that it owns before that."""
+
+    def newest_owner_has_committed() -> bool:
+        statuses = [cluster.status(deployment, "power", node) for node in cluster.nodes]
+        owners = [status.epoch for status in statuses if status is not None and status.role == "owner"]
+        return cluster.commits(deployment, "power")[-1][0] == max(owners, default=None)
+
+    wait_until(newest_owner_has_committed, "the newest owner commits")
     commits = cluster.commits(deployment, "power")
     assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
     return commits

@@ -35,10 +35,10 @@ _REFERENCE_ROUNDS = 10_000_000
 
 @dataclass
 class Lane:
-    """`folders` of tests; () takes all that the other lanes leave. `before` runs first, in the same lane."""
+    """`paths` of tests; () takes all that the other lanes leave. `before` runs first, in the same lane."""
 
     name: str
-    folders: tuple[str, ...]
+    paths: tuple[str, ...]
     niceness: int = 0
     before: list[list[str]] = field(default_factory=list)
     minutes: float = 0.0
@@ -57,17 +57,19 @@ class Lane:
 def lanes(static_checks: bool) -> list[Lane]:
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
+    engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
+    with_spark_too = ("tests/contract/checkpoint", "tests/integration/workers/test_held.py")
     return [
         Lane("heavy", ("tests/integration/handover", "tests/integration/pipelines", "tests/browser")),
-        Lane("engine", ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")),
+        Lane("engine", (*engine, *with_spark_too)),
         Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
     ]
 
 
 def pytest_command(lane: Lane, all_lanes: list[Lane]) -> list[str]:
-    taken = [folder for other in all_lanes for folder in other.folders]
+    taken = [path for other in all_lanes for path in other.paths]
     # Not by pytest's testpaths: what those name themselves is not ignored.
-    chosen = list(lane.folders) or ["tests", *(f"--ignore={folder}" for folder in taken)]
+    chosen = list(lane.paths) or ["tests", *(f"--ignore={path}" for path in taken)]
     options = ["--durations=15", f"--junitxml={lane.results}", "-p", "no:cacheprovider"]
     return [sys.executable, "-m", "pytest", *options, *chosen]
 

@@ -19,13 +19,13 @@ def results(path: Path, tests: int, failures: int = 0, errors: int = 0, skipped:
 def test_the_last_lane_takes_what_the_others_do_not_name() -> None:
     all_lanes = lanes.lanes(static_checks=False)
     *named, rest = all_lanes
-    folders = [folder for lane in named for folder in lane.folders]
-    assert len(folders) == len(set(folders))
-    assert all((lanes.PROJECT / folder).is_dir() for folder in folders)
+    paths = [path for lane in named for path in lane.paths]
+    assert len(paths) == len(set(paths))
+    assert all((lanes.PROJECT / path).exists() for path in paths)
     command = lanes.pytest_command(rest, all_lanes)
-    assert {f"--ignore={folder}" for folder in folders} == {a for a in command if a.startswith("--ignore")}
+    assert {f"--ignore={path}" for path in paths} == {a for a in command if a.startswith("--ignore")}
     for lane in named:
-        assert set(lane.folders) <= set(lanes.pytest_command(lane, all_lanes))
+        assert set(lane.paths) <= set(lanes.pytest_command(lane, all_lanes))
 
 
 def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from pipeline_runtime.spark.session import open_session
 ROWS_PER_BATCH = 20
 KEYS = 5
 KINDS = ("aggregate", "keyed")
+_PATIENCE_S = 300  # for the first batch of a Java that starts cold
 
 
 class Range(InputPartition):
@@ -141,7 +142,7 @@ def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path,
 
     def wait_for(number: int) -> None:
         with batches:
-            assert batches.wait_for(lambda: len(seen) >= number, 120), query.exception()
+            assert batches.wait_for(lambda: len(seen) >= number, _PATIENCE_S), query.exception()
 
     if phase == "first":
         with StateDatabase(work / "state") as database:

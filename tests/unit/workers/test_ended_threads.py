@@ -25,16 +25,21 @@ class Struck(BaseException):
 class StruckLoop(SystemExit):
     '''An event loop swallows all others when they come in a callback of its own; Celery swallows this one.'''
 
+RESTS = ("wait", "retry_over_time", "run")  # of threading, of Celery without a broker, of asyncio
+
 def strike(name):
-    '''Raises Struck in that thread, wherever it is just now, as soon as it runs.'''
+    '''Raises Struck in that thread, where it rests: in the midst of an import, say, it would keep a lock.'''
     up.wait()
     error = StruckLoop if name == "chunk-service" else Struck
     while True:
+        frames = sys._current_frames()
         for thread in threading.enumerate():
-            if thread.name.startswith(name):
+            frame = frames.get(thread.ident)
+            if thread.name.startswith(name) and frame is not None and frame.f_code.co_name in RESTS:
                 ident, raised = ctypes.c_ulong(thread.ident), ctypes.py_object(error)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, raised)
-        time.sleep(3)  # it may have been where errors are swallowed, as in __del__
+                time.sleep(3)  # it may have been where errors are swallowed, as in __del__
+        time.sleep(0.01)
 
 def outcome(name, run):
     said = tempfile.TemporaryFile()

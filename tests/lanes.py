@@ -106,7 +106,7 @@ class Run:
     def _lane(self, number: int, lane: Lane) -> None:
         begun = time.monotonic()
         first = _PORTS_FIRST + number * _PORTS_PER_LANE
-        environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}"}
+        environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}", "NO_COLOR": "1"}
         with lane.log.open("w") as log:
             for command in [*lane.before, pytest_command(lane, self._lanes)]:
                 if not self._stopped and self._command(lane, command, environment, log) != 0:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ from pipeline_runtime.model.desired import (
     joined_ends,
 )
 from pipeline_runtime.model.spec import Frozen
+from pipeline_runtime.replica.local_state import replace_text
 
 log = logging.getLogger(__name__)
 
@@ -105,11 +105,9 @@ class JavaEnds:
             return {}
 
     def _save(self) -> None:
-        draft = self._path.with_suffix(".new")
         try:
             plain = {group: one.model_dump(mode="json") for group, one in self._known.items()}
-            draft.write_text(json.dumps(plain))
-            os.replace(draft, self._path)
+            replace_text(self._path, json.dumps(plain))
         except OSError as error:
             log.error("which groups were at work could not be written down: %s", error)
 

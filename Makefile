@@ -52,11 +52,11 @@ format: ## format the code and fix what ruff can
 	@.ci/npm run --silent format
 
 bench: ## every benchmark; QUICK=1 is short
-	@.ci/install python java jars bundle
+	@.ci/install python java jars bundle chromium
 	@set -e; for file in tests/benchmarks/bench_*.py; do $(PY) "$$file"; done
 
 bench-%: ## one benchmark, e.g. make bench-throughput
-	@.ci/install python java jars
+	@.ci/install python java jars $(if $(filter editor,$*),bundle chromium)
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
 

@@ -1,13 +1,14 @@
 import react from "@vitejs/plugin-react";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { compressed } from "./bundle/compress";
 
 const entry = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   // relative, so that the bundle works below whatever prefix Django serves static files from
   base: "./",
-  plugins: [react()],
+  plugins: [react(), compressed()],
   build: {
     outDir: "dist",
     manifest: true,
@@ -22,6 +23,7 @@ export default defineConfig({
         overview: entry("monitor/overview.tsx"),
         pipelines: entry("monitor/pipelines.tsx"),
         editor: entry("editor/main.tsx"),
+        element: entry("editor/live/page.tsx"),
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
         events: entry("monitor/events.tsx"),

@@ -222,13 +222,20 @@ class Ownership:
         raise AssertionError(f"{action} is not carried out here")
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
-        rewind = order.rewind if isinstance(order, ClaimOrder) else None
+        rewind, anew = (order.rewind, order.anew) if isinstance(order, ClaimOrder) else (None, False)
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
         if (size := len(json.dumps(spec))) > journal.SPEC_BYTES_MAX:
             log.warning("%s: its definition of %d bytes is too large for a CLAIM", self._spec.id, size)
             spec = None
         return journal.Claim(
-            epoch, order.id, self._node, self._start_ends(), rewind, self._spec.version, spec
+            epoch,
+            order.id,
+            self._node,
+            self._start_ends(),
+            rewind,
+            self._spec.version,
+            spec,
+            anew,
         )
 
     def _commit(self, record: Record) -> None:

@@ -77,6 +77,9 @@ class Claim:
     spec: dict[str, Any] | None = None
     """That definition itself, as JSON: who starts from a checkpoint of before has it from nowhere else.
     None: not said, by an older version, or because it is larger than SPEC_BYTES_MAX."""
+    anew: bool = False
+    """Its state begins empty here: that of the former definition is of no use to this one. Its inputs and its
+    sinks' files go on where they stand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pipeline_runtime.journal.intervals import noted, usual_ms
 from pipeline_runtime.journal.records import Announce, Armed, Boundary, Claim, Commit, Ends, Record, Release
 from pipeline_runtime.model.desired import Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -36,8 +37,11 @@ class JournalView:
     ended: dict[str, Seq] = field(default_factory=dict)  # inputs -> the batch that has read their end
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
+    anew: list[Seq] = field(default_factory=list)  # the last seq when a CLAIM began the state anew
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
+    output_times: tuple[int, ...] = ()  # of the newest commits with an output, by the same
+    commit_times: tuple[int, ...] = ()  # of the newest commits
     commits: dict[Seq, Commit] = field(default_factory=dict)
     announced: Boundary | None = None  # the batch behind last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
@@ -52,6 +56,8 @@ class JournalView:
                     self.start = record.start
                 if record.rewind is not None:
                     self._rewind(record.rewind)
+                if record.anew and self.last_seq not in self.anew:
+                    self.anew.append(self.last_seq)
             case Release():
                 if self.following(record.seq) <= self.last_seq:
                     raise JournalBroken(f"a release at seq {record.seq}, but the journal has {self.last_seq}")
@@ -78,6 +84,9 @@ class JournalView:
                 node=node,
                 at_ms=at_ms,
                 last_output_at_ms=self.last_output_at_ms,
+                last_commit_at_ms=self.commit_times[-1] if self.commit_times else None,
+                usual_output_ms=usual_ms(self.output_times),
+                usual_commit_ms=usual_ms(self.commit_times),
             )
 
     def _apply_commit(self, commit: Commit, at_ms: int) -> None:
@@ -91,6 +100,7 @@ class JournalView:
         for key in commit.ended:
             self.ended.setdefault(key, commit.seq)
         self.announced = None
+        self._note_commit(at_ms)
         if commit.rows_out:
             self._note_output(at_ms)
         if commit.seq > self._forgotten:
@@ -112,12 +122,22 @@ class JournalView:
         """The batch behind `seq`, if it was committed and is still to be followed."""
         return self.commits.get(self.following(seq))
 
+    def begins_anew(self, seq: Seq) -> bool:
+        """What follows `seq` is processed with a state that was empty there."""
+        return seq in self.anew or self.following(seq) - 1 in self.anew
+
     def is_void(self, seq: Seq) -> bool:
         """A local state at `seq` holds what was rewound."""
         return any(to < seq <= up_to for to, up_to in self.rewinds)
 
+    def _note_commit(self, at_ms: int) -> None:
+        self.commit_times = noted(self.commit_times, at_ms)
+        if self.takeover is not None and self.takeover.first_commit_at_ms is None:
+            self.takeover = self.takeover.model_copy(update={"first_commit_at_ms": at_ms})
+
     def _note_output(self, at_ms: int) -> None:
         self.last_output_at_ms = at_ms
+        self.output_times = noted(self.output_times, at_ms)
         if self.takeover is not None and self.takeover.first_output_at_ms is None:
             self.takeover = self.takeover.model_copy(update={"first_output_at_ms": at_ms})
 
@@ -148,8 +168,11 @@ class JournalView:
             "ended": dict(sorted(self.ended.items())),
             "marks": self.marks,
             "rewinds": self.rewinds,
+            "anew": self.anew,
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_output_at_ms": self.last_output_at_ms,
+            "output_times": self.output_times,
+            "commit_times": self.commit_times,
         }
 
     @staticmethod
@@ -162,6 +185,8 @@ class JournalView:
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
                 "ended": _ended(data["ended"]),
+                "output_times": tuple(data.get("output_times", ())),
+                "commit_times": tuple(data.get("commit_times", ())),
             }
         )
         view._forgotten = view.last_seq

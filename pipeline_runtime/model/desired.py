@@ -30,6 +30,7 @@ class ClaimOrder(Frozen):
     id: str
     over: Epoch
     rewind: Seq | None = None  # what was committed after this seq is void: it is processed and emitted again
+    anew: bool = False  # taking over from another definition, it begins without the state that this one left
 
 
 class ArmOrder(Frozen):
@@ -185,6 +186,10 @@ class Takeover(Frozen):
     at_ms: int  # of the CLAIM or RELEASE
     last_output_at_ms: int | None = None  # of the old owner
     first_output_at_ms: int | None = None  # of the new one; None: none yet
+    last_commit_at_ms: int | None = None  # of the old owner, with an output or without
+    first_commit_at_ms: int | None = None  # of the new one; None: none yet
+    usual_output_ms: int | None = None  # from one output to the next before; None: too few to tell
+    usual_commit_ms: int | None = None  # from one commit to the next before
     round_trips: int | None = None  # that the new owner waited for, from RELEASE to its first commit
 
     @property
@@ -203,6 +208,7 @@ class ReplicaStatus(Frozen):
     phase: str = ""  # finer than the role: fetching, starting, following, claiming, owning, ...
     epoch: Epoch = Epoch(0)  # as OWNER: its own; else the highest grant it has read
     seq: Seq = Seq(0)
+    anew_from: Seq = Seq(0)  # its state was begun anew behind this seq: nothing of before is in it
     order_id: str | None = None  # the newest order to own (claim or succession) it has carried out or refused
     order_refused: str | None = None  # why
     armed: str | None = None  # the handover it is armed for
@@ -215,8 +221,10 @@ class ReplicaStatus(Frozen):
     dead_letters_total: int = 0
     lag_rows: int = 0
     batch_ms_p50: float | None = None
+    batch_ms_p95: float | None = None
     batch_ms_p99: float | None = None
     latency_ms_p50: float | None = None  # record's timestamp of arrival to its output's commit
+    latency_ms_p95: float | None = None
     latency_ms_p99: float | None = None
     state_bytes: int = 0
     at_work: bool = False  # its query starts, or is in a batch

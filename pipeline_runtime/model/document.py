@@ -8,7 +8,13 @@ from typing import Annotated, Any, Final, Literal, cast
 import yaml
 from pydantic import Field, StringConstraints, ValidationError
 
-from pipeline_runtime.model.faults import DocumentInvalid, Fault, join_path, pydantic_faults
+from pipeline_runtime.model.faults import (
+    DocumentInvalid,
+    Fault,
+    join_path,
+    pydantic_faults,
+    words_for_pattern,
+)
 from pipeline_runtime.model.plain_data import NotJson, NotPlainData, read_json, shown, unfit
 from pipeline_runtime.model.spec import Frozen
 
@@ -16,7 +22,10 @@ API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
 INPUTS_MAX = 50  # of one element
-NAME_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+NAME_PATTERN = words_for_pattern(
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+    "a name has lower-case letters, digits and hyphens, and starts and ends with a letter or digit",
+)
 
 Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
 """Lower-case letters, digits and hyphens: it becomes a part of Kafka topic names."""
@@ -89,14 +98,16 @@ def parse_document(data: Mapping[str, Any] | str) -> PipelineDocument:
 
 def structural_faults(data: Any) -> list[Fault]:
     """Faults of form alone: of what pydantic can tell without the operator library."""
-    refused = refusals(data)
-    if refused:
-        return refused
+    return refusals(data) or form_faults(data)
+
+
+def form_faults(data: Any) -> list[Fault]:
+    """Those of a document that is not refused."""
     try:
         PipelineDocument.model_validate(data)
     except ValidationError as error:
         return [
-            Fault(element=_element_at(data, loc), path=path, message=_name_hint(message, loc), code=code)
+            Fault(element=_element_at(data, loc), path=path, message=message, code=code)
             for path, message, code, loc in pydantic_faults(error, known=_KNOWN_NAMES)
         ]
     return []
@@ -145,12 +156,6 @@ _KNOWN_NAMES = (
     *Spec.model_fields,
     *Element.model_fields,
 )
-
-
-def _name_hint(message: str, loc: tuple[Any, ...]) -> str:
-    if loc and loc[-1] in ("id", "name") and "pattern" in message:
-        return "a name has lower-case letters, digits and hyphens, and starts and ends with a letter or digit"
-    return message
 
 
 def _element_at(data: Mapping[str, Any], loc: tuple[Any, ...]) -> str | None:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from pipeline_runtime.model.spec import Frozen
 
@@ -18,12 +19,25 @@ FAULTS_MAX = 500
 
 
 class Fault(Frozen):
-    """One mistake. `path` is where in the document, e.g. `spec.elements[2].params.rate`."""
+    """One mistake. `path` is where in the document, e.g. `spec.elements[2].params.rate`.
+
+    `title` and `place` say the same to people: what the element is called, and which field of its form it
+    is. Only a validation with the operator library knows them; else they are empty.
+    """
 
     element: str | None
     path: str
     message: str
     code: str
+    title: str = ""
+    place: str = ""
+
+    @property
+    def words(self) -> str:
+        """'Power: Size: has to be at least 1', for people."""
+        named = [part for part in (self.title or self.element, self.place) if part]
+        where = named if self.place else [self.path] if self.path else named
+        return ": ".join([*where, self.message])
 
 
 class DocumentInvalid(ValueError):
@@ -31,8 +45,9 @@ class DocumentInvalid(ValueError):
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
-        lines = "; ".join(f"{fault.path}: {fault.message}" for fault in self.faults)
-        super().__init__(f"The pipeline document has {len(self.faults)} fault(s): {lines}")
+        lines = "; ".join(fault.words for fault in self.faults)
+        n = len(self.faults)
+        super().__init__(f"The pipeline document has {n} {'mistake' if n == 1 else 'mistakes'}: {lines}")
 
 
 def join_path(*parts: str | int) -> str:
@@ -68,23 +83,90 @@ def pydantic_faults(
     """(path, message, code, loc) of the first FAULTS_MAX errors. `known`: the top-level names, for hints."""
     known_names = tuple(known)
     found = []
-    errors = error.errors(include_url=False, include_context=False, include_input=True)
-    for item in errors[:FAULTS_MAX]:
+    for item in error.errors(include_url=False)[:FAULTS_MAX]:
         loc = tuple(part for part in item["loc"] if not str(part).startswith("function-"))
-        code, message = _describe(item["type"], item["msg"], loc, item.get("input"), known_names)
+        code, message = _describe(item, loc, known_names)
         found.append((join_path(*prefix, *loc), message, code, loc))
     return found
 
 
-def _describe(
-    kind: str, text: str, loc: tuple[Any, ...], value: Any, known: tuple[str, ...]
-) -> tuple[str, str]:
+# What pydantic says of a value, in words; {name}: of its error's context.
+_WORDS = {
+    "greater_than": "has to be more than {gt}",
+    "greater_than_equal": "has to be at least {ge}",
+    "less_than": "has to be less than {lt}",
+    "less_than_equal": "has to be at most {le}",
+    "finite_number": "has to be a number",
+    "float_type": "has to be a number",
+    "float_parsing": "has to be a number",
+    "int_type": "has to be a whole number",
+    "int_parsing": "has to be a whole number",
+    "int_from_float": "has to be a whole number",
+    "bool_type": "has to be true or false",
+    "bool_parsing": "has to be true or false",
+    "string_type": "has to be text",
+    "string_too_long": "is too long: at most {max_length} characters go",
+    "enum": "has to be {expected}",
+    "literal_error": "has to be {expected}",
+    "list_type": "has to be a list",
+    "tuple_type": "has to be a list",
+    "dict_type": "has to be an object",
+    "model_type": "has to be an object",
+    "model_attributes_type": "has to be an object",
+}
+
+
+def _describe(item: ErrorDetails, loc: tuple[Any, ...], known: tuple[str, ...]) -> tuple[str, str]:
+    kind, value, context = item["type"], item.get("input"), item.get("ctx", {})
     name = str(loc[-1]) if loc else ""
     if kind == "extra_forbidden":
         return "unknown_field", f'unknown field "{name}"{did_you_mean(name, known)}'
     if kind == "missing":
-        return "missing", f'"{name}" is required'
-    message = text.removeprefix("Value error, ").removeprefix("Input ")
-    if isinstance(value, str | int | float | bool) and kind != "value_error":
-        message = f"{message} (it is {str(value)[:60]!r})"
+        return "missing", "this is required"
+    if kind == "value_error":
+        return "invalid", item["msg"].removeprefix("Value error, ")
+    if kind == "too_short":
+        least = context.get("min_length", 1)
+        return "invalid", f"needs at least {'one entry' if least == 1 else f'{least} entries'}"
+    if kind == "too_long":
+        return (
+            "invalid",
+            f"has {context.get('actual_length')} entries; at most {context.get('max_length')} go",
+        )
+    if kind == "string_too_short":
+        least = context.get("min_length", 1)
+        return "invalid", "is empty" if least == 1 else f"needs at least {least} characters"
+    if kind in _WORDS:
+        message = _WORDS[kind].format(**{name: _bound(bound) for name, bound in context.items()})
+    elif kind == "string_pattern_mismatch":
+        message = pattern_words(str(context.get("pattern", "")))
+    else:
+        message = item["msg"].removeprefix("Input ")
+    if value is None:
+        return "invalid", f"{message} (it is empty)"
+    if isinstance(value, str | int | float | bool):
+        message = f"{message} (it is {_shown(value)})"
     return "invalid", message
+
+
+def _bound(value: Any) -> Any:
+    """1.0 is told as 1."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_PATTERNS: dict[str, str] = {}
+
+
+def words_for_pattern(pattern: str, words: str) -> str:
+    """The pattern, for which people read `words`: what a value of that form is like."""
+    _PATTERNS[pattern] = words
+    return pattern
+
+
+def pattern_words(pattern: str) -> str:
+    return _PATTERNS.get(pattern, f"has to be of the form {pattern}")
+
+
+def _shown(value: str | int | float | bool) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f'"{text[:60]}"' if isinstance(value, str) else text[:60]

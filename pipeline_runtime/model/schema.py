@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +14,28 @@ class FieldType(StrEnum):
     STRING = "string"
     BOOLEAN = "boolean"
     TIMESTAMP = "timestamp"  # UTC, microseconds; ISO 8601 on the wire
+
+    @property
+    def words(self) -> str:
+        """As messages for people call it."""
+        return _TYPE_WORDS[self]
+
+
+_TYPE_WORDS = {
+    FieldType.INTEGER: "a whole number",
+    FieldType.NUMBER: "a number",
+    FieldType.STRING: "text",
+    FieldType.BOOLEAN: "true or false",
+    FieldType.TIMESTAMP: "a time",
+}
+
+
+def types_in_words(kinds: Iterable[FieldType]) -> str:
+    """'a number', 'text or a time'; whole numbers are numbers."""
+    wanted = list(kinds)
+    if FieldType.NUMBER in wanted:
+        wanted = [kind for kind in wanted if kind is not FieldType.INTEGER]
+    return " or ".join(kind.words for kind in wanted)
 
 
 class Field(BaseModel):

@@ -2,12 +2,14 @@
 
 An upgrade in place keeps every element's state: its group stops after its running batch and starts again
 from its local state with the new parameters. So only parameters may change that shape neither the state
-nor what was written outside, and the graph stays as it is. Pure.
+nor what was written outside, and the graph stays as it is. Where the state alone is in the way, the element
+can begin without it ("restart"), if the user agrees to that loss. Pure.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -16,13 +18,16 @@ from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
 
 _VALUE_LENGTH_MAX = 30
+_UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
+_UNIT = re.compile(rf"(.+)_({'|'.join(_UNITS)})")
 
 
 class ElementChange(Frozen):
     element: str
-    change: Literal["unchanged", "upgraded", "incompatible", "added", "removed"]
+    change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
     reason: str | None = None  # what changed, or what is in the way
     path: str | None = None  # of the parameter that is in the way
+    loses: str | None = None  # with "restart": what of its state is lost
 
 
 def element_changes(
@@ -56,6 +61,12 @@ def _change(id: str, old: GroupSpec | None, new: GroupSpec, registry: Registry) 
 
     if old is None:
         return incompatible("it is new, and an upgrade in place keeps the graph")
+
+    def without_its_state(reason: str, path: str | None = None) -> ElementChange:
+        if not _can_begin_anew(operator):
+            return incompatible(reason, path)
+        return ElementChange(element=id, change="restart", reason=reason, path=path, loses=operator.keeps)
+
     was, is_ = _element(old, id), _element(new, id)
     graph = _graph_difference(old, new, was, is_)
     if graph is not None:
@@ -65,11 +76,12 @@ def _change(id: str, old: GroupSpec | None, new: GroupSpec, registry: Registry) 
         key for key in was.params.keys() | is_.params.keys() if was.params.get(key) != is_.params.get(key)
     }
     for key in sorted(differing & _shaping(operator, differing)):
-        return incompatible(f"the parameter {key} shapes {_kept(operator)}", f"params.{key}")
+        changed = _described(was.params, is_.params, differing)
+        return without_its_state(f"{changed}, which shapes {_kept(operator)}", f"params.{key}")
     if _keeps(operator):
         for port, source in is_.inputs.items():
             if old.schemas.get(source) != new.schemas.get(source):
-                return incompatible(
+                return without_its_state(
                     f"the rows that come to its port {port} have other columns now, which shape "
                     f"{_kept(operator)}"
                 )
@@ -82,7 +94,7 @@ def _change(id: str, old: GroupSpec | None, new: GroupSpec, registry: Registry) 
     if len(new.elements) > 1 or old.schemas != new.schemas:
         reason = "it is started again, with what is around it"
     elif _keeps(operator):
-        return incompatible(
+        return without_its_state(
             f"its operator is another one since an update, and may read {_kept(operator)} otherwise"
         )
     else:
@@ -109,8 +121,16 @@ def _element(group: GroupSpec, id: str) -> ElementSpec:
 
 def _keeps(operator: type[Operator]) -> bool:
     """Whether it has anything that a parameter could make useless."""
-    outside = issubclass(operator, SourceOperator | SinkOperator) or operator.external is not None
-    return operator.stateful or outside
+    return operator.stateful or _is_outside(operator)
+
+
+def _can_begin_anew(operator: type[Operator]) -> bool:
+    """To forget what a source has read or a sink has written would repeat or tear what is outside."""
+    return operator.stateful and not _is_outside(operator)
+
+
+def _is_outside(operator: type[Operator]) -> bool:
+    return issubclass(operator, SourceOperator | SinkOperator) or operator.external is not None
 
 
 def _shaping(operator: type[Operator], differing: set[str]) -> set[str]:
@@ -128,13 +148,21 @@ def _kept(operator: type[Operator]) -> str:
 
 
 def _described(was: Mapping[str, Any], is_: Mapping[str, Any], differing: set[str]) -> str:
-    return ", ".join(
-        f"{key} {_shown(was.get(key))} to {_shown(is_.get(key))}"
-        if max(len(_shown(was.get(key))), len(_shown(is_.get(key)))) <= _VALUE_LENGTH_MAX
-        else f"{key} changed"
-        for key in sorted(differing)
-    )
+    return ", ".join(_difference(key, was.get(key), is_.get(key)) for key in sorted(differing))
+
+
+def _difference(key: str, was: Any, is_: Any) -> str:
+    """As the form names the parameter: `size_s` 1.0 and 2.0 are "Size 1 s to 2 s"."""
+    found = _UNIT.fullmatch(key)
+    stem, unit = (found[1], f" {_UNITS[found[2]]}") if found else (key, "")
+    title = stem.replace("_", " ").capitalize()
+    shown = [_shown(value) + (unit if isinstance(value, int | float) else "") for value in (was, is_)]
+    if max(map(len, shown)) > _VALUE_LENGTH_MAX:
+        return f"{title} changed"
+    return f"{title} {shown[0]} to {shown[1]}"
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

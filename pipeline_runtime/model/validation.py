@@ -11,12 +11,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline_runtime.model.document import PipelineDocument, parse_reference, refusals, structural_faults
+from pipeline_runtime.model.document import PipelineDocument, form_faults, parse_reference, refusals
 from pipeline_runtime.model.faults import Fault, did_you_mean, join_path, listed
 from pipeline_runtime.model.graph import connected, find_cycles, topological_order
+from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
-from pipeline_runtime.operators.registry import OperatorUnknown, Registry, mismatches, parameter_faults
+from pipeline_runtime.operators.registry import (
+    OperatorUnknown,
+    Registry,
+    mismatches,
+    parameter_faults,
+    params_schema,
+)
 from pipeline_runtime.operators.sdk import (
     FileDescriber,
     Operator,
@@ -48,6 +55,7 @@ class _Element:
     params: Mapping[str, Any]
     inputs: Mapping[str, str]
     node: str | None
+    title: str | None
 
     def path(self, *parts: str | int) -> str:
         return join_path("spec", "elements", self.index, *parts)
@@ -58,6 +66,7 @@ class _Group:
     index: int
     id: str
     elements: tuple[str, ...]
+    title: str | None
 
     def path(self, *parts: str | int) -> str:
         return join_path("spec", "groups", self.index, *parts)
@@ -80,9 +89,10 @@ def validate(
     if refused:
         return Validation(faults=tuple(refused), schemas={})
     check = _Check(registry, nodes, describe_file, *_draft(data))
-    check.faults.extend(structural_faults(data))
+    check.faults.extend(form_faults(data))
     check.run()
-    return Validation(faults=tuple(dict.fromkeys(check.faults)), schemas=check.schemas)
+    faults = tuple(check.for_people(fault) for fault in dict.fromkeys(check.faults))
+    return Validation(faults=faults, schemas=check.schemas)
 
 
 def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
@@ -100,6 +110,7 @@ def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
                 if isinstance(port, str) and isinstance(source, str)
             },
             node=_text(raw.get("node")),
+            title=_text(raw.get("title")),
         )
         for index, raw in _items(spec.get("elements"))
     ]
@@ -108,6 +119,7 @@ def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
             index,
             _text(raw.get("id")) or "",
             tuple(member for member in _sequence(raw.get("elements")) if isinstance(member, str)),
+            _text(raw.get("title")),
         )
         for index, raw in _items(spec.get("groups"))
     ]
@@ -168,6 +180,28 @@ class _Check:
     def report(self, element: str | None, path: str, message: str, code: str) -> None:
         self.faults.append(Fault(element=element or None, path=path, message=message, code=code))
 
+    def name(self, id: str) -> str:
+        """What people call the element; of an unknown one, its id in quotes."""
+        element = self.by_id.get(id)
+        if element is None:
+            return f'"{id}"'
+        operator = self.types.get(id)
+        return element_name(id, element.type, element.title, operator.title if operator else None)
+
+    def names(self, ids: Iterable[str]) -> list[str]:
+        return [self.name(id) for id in ids]
+
+    def group_name(self, group: _Group) -> str:
+        return group_name(group.title, self.names(group.elements))
+
+    def for_people(self, fault: Fault) -> Fault:
+        """With its element's title and its field's."""
+        operator = self.types.get(fault.element or "")
+        inputs = [port.name for port in operator.inputs] if operator is not None else []
+        schema = params_schema(operator) if operator is not None else None
+        title = self.name(fault.element) if fault.element in self.by_id else ""
+        return fault.model_copy(update={"title": title, "place": place_words(fault.path, inputs, schema)})
+
     def hint(self, name: str, known: Iterable[str]) -> str:
         self.hints += 1
         return did_you_mean(name, known) if self.hints <= _HINTS_MAX else ""
@@ -213,11 +247,11 @@ class _Check:
             for port in element.inputs:
                 if port not in ports:
                     known = f"it has {listed(ports)}" if ports else "it has no inputs"
-                    message = f'{element.type} has no input "{port}"{self.hint(port, ports)} ({known})'
+                    message = f'{operator.title} has no input "{port}"{self.hint(port, ports)} ({known})'
                     self.report(element.id, element.path("inputs", port), message, "unknown_port")
             for port in ports:
                 if port not in element.inputs:
-                    message = f'input "{port}" is not connected'
+                    message = f'input "{port}" is not connected' if len(ports) > 1 else "nothing is connected"
                     self.report(element.id, element.path("inputs", port), message, "missing_input")
         for port, reference in element.inputs.items():
             self.check_reference(element, port, reference)
@@ -235,10 +269,10 @@ class _Check:
             return
         outputs = [item.name for item in operator.outputs]
         if not outputs:
-            message = f'"{producer}" ({operator.type}) has no output to read from'
+            message = f"{self.name(producer)} has no output to read from"
             self.report(element.id, path, message, "unknown_port")
         elif output not in outputs:
-            message = f'"{producer}" has no output "{output}"; it has {listed(outputs)}'
+            message = f'{self.name(producer)} has no output "{output}"; it has {listed(outputs)}'
             self.report(element.id, path, message, "unknown_port")
 
     def check_pin(self, element: _Element) -> None:
@@ -254,7 +288,8 @@ class _Check:
         self.cycles = find_cycles(self.by_id, self.before)
         for cycle in self.cycles:
             element = self.by_id[cycle[0]]
-            message = f"the elements form a cycle: {' -> '.join(cycle)}; remove one of these connections"
+            circle = " → ".join(self.names(cycle))
+            message = f"the elements form a circle: {circle}; remove one of these connections"
             self.report(element.id, element.path("inputs"), message, "cycle")
 
     def propagate(self) -> None:
@@ -278,7 +313,7 @@ class _Check:
                     self.report(id, element.path(fault.path), fault.message, "schema")
                 continue
             except Exception as error:
-                message = f"the operator {element.type} failed on these parameters: {error!r}"
+                message = f"{operator.title} failed on these parameters: {error!r}"
                 self.report(id, element.path("params"), message, "operator_failed")
                 continue
             for output in operator.outputs:
@@ -293,7 +328,8 @@ class _Check:
                     message = f'there is no element "{member}"{self.hint(member, self.by_id)}'
                     self.report(None, path, message, "unknown_element")
                 elif member in group_of:
-                    message = f'"{member}" is in group "{group_of[member].id}" already'
+                    group_name = self.group_name(group_of[member])
+                    message = f"{self.name(member)} runs as one with others already ({group_name})"
                     self.report(member, path, message, "group_overlap")
                 else:
                     group_of[member] = group
@@ -306,19 +342,24 @@ class _Check:
     def check_group(self, group: _Group, members: list[str]) -> None:
         stateful = [m for m in members if m in self.types and self.types[m].stateful]
         if len(stateful) > 1:
-            message = f'a group has at most one stateful element; "{group.id}" has {listed(stateful)}'
+            message = (
+                "of what runs as one, at most one element keeps state; here these do: "
+                f"{listed_and(self.names(stateful))}"
+            )
             self.report(stateful[1], group.path("elements"), message, "group_stateful")
         for member in members:
             if member in self.types and issubclass(self.types[member], ViewOperator):
-                message = f'"{member}" is shown by the dashboard and runs nowhere: take it out of the group'
+                name = self.name(member)
+                message = f"{name} is shown by the dashboard and runs nowhere: take it out of the group"
                 self.report(member, group.path("elements"), message, "group_view")
         if not connected(members, self.before):
-            message = f'the elements of group "{group.id}" do not hang together: {listed(members)}'
+            together = listed(self.names(members))
+            message = f"elements that run as one have to be connected; these are not: {together}"
             self.report(members[0], group.path("elements"), message, "group_disconnected")
         pins = {m: self.by_id[m].node for m in members if self.by_id[m].node}
         if len(set(pins.values())) > 1:
-            where = listed(f"{member} on {node}" for member, node in pins.items())
-            message = f'a group runs on one node, but "{group.id}" has {where}'
+            where = listed(f"{self.name(member)} on {node}" for member, node in pins.items())
+            message = f"what runs as one runs on one node, but these are pinned to several: {where}"
             self.report(next(iter(pins)), group.path("elements"), message, "group_nodes")
         self.check_group_inputs(group, members)
 
@@ -329,9 +370,9 @@ class _Check:
         inside = set(members)
         outside = [producer for m in members for producer in self.before.get(m, ()) if producer not in inside]
         if sources and (len(sources) > 1 or topics or outside):
-            others = listed([*sources[1:], *topics, *outside])
+            others = listed_and(self.names([*sources[1:], *topics, *outside]))
             message = (
-                f'group "{group.id}" has the source "{sources[0]}" and reads {others} as well; '
+                f"what runs as one has the source {self.name(sources[0])} and reads {others} as well; "
                 "run the source on its own, or leave the other input out of the group"
             )
             self.report(sources[0], group.path("elements"), message, "group_sources")
@@ -339,6 +380,10 @@ class _Check:
     def check_group_cycles(self, group_of: Mapping[str, _Group]) -> None:
         cyclic = {id for cycle in self.cycles for id in cycle}
         vertex = {id: f"group {group_of[id].id}" if id in group_of else id for id in self.by_id}
+        words = {
+            vertex[id]: self.group_name(group_of[id]) if id in group_of else self.name(id)
+            for id in self.by_id
+        }
         before: dict[str, list[str]] = {}
         for id, producers in self.before.items():
             for producer in producers:
@@ -349,8 +394,9 @@ class _Check:
             group = next((g for g in self.groups if f"group {g.id}" in cycle), None)
             if group is None:
                 continue
+            circle = " → ".join(words[each] for each in cycle)
             message = (
-                f"grouped like this, data would run in a cycle: {' -> '.join(cycle)}; "
+                f"grouped like this, data would run in a circle: {circle}; "
                 "take the elements between into the group, or split it"
             )
             member = group.elements[0] if group.elements else None

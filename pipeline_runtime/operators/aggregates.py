@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, SchemaCheck
@@ -32,6 +32,12 @@ class Function(StrEnum):
 _ANY_TYPE = (Function.MIN, Function.MAX, Function.COUNT, Function.FIRST, Function.LAST)
 # Their result does not depend on the order or the grouping in which values come.
 _ORDERLESS = (Function.MIN, Function.MAX, Function.COUNT, Function.FIRST, Function.LAST)
+_NUMBERS: dict[str, JsonValue] = {
+    "x-column": {
+        "types": [type_.value for type_ in NUMERIC],
+        "unless": {"function": [function.value for function in _ANY_TYPE]},
+    }
+}
 
 
 class Aggregate(BaseModel):
@@ -40,7 +46,7 @@ class Aggregate(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     function: Function
-    column: ColumnName | None = None
+    column: ColumnName | None = Field(default=None, json_schema_extra=_NUMBERS)
     as_: NewColumn | None = Field(default=None, alias="as", description="name of the output column")
 
     @model_validator(mode="after")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pipeline_runtime.model.faults import did_you_mean, listed
-from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema, types_in_words
 from pipeline_runtime.operators.expressions import (
     Compiled,
     ExpressionInvalid,
@@ -26,10 +26,27 @@ def _syntax(text: str) -> str:
     return text
 
 
+def _one_character(value: str) -> str:
+    value = {"tab": "\t", "\\t": "\t"}.get(value, value)
+    if len(value) != 1 or not value.isascii() or value in '"\r\n\0':
+        raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
+    return value
+
+
+Delimiter = Annotated[str, Field(description='one character, or "tab"'), AfterValidator(_one_character)]
+"""What stands between two cells of a line."""
+
+Decimal = Literal[".", ","]
+"""What stands before the decimals of a number."""
+
 ColumnName = Annotated[str, Field(min_length=1, max_length=120, json_schema_extra={"format": "column"})]
 """A column of the input; forms offer those that there are."""
 
-NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^_`\x00-\x1f.][^`\x00-\x1f]*$")]
+_NEW_COLUMN = words_for_pattern(
+    r"^[^_`\x00-\x1f.][^`\x00-\x1f]*$",
+    "a column's name does not begin with an underscore or a dot, and has no backquotes",
+)
+NewColumn = Annotated[str, Field(min_length=1, max_length=120, pattern=_NEW_COLUMN)]
 """The name of a column to make. A leading underscore is Fogline's own."""
 
 ExpressionText = Annotated[
@@ -39,6 +56,17 @@ ExpressionText = Annotated[
 ]
 
 NUMERIC = (FieldType.INTEGER, FieldType.NUMBER)
+
+NumericColumn = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=120,
+        json_schema_extra={"format": "column", "x-column": {"types": ["integer", "number"]}},
+    ),
+]
+"""A column of the input that has to be one of numbers; `SchemaCheck.column` with NUMERIC checks it. An
+editor offers those, and refuses a stream that has another one of this name."""
 
 
 class ColumnType(BaseModel):
@@ -83,8 +111,7 @@ class SchemaCheck:
             hint = did_you_mean(name, schema.names)
             self.fail(path, f'there is no column "{name}"{hint} (the input has {listed(schema.names)})')
         elif field.type not in kinds:
-            wanted = " or ".join(kind.value for kind in kinds)
-            self.fail(path, f'"{name}" is {field.type.value}, but {wanted} is needed')
+            self.fail(path, f'"{name}" is {field.type.words}, but {types_in_words(kinds)} is needed')
             return None
         return field
 
@@ -97,7 +124,7 @@ class SchemaCheck:
             self.fail(path, str(error))
             return None
         if kind is not None and compiled.type is not kind:
-            self.fail(path, f"it is {compiled.type.value}, but {kind.value} is needed")
+            self.fail(path, f"it is {compiled.type.words}, but {kind.words} is needed")
             return None
         return compiled
 

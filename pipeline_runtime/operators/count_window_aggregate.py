@@ -40,6 +40,7 @@ class CountWindowAggregate(KeyedProcessor):
     icon = "list-end"
     Params = CountWindowAggregateParams
     state_params = frozenset({"key", "aggregates"})
+    keeps = "the windows that are not full yet: what it has read for them is not counted again"
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: CountWindowAggregateParams

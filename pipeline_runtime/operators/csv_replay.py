@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, JsonValue
 
-from pipeline_runtime.model.faults import did_you_mean, listed
+from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators import pacing
-from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
+from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter, SchemaCheck
 from pipeline_runtime.operators.recording import (
     DATA,
     DEMOS,
@@ -31,56 +31,109 @@ from pipeline_runtime.operators.sdk import (
     SourceReader,
 )
 
+RATE_MAX = 1e6
+"""Rows per second; a batch takes fewer, so this is as fast as the node can."""
+_RATE_WITHOUT_TIMES = 10.0
+
+# How the editor's form asks for them: see docs/writing-an-operator.md, "The form".
+_FILE: dict[str, JsonValue] = {
+    "format": "file",
+    "x-files": [{"reference": "demo:debs2012", "name": "Sample: power of a machine (DEBS 2012)"}],
+    "x-table": {
+        "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],
+        "time": ["time_column", "time_format"],
+        "without_time": {"rate": _RATE_WITHOUT_TIMES},
+    },
+}
+_DECIMALS: list[JsonValue] = [
+    {"title": "A point, as in 1.5", "value": "."},
+    {"title": "A comma, as in 1,5", "value": ","},
+]
+_PACES: list[JsonValue] = [
+    {
+        "title": "As recorded",
+        "value": None,
+        "needs": "time_column",
+        "with": ["speed"],
+        "help": "Each row when the time column says, counted from the first.",
+    },
+    {
+        "title": "rows per second",
+        "given": _RATE_WITHOUT_TIMES,
+        "help": "Evenly, whatever was recorded.",
+    },
+    {"title": "As fast as it goes", "value": RATE_MAX, "help": "To try something out, or for load."},
+]
+_ENDS: list[JsonValue] = [
+    {"title": "Stop", "value": 1, "help": "After the last row the element has ended."},
+    {"title": "Begin again, without end", "value": 0, "help": "Time goes on from round to round."},
+    {"title": "rounds in all, then stop", "given": 2, "help": "Time goes on from round to round."},
+]
+
 
 class CsvReplayParams(Params):
     path: str = Field(
-        pattern=r"^(demo|upload):[A-Za-z0-9._-]+$",
-        description="the file: demo:<name> or upload:<id>",
-        json_schema_extra={"format": "file"},
+        title="File",
+        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file, or upload one"),
+        description="demo:<name>, or upload:<id> of a file that you uploaded",
+        json_schema_extra=_FILE,
+    )
+    time_column: str | None = Field(default=None, description="the column with the recorded time")
+    time_format: str = Field(
+        default="iso",
+        min_length=1,
+        description="iso; epoch_s, epoch_ms, epoch_us or epoch_ns since 1970; or as %d.%m.%Y %H:%M:%S",
     )
     rate: float | None = Field(
-        default=None, gt=0, le=1e6, description="rows per second; empty: by the recorded times"
+        default=None,
+        gt=0,
+        le=RATE_MAX,
+        title="Play it back",
+        description="rows per second; empty: by the recorded times",
+        json_schema_extra={"x-choices": _PACES},
     )
     speed: float = Field(default=1.0, gt=0, le=1e6, description="factor on the recorded pace")
-    loops: int = Field(default=1, ge=0, description="how often to play the file; 0: for ever")
-    delimiter: str = Field(default=",", description='one character, or "tab"')
+    loops: int = Field(
+        default=1,
+        ge=0,
+        title="When it ends",
+        description="how often to play the file; 0: for ever",
+        json_schema_extra={"x-choices": _ENDS},
+    )
+    delimiter: Delimiter = ","
+    decimal: Decimal = Field(
+        default=".",
+        # What runs since before there was this parameter keeps its version, and can be upgraded in place.
+        exclude_if=lambda decimal: decimal == ".",
+        title="Decimals come after",
+        description="a point, as in 1.5, or a comma, as in 1,5",
+        json_schema_extra={"x-choices": _DECIMALS},
+    )
     header: bool = Field(default=True, description="the first line has the column names")
     columns: tuple[ColumnType, ...] | None = Field(
         default=None, description="names and types in the file's order; empty: taken from the file"
     )
     keep: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these columns")
     key: str | None = Field(default=None, description="the column that is the record's key")
-    time_column: str | None = Field(default=None, description="the column with the recorded time")
-    time_format: str = Field(
-        default="iso", min_length=1, description="iso, epoch_s, epoch_ms, or as %d.%m.%Y %H:%M:%S"
-    )
     restamp: bool = Field(default=True, description="move the recorded times to the start of the replay")
     catch_up: bool = Field(default=True, description="after a stop, release what was due meanwhile")
-
-    @field_validator("delimiter")
-    @classmethod
-    def _one_character(cls, value: str) -> str:
-        value = {"tab": "\t", "\\t": "\t"}.get(value, value)
-        if len(value) != 1 or value in '"\r\n':
-            raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
-        return value
-
-    @model_validator(mode="after")
-    def _has_a_pace(self) -> CsvReplayParams:
-        if self.rate is None and self.time_column is None and self.path not in DEMOS:
-            raise ValueError("give a rate, or a time_column to replay at the recorded pace")
-        return self
 
 
 class CsvReplay(SourceOperator):
     """Replays a CSV file: a shipped recording (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
 
-    Rows are released at `rate` rows per second or, without a rate, at the pace of the recorded times in
-    `time_column` (times `speed`). With `loops: 0` the file is played for ever; each round goes on in time
-    where the one before ended, so event time always rises. Event time is the recorded time, moved so that
-    the recording begins at the start of the replay (`restamp: false` keeps it as recorded); without a time
-    column it follows from the rate. With a rate that is not the recorded one, event time runs faster or
+    Rows are released at `rate` rows per second (at most a million, which is as fast as it goes) or, without
+    a rate, at the pace of the recorded times in `time_column` (times `speed`). The file is played once, and
+    the element has then ended; `loops` plays it more often, with `loops: 0` for ever. Each round goes on in
+    time where the one before ended, so event time always rises. Event time is the recorded time, moved so
+    that the recording begins at the start of the replay (`restamp: false` keeps it as recorded); without a
+    time column it follows from the rate. With a rate that is not the recorded one, event time runs faster or
     slower than the clock, because the recorded intervals are kept.
+
+    The time column's text is read by `time_format`: ISO 8601 (`iso`), seconds to nanoseconds since 1970
+    (`epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`), or a format of date and time such as `%d.%m.%Y %H:%M:%S`.
+    A time without a zone is taken as UTC. When you choose a file the editor looks at its first 64 KiB, shows
+    the first rows, and proposes the delimiter, the decimal mark, the time column and its format.
 
     Column names and types come from the first rows of the file unless `columns` lists them. A row with a
     wrong number of cells, or a cell that is not of its column's type, goes to the dead letters with the
@@ -128,21 +181,25 @@ class CsvReplay(SourceOperator):
             params.header,
             params.time_column,
             params.time_format,
+            params.decimal,
         )
 
     def _columns_of_file(self) -> tuple[SchemaField, ...]:
         path = self.params.path
         if self.describe_file is None:
-            raise SchemaMismatch("params.columns", f"the columns of {path} are not known here; list them")
+            raise SchemaMismatch("params.columns", "the columns of the file are not known here; list them")
         try:
-            return infer_columns(self.describe_file(path), self.params.delimiter, self.params.header)
+            params = self.params
+            return infer_columns(self.describe_file(path), params.delimiter, params.header, params.decimal)
         except (FileNotFoundError, ValueError) as error:
-            raise SchemaMismatch("params.path", f"{path}: {error}") from error
+            raise SchemaMismatch("params.path", str(error)) from error
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         layout, params = self.layout, self.params
         whole = StreamSchema(fields=layout.columns)
         with SchemaCheck() as check:
+            if params.rate is None and layout.time_column is None:
+                check.fail("params.rate", "choose the time column, or give rows per second")
             check.unique(whole.names, "params.columns")
             if layout.time_column is not None:
                 check.column(whole, layout.time_column, "params.time_column")

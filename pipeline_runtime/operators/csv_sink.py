@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.columns import SchemaCheck
+from pipeline_runtime.operators.columns import Delimiter, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
     Params,
@@ -22,21 +23,18 @@ from pipeline_runtime.operators.sdk import (
     SinkWriter,
 )
 
+_FILE = words_for_pattern(
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+    "a file's name has letters, digits, dots, underscores and hyphens, such as results.csv",
+)
+
 
 class CsvSinkParams(Params):
-    file: str = Field(default="output.csv", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    file: str = Field(default="output.csv", pattern=_FILE)
     columns: tuple[str, ...] | None = Field(default=None, min_length=1, description="empty: all")
-    delimiter: str = Field(default=",", description='one character, or "tab"')
+    delimiter: Delimiter = ","
     header: bool = Field(default=True, description="write the column names first")
     time: bool = Field(default=False, description="write event time as first column, named time")
-
-    @field_validator("delimiter")
-    @classmethod
-    def _one_character(cls, value: str) -> str:
-        value = {"tab": "\t", "\\t": "\t"}.get(value, value)
-        if len(value) != 1 or value in '"\r\n':
-            raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
-        return value
 
 
 class CsvSinkDamaged(RuntimeError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
 from pipeline_runtime.operators.expressions.sparksql import quote_name
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it does not begin with an underscore, a dot or a backquote")
+
+
 class JoinParams(Params):
     left_key: ColumnName
     right_key: ColumnName
     within_s: float = Field(ge=0, le=7 * 86400, description="largest difference of the two event times")
     delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may come")
-    right_prefix: str = Field(default="right_", min_length=1, max_length=40, pattern=r"^[^_`.\x00-\x1f]")
+    right_prefix: str = Field(default="right_", min_length=1, max_length=40, pattern=_PREFIX)
 
 
 class Join(TransformOperator):
@@ -44,6 +48,7 @@ class Join(TransformOperator):
     Params = JoinParams
     inputs = (Port("left"), Port("right"))
     stateful = True
+    keeps = "the rows that wait for their partner: they are not paired any more"
     follow = "exact"
     example = {"left_key": "key", "right_key": "key", "within_s": 5}
 
@@ -55,7 +60,7 @@ class Join(TransformOperator):
             a = check.column(left, self.params.left_key, "params.left_key")
             b = check.column(right, self.params.right_key, "params.right_key")
             if a and b and a.type != b.type and not (a.type in NUMERIC and b.type in NUMERIC):
-                message = f'"{b.name}" is {b.type.value}, but the left key "{a.name}" is {a.type.value}'
+                message = f'"{b.name}" is {b.type.words}, but the left key "{a.name}" is {a.type.words}'
                 check.fail("params.right_key", message)
             fields = (*left.fields, *(field for _, field in self._right_fields(left, right)))
             check.unique([field.name for field in fields], "params.right_prefix")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
@@ -23,7 +24,10 @@ def _of_the_user(topic: str) -> str:
     return topic
 
 
-TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$"), AfterValidator(_of_the_user)]
+_TOPIC = words_for_pattern(
+    r"^[A-Za-z0-9._-]{1,249}$", "a topic's name has letters, digits, dots, underscores and hyphens"
+)
+TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
 
 class KafkaInParams(Params):

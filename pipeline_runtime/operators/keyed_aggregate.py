@@ -45,6 +45,7 @@ class KeyedAggregate(TransformOperator):
     icon = "sigma"
     Params = KeyedAggregateParams
     stateful = True
+    keeps = "the aggregates so far: it counts from the next row on"
     output_mode = "update"
     example = {"keys": ["key"], "aggregates": [{"function": "count", "as": "events"}]}
 

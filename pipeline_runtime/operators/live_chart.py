@@ -8,12 +8,12 @@ from typing import Literal
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, ViewOperator
 
 
 class LiveChartParams(Params):
-    columns: tuple[ColumnName, ...] = Field(min_length=1, max_length=20, description="the curves")
+    columns: tuple[NumericColumn, ...] = Field(min_length=1, max_length=20, description="the curves")
     kind: Literal["line", "bar", "points"] = "line"
     window_s: float = Field(default=300.0, gt=0, le=86400, description="how much time is shown")
     by: ColumnName | None = Field(default=None, description="a curve for each value of this column")

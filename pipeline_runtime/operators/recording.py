@@ -11,7 +11,6 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from pipeline_runtime.model.schema import Field, FieldType
+from pipeline_runtime.operators.times import ISO_PATTERN, NUMBER_PATTERN, read_iso, read_times
 
 DATA = Path(__file__).parent / "data"
 HEAD_BYTES = 64 * 1024
@@ -43,9 +43,9 @@ _BAD_ROW_BYTES = 400  # that a malformed row takes beside its text
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATTERNS = {
     FieldType.INTEGER: r"^[+-]?\d{1,18}$",
-    FieldType.NUMBER: r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$",
+    FieldType.NUMBER: NUMBER_PATTERN,
     FieldType.BOOLEAN: r"^(?i:true|false|yes|no|0|1)$",
-    FieldType.TIMESTAMP: r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$",
+    FieldType.TIMESTAMP: ISO_PATTERN,
 }
 _ARROW_TYPES = {
     FieldType.INTEGER: pa.int64(),
@@ -66,13 +66,14 @@ def arrow_type(type_: FieldType) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file's text is to be read. `time_format`: iso, epoch_s, epoch_ms or a strptime format."""
+    """How a file's text is to be read. `time_format`: see `times.read_times`."""
 
     columns: tuple[Field, ...]
     delimiter: str = ","
     header: bool = True
     time_column: str | None = None
     time_format: str = "iso"
+    decimal: str = "."
 
 
 @dataclass(frozen=True)
@@ -118,38 +119,65 @@ class Recording:
         return int(self.table.num_rows)
 
 
-def decompressed_head(head: bytes) -> bytes:
-    """The readable beginning of a file, which may be gzip and cut anywhere."""
-    if not head.startswith(_GZIP_MAGIC):
-        return head
-    return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+def head_text(head: bytes) -> tuple[str, bool]:
+    """(the readable beginning of a file, whether that is all of it). It may be gzip, and cut anywhere: a last
+    line that was cut is left out. ValueError says what is wrong."""
+    if b"\0" in head and not head.startswith(_GZIP_MAGIC):
+        raise ValueError("the file is no text in UTF-8; save it as CSV (UTF-8), then upload that")
+    unpacked = head
+    if head.startswith(_GZIP_MAGIC):
+        try:
+            unpacked = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except zlib.error as error:
+            raise ValueError(f"the gzip file is damaged: {error}") from error
+    whole = max(len(head), len(unpacked)) < HEAD_BYTES
+    text = unpacked.decode("utf-8-sig", errors="replace")
+    if not whole and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    return text, whole
 
 
-def infer_columns(head: bytes, delimiter: str = ",", header: bool = True) -> tuple[Field, ...]:
+def head_rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    """(line, from 1, and cells) of each row that is not empty. The line of a long row is its first."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows, line = [], 1
+    try:
+        for row in reader:
+            if row:
+                rows.append((line, row))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"line {line} cannot be read: {error}") from error
+    if not rows:
+        raise ValueError("the file is empty")
+    if len(rows[0][1]) > COLUMNS_MAX:
+        raise ValueError(f"the file has {len(rows[0][1]):,} columns; at most {COLUMNS_MAX:,} go")
+    return rows
+
+
+def infer_columns(
+    head: bytes, delimiter: str = ",", header: bool = True, decimal: str = "."
+) -> tuple[Field, ...]:
     """Names and types from the first bytes of a CSV file (gzip too); ValueError says what is wrong.
 
     A column is of the narrowest type that all its values in the head have; one without any value is
     a string.
     """
-    text = decompressed_head(head).decode("utf-8-sig", errors="replace")
-    # The last line of a head that was cut is not whole.
-    lines = text.splitlines(keepends=True)
-    if len(lines) > 1 and len(head) >= HEAD_BYTES:
-        lines = lines[:-1]
-    rows = [row for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row]
-    if not rows:
-        raise ValueError("the file is empty")
-    if len(rows[0]) > COLUMNS_MAX:
-        raise ValueError(f"the file has {len(rows[0]):,} columns; at most {COLUMNS_MAX:,} go")
-    names = _header_names(rows[0]) if header else [f"c{n + 1}" for n in range(len(rows[0]))]
+    text, _ = head_text(head)
+    return columns_of([row for _, row in head_rows(text, delimiter)], header, decimal)
+
+
+def columns_of(rows: Sequence[Sequence[str]], header: bool, decimal: str = ".") -> tuple[Field, ...]:
+    """Names and types of at least one row; those with another number of cells than the first say nothing."""
+    names = header_names(rows[0]) if header else [f"c{n + 1}" for n in range(len(rows[0]))]
     body = [row for row in (rows[1:] if header else rows) if len(row) == len(names)]
     return tuple(
-        Field(name=name, type=_narrowest([row[index].strip() for row in body]))
+        Field(name=name, type=narrowest([row[index].strip() for row in body], decimal))
         for index, name in enumerate(names)
     )
 
 
-def _header_names(row: Sequence[str]) -> list[str]:
+def header_names(row: Sequence[str]) -> list[str]:
     """Names that Fogline can use: trimmed, not empty, not starting with _, no two alike."""
     names: list[str] = []
     taken: set[str] = set()
@@ -163,11 +191,12 @@ def _header_names(row: Sequence[str]) -> list[str]:
     return names
 
 
-def _narrowest(values: Sequence[str]) -> FieldType:
+def narrowest(values: Sequence[str], decimal: str = ".") -> FieldType:
     given = [value for value in values if value]
     # 0 and 1 alone are read as integers: a boolean that is written so cannot be told apart.
     for type_ in (FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN, FieldType.TIMESTAMP):
-        if given and all(re.match(_PATTERNS[type_], value) for value in given):
+        texts = [value.replace(decimal, ".") for value in given] if type_ is FieldType.NUMBER else given
+        if given and all(re.match(_PATTERNS[type_], value) for value in texts):
             return type_
     return FieldType.STRING
 
@@ -189,7 +218,7 @@ def _load(path: str, _modified_ns: int, size: int, layout: Layout) -> Recording:
     taken = 0
     with Path(path).open("rb") as file:
         for texts in _text_blocks(_Text(file, size), layout, bad):
-            blocks.append(pa.record_batch(_parsed(texts, layout), names=names))
+            blocks.append(pa.record_batch(parsed(texts, layout), names=names))
             taken += blocks[-1].nbytes
             if taken + bad.bytes > budget:
                 raise _too_much(budget)
@@ -199,7 +228,7 @@ def _load(path: str, _modified_ns: int, size: int, layout: Layout) -> Recording:
     return _timed(table.drop_columns([_TIME]), times)
 
 
-def _parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
+def parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
     """A block's columns; why each row is refused, or null; the text of those that are; each row's time."""
     columns, reasons = _convert(texts, layout)
     times = _times(texts, columns, layout, reasons)
@@ -363,82 +392,34 @@ def _convert(texts: pa.Table, layout: Layout) -> tuple[list[pa.Array], dict[int,
         trimmed = pc.utf8_trim_whitespace(text)
         trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
         if is_time and field.type is FieldType.TIMESTAMP:
-            values, wrong = _parse_times(trimmed, layout.time_format)
+            values = read_times(trimmed, layout.time_format)
         else:
-            values, wrong = _parse_cells(trimmed, field.type)
+            number = field.type is FieldType.NUMBER and layout.decimal != "."
+            plain = pc.replace_substring(trimmed, layout.decimal, ".") if number else trimmed
+            values = parse_cells(plain, field.type)
         columns.append(values)
-        for row in wrong:
+        wrong = pc.and_(pc.is_valid(trimmed), pc.is_null(values)).to_numpy(zero_copy_only=False)
+        for row in np.flatnonzero(wrong).tolist():
             shown = str(text[row].as_py())[:40]
-            reasons.setdefault(row, f'column "{field.name}": {shown!r} is not of type {field.type.value}')
+            reasons.setdefault(row, f'column "{field.name}": {shown!r} is not {field.type.words}')
     return columns, reasons
 
 
-def _parse_cells(text: pa.Array, type_: FieldType) -> tuple[pa.Array, list[int]]:
+def parse_cells(text: pa.Array, type_: FieldType) -> pa.Array:
+    """Null where a text is not of the type."""
     matches = pc.match_substring_regex(text, _PATTERNS[type_])
     good = pc.if_else(matches, text, pa.scalar(None, pa.string()))
     if type_ is FieldType.BOOLEAN:
         values = pc.is_in(pc.utf8_lower(good), value_set=pa.array(["true", "yes", "1"]))
         values = pc.if_else(pc.is_null(good), pa.scalar(None, pa.bool_()), values)
     elif type_ is FieldType.TIMESTAMP:
-        values = _parse_iso(good)
+        values = read_iso(good)
     else:
         values = pc.cast(pc.replace_substring_regex(good, r"^\+", ""), arrow_type(type_))
     if type_ is FieldType.NUMBER:
         # A number too large for a double is read as infinity, which is no JSON number.
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
-    wrong = pc.and_(pc.is_valid(text), pc.is_null(values))
-    return values, np.flatnonzero(wrong.to_numpy(zero_copy_only=False)).tolist()
-
-
-def _parse_iso(text: pa.Array) -> pa.Array:
-    """ISO 8601 to UTC; without a zone it is UTC. Impossible dates become null."""
-    zoned = pc.match_substring_regex(text, r"(Z|[+-]\d\d:?\d\d)$")
-    # A bare date ends in -dd as well: a zone needs a time of day before it.
-    zoned = pc.and_(zoned, pc.match_substring_regex(text, r"[T ]\d\d:"))
-    with_zone = pc.if_else(zoned, text, pc.binary_join_element_wise(_with_time(text), "Z", ""))
-    try:
-        fine = pc.cast(with_zone, pa.timestamp("ns", "UTC"))
-        return pc.cast(fine, pa.timestamp("us", "UTC"), safe=False)
-    except pa.ArrowInvalid:
-        # Some value has the form of a date and is none (or is outside the range of nanoseconds).
-        return pa.array([_iso_or_none(value) for value in with_zone.to_pylist()], pa.timestamp("us", "UTC"))
-
-
-def _with_time(text: pa.Array) -> pa.Array:
-    bare = pc.equal(pc.utf8_length(text), 10)
-    return pc.if_else(bare, pc.binary_join_element_wise(text, "T00:00:00", ""), text)
-
-
-def _iso_or_none(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _parse_times(text: pa.Array, time_format: str) -> tuple[pa.Array, list[int]]:
-    """A time column that is not ISO: numbers since 1970 or a strptime format."""
-    if time_format in ("epoch_s", "epoch_ms"):
-        numbers, wrong = _parse_cells(text, FieldType.NUMBER)
-        factor = 1e6 if time_format == "epoch_s" else 1e3
-        micros = pc.cast(pc.round(pc.multiply(numbers, factor)), pa.int64(), safe=False)
-        return pc.cast(micros, pa.timestamp("us", "UTC")), wrong
-    values = [_strptime_or_none(value, time_format) for value in text.to_pylist()]
-    array = pa.array(values, pa.timestamp("us", "UTC"))
-    wrong_mask = pc.and_(pc.is_valid(text), pc.is_null(array))
-    return array, np.flatnonzero(wrong_mask.to_numpy(zero_copy_only=False)).tolist()
-
-
-def _strptime_or_none(text: str | None, time_format: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        value = datetime.strptime(text, time_format)  # noqa: DTZ007  the zone is set below
-    except ValueError:
-        return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return values
 
 
 def _times(texts: pa.Table, columns: list[pa.Array], layout: Layout, reasons: dict[int, str]) -> pa.Array:
@@ -449,10 +430,7 @@ def _times(texts: pa.Table, columns: list[pa.Array], layout: Layout, reasons: di
     values = columns[index]
     if layout.columns[index].type is not FieldType.TIMESTAMP:
         text = pc.utf8_trim_whitespace(texts.column(layout.time_column).combine_chunks())
-        iso = layout.time_format == "iso"
-        values = (
-            _parse_cells(text, FieldType.TIMESTAMP)[0] if iso else _parse_times(text, layout.time_format)[0]
-        )
+        values = read_times(text, layout.time_format)
     unknown = pc.is_null(values).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(unknown).tolist():
         reasons.setdefault(row, f'column "{layout.time_column}": no time in it')

@@ -93,7 +93,7 @@ class Registry:
             "icon": operator.icon,
             "inputs": [{"name": port.name, "description": port.description} for port in operator.inputs],
             "outputs": [{"name": port.name, "description": port.description} for port in operator.outputs],
-            "params_schema": operator.Params.model_json_schema(),
+            "params_schema": params_schema(operator),
             "docs": inspect.getdoc(operator) or "",
             "example": operator.example,
             "stateful": operator.stateful,
@@ -104,6 +104,12 @@ class Registry:
 
     def describe_all(self) -> list[dict[str, Any]]:
         return [self.describe(type_) for type_ in self._operators]
+
+
+@cache
+def params_schema(operator: type[Operator]) -> dict[str, Any]:
+    """The JSON Schema of its parameters."""
+    return operator.Params.model_json_schema()
 
 
 def parameter_faults(operator: type[Operator], params: Any) -> list[tuple[str, str, str]]:

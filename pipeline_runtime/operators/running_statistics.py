@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
 
 
 class RunningStatisticsParams(Params):
-    column: ColumnName = Field(description="the numbers")
+    column: NumericColumn = Field(description="the numbers")
     every_s: float = Field(
         default=0.0, ge=0, le=7 * 86400, description="report so often in event time; 0: at each event"
     )
@@ -44,6 +44,7 @@ class RunningStatistics(KeyedProcessor):
     icon = "chart-spline"
     Params = RunningStatisticsParams
     state_params = frozenset({"column", "key"})
+    keeps = "the statistics so far: it counts from the next row on"
     example = {"column": "value", "every_s": 10}
 
     params: RunningStatisticsParams

@@ -115,6 +115,8 @@ class Operator(ABC):
     # The parameters that shape its state, or what it has read or written outside: an upgrade in place may
     # change the others only. None: all of them, of an operator that keeps anything.
     state_params: ClassVar[frozenset[str] | None] = None
+    # What its state holds, in words: what is lost when it has to begin without it.
+    keeps: ClassVar[str] = "all that it remembers of the rows so far"
     # of the Spark query: "append" emits a row once it is final, "update" at each change
     output_mode: ClassVar[Literal["append", "update"]] = "append"
     # "in": `params.topic` is a Kafka topic of the user's that feeds the element's port `out`;

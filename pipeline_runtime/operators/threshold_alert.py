@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
+from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.expressions.sparksql import quote_name, quote_text
 from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
 
@@ -46,7 +46,7 @@ _OWN = ("column", "value", "limit", "operator")
 
 
 class ThresholdAlertParams(Params):
-    columns: tuple[ColumnName, ...] = Field(min_length=1, max_length=50, description="the values to watch")
+    columns: tuple[NumericColumn, ...] = Field(min_length=1, max_length=50, description="the values to watch")
     operator: Comparison = Comparison.ABOVE
     limit: float
     severity: Severity = Severity.WARNING

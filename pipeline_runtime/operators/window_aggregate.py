@@ -55,6 +55,7 @@ class WindowAggregate(TransformOperator):
     Params = WindowAggregateParams
     stateful = True
     state_params = frozenset({"size_s", "slide_s", "keys", "aggregates"})
+    keeps = "the windows that are open now: what it has read for them is not counted again"
     follow = "exact"
     flushes = True
     example = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}

@@ -39,6 +39,12 @@ class NoPlacement(ValueError):
         self.faults = tuple(faults)
 
 
+@dataclass(frozen=True)
+class Placed:
+    node: str
+    why: str  # in words, as said of the node
+
+
 def choose(
     groups: Iterable[GroupToPlace],
     candidates: Iterable[Candidate],
@@ -48,9 +54,21 @@ def choose(
 
     The same arguments give the same answer: equals are taken by name. Raises NoPlacement.
     """
+    placed, faults = place(groups, candidates, keep)
+    if faults:
+        raise NoPlacement(faults)
+    return {group: found.node for group, found in placed.items()}
+
+
+def place(
+    groups: Iterable[GroupToPlace],
+    candidates: Iterable[Candidate],
+    keep: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Placed], list[PlacementFault]]:
+    """As `choose`, with the reasons; the groups that have no node are in the faults instead."""
     nodes = {node.name: node for node in candidates}
     load = {name: node.elements for name, node in nodes.items()}
-    placed: dict[str, str] = {}
+    placed: dict[str, Placed] = {}
     faults: list[PlacementFault] = []
     # Pinned groups first, so that the free ones see the load these bring.
     for group in sorted(groups, key=lambda group: group.pin is None):
@@ -61,9 +79,9 @@ def choose(
                 node_is_down = group.pin in nodes and not nodes[group.pin].up
                 faults.append(PlacementFault(group.group, problem, passing=node_is_down))
                 continue
-            node = group.pin
+            found = Placed(group.pin, "pinned")
         elif current in nodes:
-            node = str(current)
+            found = Placed(str(current), "it runs there")
         else:
             free = [name for name, node in nodes.items() if node.up and node.ready and not node.cordoned]
             if not free:
@@ -71,12 +89,18 @@ def choose(
                 faults.append(PlacementFault(group.group, _nobody(nodes), passing=waiting))
                 continue
             node = min(free, key=lambda name: (load[name], name))
-        placed[group.group] = node
-        if node != current:
-            load[node] += group.elements
-    if faults:
-        raise NoPlacement(faults)
-    return placed
+            found = Placed(node, _why_free(load[node], len(free)))
+        placed[group.group] = found
+        if found.node != current:
+            load[found.node] += group.elements
+    return placed, faults
+
+
+def _why_free(elements: int, free: int) -> str:
+    if free == 1:
+        return "the only node that is free"
+    there = f"{elements} element{'' if elements == 1 else 's'}" if elements else "none"
+    return f"the fewest elements are there: {there}"
 
 
 def choose_target(group: str, elements: int, away_from: str, candidates: Iterable[Candidate]) -> str:

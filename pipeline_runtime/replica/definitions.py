@@ -61,14 +61,23 @@ def kept(directory: Path) -> dict[str, GroupSpec]:
 
 
 def to_begin_with(
-    view: JournalView, local: Seq, spec: GroupSpec, directory: Path, rewinds_to: Seq | None = None
+    view: JournalView,
+    local: Seq,
+    spec: GroupSpec,
+    directory: Path,
+    rewinds_to: Seq | None = None,
+    *,
+    anew: bool = False,
 ) -> GroupSpec:
     """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
     to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition.
 
-    `rewinds_to`: as in ReplicaState; what lies behind it is not followed.
+    `rewinds_to`: as in ReplicaState; what lies behind it is not followed. `anew`: it is going to leave its
+    state behind, of which `spec` can make nothing: until its CLAIM says so, it is a replica of the former.
     """
     commit = _to_follow(view, local, rewinds_to)
+    if commit is None and anew:
+        return kept(directory).get(view.definition, spec)
     if commit is None or commit.is_of(spec.version):
         return spec
     found = kept(directory).get(commit.definition)
@@ -81,15 +90,21 @@ def to_begin_with(
 
 
 def is_anothers_turn(
-    view: JournalView, local: Seq, running: str, wanted: str, rewinds_to: Seq | None = None
+    view: JournalView,
+    local: Seq,
+    running: str,
+    wanted: str,
+    rewinds_to: Seq | None = None,
+    *,
+    anew: bool = False,
 ) -> bool:
     """Whether a follower at `local` has come to where its query, of the definition `running`, has to give way
     to one of another: the batch that it has to follow next is another's, or there is none, and its group goes
-    on with the `wanted` one."""
+    on with the `wanted` one. `anew`: as in to_begin_with."""
     commit = _to_follow(view, local, rewinds_to)
     if commit is not None:
         return not commit.is_of(running)
-    return running != wanted and (view.definition == wanted or local == rewinds_to)
+    return not anew and running != wanted and (view.definition == wanted or local == rewinds_to)
 
 
 def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:

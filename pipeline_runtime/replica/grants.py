@@ -53,7 +53,7 @@ def next_followed(
     `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
     `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
     the owner has announced; the sink then waits for its COMMIT. Nothing that another `definition` has
-    processed, and nothing behind `up_to`.
+    processed, nothing behind where the state is begun anew, and nothing behind `up_to`.
     """
     last = view.last_seq + 1 if up_to is None else up_to
     announced = view.announced if ahead else None
@@ -67,7 +67,7 @@ def next_followed(
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.next_commit(commit.seq)) is not None:
+    while (following := view.next_commit(commit.seq)) is not None and not view.begins_anew(commit.seq):
         rows += following.rows_in
         alike = following.boundary.ends.get(END_STAGE) == stage and following.definition == commit.definition
         if rows > rows_max or following.seq > last or not alike:
@@ -77,6 +77,7 @@ def next_followed(
         announced is not None
         and announced.seq == view.following(commit.seq)
         and announced.ends.get(END_STAGE) == stage
+        and not view.begins_anew(commit.seq)
     ):
         return announced
     return commit.boundary
@@ -132,8 +133,11 @@ class Grants:
         raise ValueError(f"the gate does not know {op!r}")
 
     def _initial(self) -> dict[str, Any]:
-        """Where the first batch of all begins: the first claim of the journal says it."""
+        """Where Spark's first batch begins: the first claim of the journal says it, unless the state was
+        begun anew."""
         with self._state.changed:
+            if self._state.begins.seq > 0:
+                return self._state.begins.to_json()
             while self._state.view.start is None and not (self._state.draining or self._closed):
                 self._state.changed.wait(1.0)
             return Boundary(Seq(0), self._state.view.start or {}, 0).to_json()
@@ -167,7 +171,7 @@ class Grants:
                     return self._grant(followed)
                 remaining = deadline - monotonic()
                 # Spark would run a first batch that is empty, so before it there is only waiting.
-                if state.draining or (remaining <= 0 and start.seq > 0):
+                if state.draining or (remaining <= 0 and start.seq > state.begins.seq):
                     return start
                 remaining = max(remaining, LONG_POLL_S / 10)
                 owner = (
@@ -175,6 +179,7 @@ class Grants:
                     and state.view.following(start.seq) > state.view.last_seq
                     and state.view.definition in ("", self._spec.version)
                     and not state.view.is_void(start.seq)  # a claim may stand behind somebody's rewind
+                    and not state.has_former_state(start.seq)
                 )
                 releases = owner and self._release.due() is not None
                 alone = releases and self._idle()
@@ -203,7 +208,7 @@ class Grants:
             self._state.tell()
 
     def _followed(self, start: Seq) -> Boundary | None:
-        if self._state.view.is_void(start):
+        if self._state.view.is_void(start) or self._state.has_former_state(start):
             return None
         return next_followed(
             self._state.view,

@@ -3,6 +3,7 @@
     <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
     <directory>/elements/    files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
+    <directory>/anew.json    where the state was begun anew, if it ever was: nothing of before is in it
 
 A Spark batch counts only with its `commits/N`: an `offsets/N` without one is a plan that was never
 finished, and Spark would run it again with its old end, so it is dropped before every start.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +58,40 @@ def last_committed(directory: Path) -> Boundary | None:
         return Boundary.from_json(json.loads(path.read_text().splitlines()[_OFFSET_LINE]))
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise LocalStateDamaged(f"{path} cannot be read: {error}") from error
+
+
+def beginning(directory: Path) -> Boundary:
+    """Where Spark's first batch begins: seq 0, or where the state was begun anew."""
+    path = directory / "anew.json"
+    try:
+        return Boundary.from_json(json.loads(path.read_text()))
+    except FileNotFoundError:
+        return Boundary(Seq(0), {}, 0)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LocalStateDamaged(f"{path} cannot be read: {error}") from error
+
+
+def begin_anew(directory: Path, at: Boundary) -> None:
+    """Leave all state behind: the next batch is Spark's first, and begins `at` the local state's end.
+
+    Once it is written down, batches up to `at` do not count any more; see `open_state`.
+    """
+    replace_text(directory / "anew.json", json.dumps(at.to_json()), durable=True)
+    open_state(directory)
+
+
+def open_state(directory: Path) -> Boundary:
+    """Where the local state stands; what Spark keeps of batches that do not count is removed."""
+    spark, former = spark_directory(directory), directory / ".former.tmp"
+    spark.mkdir(parents=True, exist_ok=True)
+    begins, newest = beginning(directory), last_committed(directory)
+    if newest is None or newest.seq <= begins.seq:
+        # What Spark may have begun would only bind the first batch. Half removed, it could not be read.
+        shutil.rmtree(former, ignore_errors=True)
+        os.rename(spark, former)
+        newest = begins
+    shutil.rmtree(former, ignore_errors=True)
+    return newest
 
 
 def drop_unfinished(directory: Path) -> list[int]:

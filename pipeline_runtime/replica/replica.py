@@ -13,7 +13,6 @@ may do is decided by `pipeline_runtime.handover.protocol`, by way of `roles`.
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import traceback
 from functools import partial
@@ -27,7 +26,6 @@ from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Takeover
-from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.engine import Query
@@ -36,8 +34,10 @@ from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import (
+    begin_anew,
+    beginning,
     drop_unfinished,
-    last_committed,
+    open_state,
     relocate,
     size_bytes,
     spark_directory,
@@ -67,7 +67,7 @@ class Replica:
         self._definition = spec  # of its query: a former one while it follows what lies before an upgrade
         self.directory = directory
         self._host = host
-        self._state = ReplicaState()
+        self._state = ReplicaState(wanted=spec.version)
         self._stopping = threading.Event()
         self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
@@ -172,6 +172,7 @@ class Replica:
                 phase="releasing" if self._ownership.releasing else roles.phase,
                 epoch=permit.epoch if permit else view.granted,
                 seq=state.local,
+                anew_from=state.begins.seq,
                 order_id=roles.order_done,
                 order_refused=roles.order_refused,
                 armed=self._ownership.armed_for if state.armed else None,
@@ -184,8 +185,10 @@ class Replica:
                 dead_letters_total=measures.dead_letters_total,
                 lag_rows=self._lag_rows(),
                 batch_ms_p50=percentile(batch_ms, 0.5),
+                batch_ms_p95=percentile(batch_ms, 0.95),
                 batch_ms_p99=percentile(batch_ms, 0.99),
                 latency_ms_p50=percentile(latency_ms, 0.5),
+                latency_ms_p95=percentile(latency_ms, 0.95),
                 latency_ms_p99=percentile(latency_ms, 0.99),
                 state_bytes=self._state_bytes,
                 at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),
@@ -241,10 +244,19 @@ class Replica:
         self._roles.set(Role.STANDBY, "reading the journal")
         definitions.keep(self.directory, self.spec)
         marks = self._journal.follow(local.seq)
+        if self._state.view.begins_anew(local.seq) and beginning(self.directory).seq != local.seq:
+            log.info("%s: at %d its state is begun anew, as its journal says", self.spec.id, local.seq)
+            begin_anew(self.directory, local)
         with self._state.changed:
-            view, rewinds_to = self._state.view, self._state.rewinds_to
+            state = self._state
+            state.begins = beginning(self.directory)
             self._definition = definitions.to_begin_with(
-                view, local.seq, self.spec, self.directory, rewinds_to
+                state.view,
+                local.seq,
+                self.spec,
+                self.directory,
+                state.rewinds_to,
+                anew=state.takes_over_anew,
             )
         frame, grants, sink = self._build(local, marks)
         gate_address = self._host.gate.open(self.spec.id, grants)
@@ -263,17 +275,12 @@ class Replica:
 
     def _open_local_state(self) -> Boundary:
         """Where the local state stands; seq 0 when there is none."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        spark_directory(self.directory).mkdir(exist_ok=True)
-        newest = last_committed(self.directory)
-        if newest is None or newest.seq == 0:
-            # Nothing was ever processed: what Spark may have begun would only bind the first batch.
-            shutil.rmtree(spark_directory(self.directory))
+        newest = open_state(self.directory)
         relocate(self.directory)
         dropped = drop_unfinished(self.directory)
         if dropped:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
-        return newest or Boundary(Seq(0), {}, 0)
+        return newest
 
     def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
         spec, host = self._definition, self._host
@@ -365,11 +372,15 @@ class Replica:
     def _needs_another_definition(self) -> bool:
         """With `changed` held."""
         state, running, wanted = self._state, self._definition.version, self.spec.version
+        if state.has_former_state(state.local):
+            return state.permit is None or state.view.granted == state.permit.epoch
         if state.permit is not None:
             # Where another is granted, `roles` gives way.
             granted = state.view.granted == state.permit.epoch
             return granted and not definitions.may_commit(state.view, state.local, running, wanted)
-        return definitions.is_anothers_turn(state.view, state.local, running, wanted, state.rewinds_to)
+        return definitions.is_anothers_turn(
+            state.view, state.local, running, wanted, state.rewinds_to, anew=state.takes_over_anew
+        )
 
     def _after_failure(self, query: Query) -> bool:
         failure = self._state.failure
@@ -419,7 +430,8 @@ class Replica:
                 return True
         try:
             permit.commit([Retire(permit.epoch, self._host.node)])
-            self._journal.catch_up()
+            # The broker answers before it marks the transaction as committed: until then it hides the RETIRE.
+            self._journal.catch_up(hidden=True)
         except (Fenced, Doubtful) as error:
             return self._after_loss(error)
         self._roles.set(Role.STOPPED, "retired")

@@ -44,10 +44,14 @@ class ReplicaState:
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     version: int = 0  # counts the changes: nobody who looks away in between misses one
+    wanted: str = ""  # the version of the definition that the replica is to run
     wishes: Wishes = field(default_factory=Wishes)
     view: JournalView = field(default_factory=JournalView)
     journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
+    begins: Boundary = field(
+        default_factory=lambda: Boundary(Seq(0), {}, 0)
+    )  # where Spark's first batch begins
     permit: CommitPermit | None = None
     armed: bool = False  # the owner may release to this replica
     claiming: bool = False
@@ -75,6 +79,17 @@ class ReplicaState:
         if order is None or self.permit is not None or order.id in self.view.orders:
             return None  # an order rewinds once, however often it is carried out
         return order.rewind
+
+    @property
+    def takes_over_anew(self) -> bool:
+        """Ordered to leave the state behind that another definition has left; once, since its CLAIM makes
+        that definition the journal's."""
+        order = self.wishes.order
+        return order is not None and order.anew and self.view.definition != self.wanted
+
+    def has_former_state(self, seq: Seq) -> bool:
+        """The local state at `seq` is what the journal says is left behind there."""
+        return seq != self.begins.seq and self.view.begins_anew(seq)
 
     @property
     def paused(self) -> bool:

@@ -9,10 +9,12 @@
  */
 import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
+import { toast } from "../shared/ui/toast";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
 import { dropCopy, keepCopy, takeCopy } from "./local-copies";
 import { stable } from "./merge";
-import { adopt, current, replace, type SaveState, useEditor } from "./store";
+import { repinned, repinsOf, repinWords } from "./pins";
+import { adopt, current, replace, rewrite, type SaveState, useEditor } from "./store";
 
 const QUIET_MS = 700;
 const RETRY_MS = 4000;
@@ -109,6 +111,7 @@ class Autosave {
       this.accepted(document, await this.put(document, false));
     } catch (error) {
       const overtaken = overtakenBy(error);
+      if (overtaken && this.follow(overtaken.theirs, overtaken.revision)) return this.save();
       if (!overtaken || stable(overtaken.theirs) !== stable(document)) {
         this.failed(error, overtaken);
         return false;
@@ -171,7 +174,8 @@ class Autosave {
       dropCopy(pipeline.name);
       return "nothing";
     }
-    const overtaken = copy.revision !== pipeline.revision;
+    const repins = repinsOf(copy.base, pipeline.document);
+    const overtaken = copy.revision !== pipeline.revision && !repins;
     if (overtaken) {
       // before anything else: a merge starts from what the copy was begun from
       this.base = copy.base;
@@ -179,7 +183,7 @@ class Autosave {
       const { document: theirs, revision } = pipeline;
       useEditor.setState({ save: { state: "conflict", theirs, revision } });
     }
-    adopt(copy.document);
+    adopt(repins ? repinned(copy.document, repins) : copy.document);
     if (overtaken) return "conflict";
     void this.flush();
     return "saving";
@@ -190,8 +194,26 @@ class Autosave {
     return this.base !== null && revision > this.revision && !this.running && !this.pending();
   }
 
-  /** Show what somebody else has saved; false: it is what is shown already. */
+  /** What was moved is pinned elsewhere now, and nothing else has changed: go on from there; else false. */
+  private follow(theirs: PipelineDocument, revision: number): boolean {
+    const repins = this.base && repinsOf(this.base, theirs);
+    if (!repins) return false;
+    this.base = theirs;
+    this.revision = revision;
+    rewrite((document) => repinned(document, repins));
+    // who watches what runs sees the move itself
+    if (useEditor.getState().mode === "edit")
+      toast({ tone: "info", title: repinWords(repins), text: "Your own changes and undo are as they were." });
+    return true;
+  }
+
+  /** Show what somebody else has saved; false: it is what is shown already, or needs no words. */
   takeTheirs(pipeline: Pipeline): boolean {
+    if (this.follow(pipeline.document, pipeline.revision)) {
+      this.accepted(pipeline.document, pipeline);
+      this.done(Date.now());
+      return false;
+    }
     const changed = !this.isSaved(pipeline.document);
     this.accepted(pipeline.document, pipeline);
     if (changed) {
@@ -199,6 +221,12 @@ class Autosave {
       this.done(Date.now());
     }
     return changed;
+  }
+
+  /** Show what the server has made of the draft for this user; a step that can be undone. */
+  takeOwn(pipeline: Pipeline): void {
+    this.accepted(pipeline.document, pipeline);
+    adopt(pipeline.document);
   }
 
   /** After a conflict: go on from their revision with the document that is shown now. */

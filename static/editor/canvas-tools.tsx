@@ -1,11 +1,11 @@
 import { Panel, useReactFlow } from "@xyflow/react";
-import { Layers, Maximize, Network, Redo2, Undo2, Ungroup, ZoomIn, ZoomOut } from "lucide-react";
+import { Keyboard, Layers, Maximize, Network, Redo2, Undo2, Ungroup, ZoomIn, ZoomOut } from "lucide-react";
 import type { ReactNode } from "react";
 import { Tip } from "../shared/ui/parts";
 import { groupOf } from "./document";
-import { FIT } from "./flow";
-import { autoLayout } from "./keyboard";
+import { autoLayout, showKeyboardMap } from "./keyboard";
 import { redo, toggleGroup, undo, useEditor } from "./store";
+import { MOVE_MS, showAll } from "./view";
 
 function Tool({
   label,
@@ -60,9 +60,21 @@ export function CanvasTools({ editable }: { editable: boolean }) {
             <span className="canvas-tools__line" />
           </>
         )}
-        <Tool label="Zoom out" keys="-" icon={<ZoomOut />} run={() => void flow.zoomOut({ duration: 120 })} />
-        <Tool label="Zoom in" keys="+" icon={<ZoomIn />} run={() => void flow.zoomIn({ duration: 120 })} />
-        <Tool label="Zoom to fit" keys="F" icon={<Maximize />} run={() => void flow.fitView(FIT)} />
+        <Tool
+          label="Zoom out"
+          keys="-"
+          icon={<ZoomOut />}
+          run={() => void flow.zoomOut({ duration: MOVE_MS })}
+        />
+        <Tool
+          label="Zoom in"
+          keys="+"
+          icon={<ZoomIn />}
+          run={() => void flow.zoomIn({ duration: MOVE_MS })}
+        />
+        <Tool label="Zoom to fit" keys="F" icon={<Maximize />} run={() => showAll(flow)} />
+        <span className="canvas-tools__line" />
+        <Tool label="Keyboard map" keys="?" icon={<Keyboard />} run={showKeyboardMap} />
       </div>
     </Panel>
   );

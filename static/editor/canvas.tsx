@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
 import {
   Background,
   BackgroundVariant,
@@ -8,35 +8,37 @@ import {
   ReactFlow,
   useConnection,
   useReactFlow,
+  useStore,
   type Connection,
   type Edge,
   type EdgeChange,
   type FinalConnectionState,
   type IsValidConnection,
+  type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import { CanvasTools } from "./canvas-tools";
 import { ElementCard, GroupBox } from "./card";
+import type { Mend } from "./columns";
 import { judge } from "./connect";
-import { connect, disconnect, freePlace, type PortRef } from "./document";
-import { CARD, FIT, type FlowNode } from "./flow";
+import { connect, disconnect, parseReference, streamName, type PortRef } from "./document";
+import type { FlowNode } from "./flow";
 import { DRAG_TYPE } from "./palette";
-import { QuickAdd } from "./quick-add";
-import { StreamEdge } from "./stream-edge";
-import { addElement, commit, current, select, takeNodeChanges, useEditor } from "./store";
+import { CARD } from "./places";
+import { chooseTaker, QuickAdd } from "./quick-add";
+import { tellRefusal } from "./refusal";
+import { PlainStreams, StreamEdge } from "./stream-edge";
+import { addElement, commit, current, select, startRenaming, takeNodeChanges, useEditor } from "./store";
+import { LookContext, lookAt, readableView, ZOOM } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
 const EDGE_TYPES = { stream: StreamEdge };
-/** From here on, cards outside the view are not drawn. */
+/** From here on, cards outside the view are not drawn, and from afar neither ports nor single streams. */
 const MANY = 120;
-
-export interface Pending {
-  from: PortRef;
-  at: { x: number; y: number };
-  screen: { x: number; y: number };
-}
+const NO_STREAMS: Edge[] = [];
+const mapClass = (node: FlowNode) => (node.type === "card" ? "map-card" : "map-group");
 
 const ends = (connection: Connection | Edge): [PortRef, PortRef] => [
   { element: connection.source, port: connection.sourceHandle ?? "out" },
@@ -60,7 +62,7 @@ function takeConnection(connection: Connection, instead?: Edge): void {
   if (verdict.replaces) {
     toast({
       tone: "info",
-      title: `Replaced the stream from ${verdict.replaces}`,
+      title: `Replaced the stream from ${streamName(current(), useEditor.getState().operators, parseReference(verdict.replaces))}`,
       text: "An input takes one stream. Ctrl Z brings it back.",
     });
   }
@@ -78,44 +80,79 @@ function takeEdgeChanges(changes: EdgeChange[]): void {
   select(selected, next);
 }
 
+/** Where one looks first; null: the canvas' size is not known yet. */
+function useFirstView(place: React.RefObject<HTMLDivElement | null>): Viewport | null {
+  const [view, setView] = useState<Viewport | null>(null);
+  useLayoutEffect(() => {
+    if (!place.current) return;
+    const cards = useEditor.getState().nodes.filter((node) => node.type === "card");
+    setView(
+      readableView(
+        cards.map((node) => node.position),
+        place.current.getBoundingClientRect(),
+      ),
+    );
+  }, [place]);
+  return view;
+}
+
 export function Canvas({ onOpen }: { onOpen: () => void }) {
-  const nodes = useEditor((state) => state.nodes);
-  const edges = useEditor((state) => state.edges);
   const mode = useEditor((state) => state.mode);
-  const editable = mode === "edit" && mayAct("editor");
-  const flow = useReactFlow<FlowNode>();
-  const [pending, setPending] = useState<Pending | null>(null);
+  const looked = useEditor((state) => state.looked !== null);
+  const editable = mode === "edit" && !looked && mayAct("editor");
   const drop = useDrop(editable);
-  const first = useRef(true);
+  const place = useRef<HTMLDivElement>(null);
+  const view = useFirstView(place);
+  const look = useStore((state) => lookAt(state.transform[2]));
+  return (
+    <div ref={place} className="canvas" {...drop} data-mode={mode} data-look={look}>
+      {view && <Drawing view={view} editable={editable} simple={look !== "whole"} onOpen={onOpen} />}
+      <QuickAdd />
+    </div>
+  );
+}
 
-  useEffect(() => {
-    if (!first.current) return;
-    first.current = false;
-    // on an empty canvas the first element stays where it is dropped
-    if (nodes.length > 0) window.setTimeout(() => void flow.fitView({ ...FIT, duration: 0 }), 30);
-  }, [flow, nodes.length]);
-
-  const connectEnd = useCallback(
+function useConnectEnd() {
+  const flow = useReactFlow();
+  return useCallback(
     (event: MouseEvent | TouchEvent, state: FinalConnectionState) => {
       if (!state.fromHandle || !state.fromNode) return;
       const from = { element: state.fromNode.id, port: state.fromHandle.id ?? "out" };
       if (state.toHandle && state.isValid === false) {
         const to = { element: state.toHandle.nodeId, port: state.toHandle.id ?? "in" };
-        const reason = refusal(from, state.fromHandle.type, to, state.toHandle.type);
-        toast({ tone: "info", title: "Not connected", text: reason });
+        const { reason, mends } = refusal(from, state.fromHandle.type, to, state.toHandle.type);
+        tellRefusal(reason, mends);
       } else if (!state.toHandle && state.fromHandle.type === "source" && "clientX" in event) {
         const screen = { x: event.clientX, y: event.clientY };
-        setPending({ from, screen, at: flow.screenToFlowPosition(screen) });
+        chooseTaker(from, flow.screenToFlowPosition(screen), screen);
       }
     },
     [flow],
   );
+}
 
+function Drawing({
+  view,
+  editable,
+  simple,
+  onOpen,
+}: {
+  view: Viewport;
+  editable: boolean;
+  simple: boolean;
+  onOpen: () => void;
+}) {
+  const nodes = useEditor((state) => state.nodes);
+  const edges = useEditor((state) => state.edges);
+  const connectEnd = useConnectEnd();
+  const many = nodes.length > MANY;
+  const bare = simple && many;
+  const look = useMemo(() => ({ simple, bare }), [simple, bare]);
   return (
-    <div className="canvas" {...drop} data-mode={mode}>
+    <LookContext value={look}>
       <ReactFlow<FlowNode>
         nodes={nodes}
-        edges={edges}
+        edges={bare ? NO_STREAMS : edges}
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
         onNodesChange={takeNodeChanges}
@@ -124,8 +161,7 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
         onConnectEnd={connectEnd}
         onReconnect={(edge, connection) => takeConnection(connection, edge)}
         isValidConnection={isValidConnection}
-        onNodeDoubleClick={onOpen}
-        onPaneClick={() => setPending(null)}
+        onNodeDoubleClick={editable ? startRenaming : onOpen}
         nodesDraggable={editable}
         nodesConnectable={editable}
         elementsSelectable
@@ -133,43 +169,46 @@ export function Canvas({ onOpen }: { onOpen: () => void }) {
         multiSelectionKeyCode={["Shift", "Control", "Meta"]}
         selectionKeyCode="Shift"
         panOnScroll={false}
-        minZoom={0.15}
-        maxZoom={2}
+        defaultViewport={view}
+        minZoom={ZOOM.least}
+        maxZoom={ZOOM.most}
         connectionRadius={36}
         connectionLineType={ConnectionLineType.Bezier}
         snapToGrid
         snapGrid={[8, 8]}
-        onlyRenderVisibleElements={nodes.length > MANY}
+        onlyRenderVisibleElements={many}
         proOptions={{ hideAttribution: true }}
         aria-label="Pipeline canvas"
       >
         <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
+        {bare && <PlainStreams nodes={nodes} edges={edges} />}
         <MiniMap
           pannable
           zoomable
           ariaLabel="Map of the pipeline"
           nodeBorderRadius={10}
-          nodeClassName={(node) => (node.type === "card" ? "map-card" : "map-group")}
+          nodeClassName={mapClass}
         />
         <CanvasTools editable={editable} />
         <RefusalHint />
       </ReactFlow>
-      {pending && <QuickAdd pending={pending} onClose={() => setPending(null)} />}
-    </div>
+    </LookContext>
   );
 }
 
-function refusal(from: PortRef, fromType: string, to: PortRef, toType: string): string {
-  if (fromType === toType)
-    return fromType === "source"
-      ? "Both are outputs. Draw from an output to an input."
-      : "Both are inputs. Draw from an output to an input.";
+type Refusal = { reason: string; mends: Mend[] };
+
+function refusal(from: PortRef, fromType: string, to: PortRef, toType: string): Refusal {
+  if (fromType === toType) {
+    const ports = fromType === "source" ? "outputs" : "inputs";
+    return { reason: `Both are ${ports}. Draw from an output to an input.`, mends: [] };
+  }
   const { operators, schemas } = useEditor.getState();
   const verdict =
     fromType === "source"
       ? judge(current(), operators, from, to, schemas)
       : judge(current(), operators, to, from, schemas);
-  return verdict.ok ? "" : verdict.reason;
+  return verdict.ok ? { reason: "", mends: [] } : verdict;
 }
 
 /** While a connection hovers over a port that does not take it: why. */
@@ -178,7 +217,7 @@ function RefusalHint() {
     if (!connection.inProgress || !connection.toHandle || connection.isValid !== false) return "";
     const from = { element: connection.fromNode.id, port: connection.fromHandle.id ?? "out" };
     const to = { element: connection.toHandle.nodeId, port: connection.toHandle.id ?? "in" };
-    return refusal(from, connection.fromHandle.type, to, connection.toHandle.type);
+    return refusal(from, connection.fromHandle.type, to, connection.toHandle.type).reason;
   });
   if (!reason) return null;
   return (
@@ -210,42 +249,4 @@ function useDrop(editable: boolean) {
     }),
     [editable, flow],
   );
-}
-
-/** Where an element that is added without a pointer goes: right of the selected one, else in the view's middle. */
-export function useAddByKey(): (type: string) => string | null {
-  const flow = useReactFlow();
-  return useCallback(
-    (type) => {
-      const { selected, nodes } = useEditor.getState();
-      const chosen = selected.size === 1 ? nodes.find((node) => selected.has(node.id)) : undefined;
-      const middle = () => {
-        const box = document.querySelector(".canvas")?.getBoundingClientRect() ?? new DOMRect(0, 0, 800, 600);
-        const at = flow.screenToFlowPosition({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
-        return { x: at.x - CARD.width / 2, y: at.y - CARD.height / 2 };
-      };
-      const wanted = chosen ? { x: chosen.position.x + CARD.width + 88, y: chosen.position.y } : middle();
-      const id = addElement(type, freePlace(current(), wanted));
-      if (id) window.setTimeout(() => reveal(flow, id), 60);
-      return id;
-    },
-    [flow],
-  );
-}
-
-/** Room that a revealed card keeps to the canvas' edges; below, the tools float. */
-const ROOM = { side: 24, bottom: 88 };
-
-/** Bring a card into view if it is not, by the shortest way: what else is seen hardly moves. */
-export function reveal(flow: ReturnType<typeof useReactFlow>, id: string): void {
-  const node = flow.getNode(id);
-  const box = document.querySelector(".canvas")?.getBoundingClientRect();
-  if (!node || !box) return;
-  const corner = flow.flowToScreenPosition(node.position);
-  const { x, y, zoom } = flow.getViewport();
-  const right = box.right - ROOM.side - CARD.width * zoom;
-  const bottom = box.bottom - ROOM.bottom - CARD.height * zoom;
-  const dx = Math.max(Math.min(corner.x, right), box.left + ROOM.side) - corner.x;
-  const dy = Math.max(Math.min(corner.y, bottom), box.top + ROOM.side) - corner.y;
-  if (dx || dy) void flow.setViewport({ x: x + dx, y: y + dy, zoom }, { duration: FIT.duration });
 }

@@ -1,65 +1,109 @@
-import { memo } from "react";
+import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Layers, Pin } from "lucide-react";
-import { useShallow } from "zustand/react/shallow";
-import { millis, rate } from "../shared/format";
+import { rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
+import { mayAct } from "../shared/page";
 import { toneOf, wordOf } from "../shared/status";
 import type { LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
+import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName } from "./document";
-import type { CardNode, GroupNode } from "./flow";
-import { current, faultsOf, useEditor } from "./store";
+import type { Mark } from "./difference";
+import { portPlace, portsOf, type CardNode, type GroupNode } from "./flow";
+import { chooseOther } from "./quick-add";
+import { current, faultsOf, useEditor, type LocatedFault } from "./store";
+import { LookContext } from "./view";
 
 export const ElementCard = memo(function ElementCard({ id, data, selected }: NodeProps<CardNode>) {
-  const { element, operator } = data;
-  const live = useEditor((state) => state.mode === "live");
-  const faults = useEditor(
-    useShallow((state) =>
-      faultsOf(state.faults, state.checked ?? state.history.present, id).map((fault) => fault.message),
-    ),
-  );
-  const faulty = faults.length > 0 && !live;
+  const { element, operator, live } = data;
+  const { simple, bare } = useContext(LookContext);
+  const faults = useEditor((state) => faultsOf(state.faults, state.checked ?? state.history.present, id));
+  const looking = useEditor((state) => state.looked !== null);
+  const mark = useEditor((state) => state.looked?.marks[id]);
+  const faulty = faults.length > 0 && !live && !looking;
+  const { inputs, outputs } = portsOf(operator);
+  const editable = !live && !looking && mayAct("editor");
+  const reachable = selected && editable;
   return (
     <div
-      className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}`}
+      className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${mark ? ` diff diff--${mark}` : ""}`}
       data-category={operator?.category}
     >
-      <Ports id={id} ports={operator?.inputs ?? [{ name: "in" }]} side="in" />
-      <div className="el-card__head">
-        <span className="op-icon" data-category={operator?.category}>
-          <OperatorIcon icon={operator?.icon} category={operator?.category} />
-        </span>
-        <span className="el-card__names">
-          <span className="el-card__title">{displayName(element, operator)}</span>
-          {live ? (
-            <LiveType id={id} type={element.type} />
-          ) : (
-            <DraftType type={element.type} node={element.node ?? null} />
-          )}
-        </span>
-        {live ? (
-          <LiveStatus id={id} />
-        ) : faulty ? (
-          <Tip text={faults.join(" ")}>
-            <span
-              className="el-card__fault"
-              role="img"
-              aria-label={`${faults.length} problem${faults.length > 1 ? "s" : ""}`}
-            >
-              <CircleAlert aria-hidden="true" />
-            </span>
-          </Tip>
-        ) : null}
-      </div>
-      {live && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
-      <Ports id={id} ports={operator?.outputs ?? [{ name: "out" }]} side="out" />
+      {!bare && <Ports id={id} ports={inputs} side="in" editable={editable} reachable={reachable} />}
+      {simple ? (
+        <div className="el-card__head">
+          <span className="el-card__names">
+            <CardName element={element} operator={operator} />
+            {live && <LiveLine id={id} />}
+          </span>
+          {mark ? <DiffMark mark={mark} /> : live && <LiveStatus id={id} />}
+        </div>
+      ) : (
+        <div className="el-card__head">
+          <span className="op-icon" data-category={operator?.category}>
+            <OperatorIcon icon={operator?.icon} category={operator?.category} />
+          </span>
+          <span className="el-card__names">
+            <CardName element={element} operator={operator} />
+            {live ? (
+              <LiveType id={id} type={element.type} />
+            ) : (
+              <DraftType type={element.type} node={element.node ?? null} />
+            )}
+          </span>
+          {mark ? (
+            <DiffMark mark={mark} />
+          ) : live ? (
+            <LiveStatus id={id} />
+          ) : faulty ? (
+            <FaultMark faults={faults} />
+          ) : null}
+        </div>
+      )}
+      {live && !simple && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
+      {!bare && <Ports id={id} ports={outputs} side="out" editable={editable} reachable={reachable} />}
     </div>
   );
 });
+
+function FaultMark({ faults }: { faults: readonly LocatedFault[] }) {
+  return (
+    <Tip text={faults.map((fault) => fault.message).join(" ")}>
+      <span
+        className="el-card__fault"
+        role="img"
+        aria-label={`${faults.length} problem${faults.length > 1 ? "s" : ""}`}
+      >
+        <CircleAlert aria-hidden="true" />
+      </span>
+    </Tip>
+  );
+}
+
+/** What counts most, for who looks from afar: where it runs and how much flows. */
+function LiveLine({ id }: { id: string }) {
+  const element = useElement(
+    useEditor((state) => state.name),
+    id,
+  );
+  if (!element) return null;
+  const flow = FLOWING.has(element.status)
+    ? `${rate(element.rows_in_per_s || element.rows_out_per_s)}/s`
+    : wordOf(element.status);
+  return (
+    <span className="el-card__type num">
+      {element.node && `${element.node} · `}
+      {flow}
+    </span>
+  );
+}
+
+function DiffMark({ mark }: { mark: Mark }) {
+  return <span className="el-card__mark diff__word small">{mark}</span>;
+}
 
 function DraftType({ type, node }: { type: string; node: string | null }) {
   return (
@@ -112,7 +156,6 @@ function LiveFigures({ id, isSink }: { id: string; isSink: boolean }) {
           {handover.kind === "restoration" ? "Restoring on" : "Moving to"} {handover.target}
         </span>
         <b>{shortPhase(handover)}</b>
-        {handover.gap_ms != null && <span className="num">gap {millis(handover.gap_ms)}</span>}
       </div>
     );
   }
@@ -157,17 +200,22 @@ function StatusRow({ element }: { element: LiveElement }) {
   );
 }
 
-function Ports({ id, ports, side }: { id: string; ports: Port[]; side: "in" | "out" }) {
-  const editable = useEditor((state) => state.mode === "edit");
+interface Side {
+  id: string;
+  side: "in" | "out";
+  editable: boolean;
+  /** by the Tab key: only the selected card's, else there were no end of stops between two cards */
+  reachable: boolean;
+}
+
+function Ports({ ports, ...side }: Side & { ports: Port[] }) {
   return ports.map((port, index) => (
     <PortHandle
       key={port.name}
-      id={id}
       port={port}
-      side={side}
-      top={`${((index + 1) / (ports.length + 1)) * 100}%`}
+      top={`${portPlace(index, ports.length) * 100}%`}
       named={ports.length > 1}
-      editable={editable}
+      {...side}
     />
   ));
 }
@@ -179,14 +227,8 @@ function PortHandle({
   top,
   named,
   editable,
-}: {
-  id: string;
-  port: Port;
-  side: "in" | "out";
-  top: string;
-  named: boolean;
-  editable: boolean;
-}) {
+  reachable,
+}: Side & { port: Port; top: string; named: boolean }) {
   // while a connection is drawn, each port shows whether it would accept it
   const fit = useConnection((connection) => {
     if (!connection.inProgress || connection.fromHandle.type === (side === "in" ? "target" : "source"))
@@ -201,6 +243,12 @@ function PortHandle({
     return verdict.ok ? "port--fits" : "port--refuses";
   });
   const label = `${side === "in" ? "Input" : "Output"} ${port.name} of ${id}`;
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation(); // the card would take it as its own
+    chooseOther({ element: id, port: port.name }, side);
+  };
   return (
     <Handle
       id={port.name}
@@ -209,8 +257,12 @@ function PortHandle({
       className={`port ${fit}`}
       style={{ top }}
       isConnectable={editable}
+      role={editable ? "button" : "img"}
+      tabIndex={reachable ? 0 : undefined}
+      aria-haspopup={editable ? "dialog" : undefined}
       aria-label={label}
       title={port.description ? `${port.name}: ${port.description}` : label}
+      onKeyDown={editable ? press : undefined}
     >
       {named && <span className={`port__name port__name--${side}`}>{port.name}</span>}
     </Handle>

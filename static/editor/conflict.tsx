@@ -1,115 +1,238 @@
-import { useMemo, useState } from "react";
-import { createPipeline } from "../shared/actions";
-import { problemText } from "../shared/api";
-import { NAME_MAX } from "../shared/names";
-import type { PipelineDocument } from "../shared/types";
-import { Dialog } from "../shared/ui/dialog";
+import { useId, useMemo, useState } from "react";
+import { post, problemText } from "../shared/api";
+import { plural } from "../shared/format";
+import { useLive } from "../shared/live";
+import type { Operator, PipelineDocument, PipelineVersion } from "../shared/types";
+import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
-import { elementsOf } from "./document";
-import { mergeDocuments, stable } from "./merge";
+import { counted, difference, elementChanges, fieldsByKey, groupWords, namesIn, said } from "./difference";
+import { mergeDocuments, stable, type Conflict, type Side } from "./merge";
 import { adopt, current, useEditor } from "./store";
+import "../shared/ui/choices.css";
+import "./conflict.css";
 
-/** Someone else saved this draft meanwhile: choose, and lose nothing. */
+/** Someone else saved this draft meanwhile: choose where both changed the same, and lose nothing. */
 export function ConflictDialog() {
   const save = useEditor((state) => state.save);
   if (save.state !== "conflict") return null;
-  return <Choice theirs={save.theirs} revision={save.revision} />;
+  return <Choice key={save.revision} theirs={save.theirs} revision={save.revision} />;
 }
 
-function Choice({ theirs, revision }: { theirs: PipelineDocument; revision: number }) {
+interface ChoiceProps {
+  theirs: PipelineDocument;
+  revision: number;
+}
+
+/** The merge by the choices so far, and how to save it. */
+function useMerge({ theirs, revision }: ChoiceProps, by: string) {
   const yours = useEditor((state) => state.history.present);
   const name = useEditor((state) => state.name);
+  const [choices, setChoices] = useState<Readonly<Record<string, Side>>>({});
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState("");
-  const merge = useMemo(() => mergeDocuments(autosave.base ?? yours, yours, theirs), [yours, theirs]);
-  const clean = merge.conflicts.length === 0;
-  const finish = (document: PipelineDocument) => {
-    if (stable(document) !== stable(current())) adopt(document);
-    autosave.resolve(theirs, revision);
-  };
-  /** The side that is not taken becomes a pipeline of its own first. */
-  const keepAside = async (aside: PipelineDocument, word: string, then: () => void) => {
+  const base = autosave.base ?? yours;
+  const merge = useMemo(() => mergeDocuments(base, yours, theirs, choices), [base, yours, theirs, choices]);
+  const finish = async () => {
     setBusy(true);
     setError("");
     try {
-      const suffix = `-${word}-${Date.now().toString(36).slice(-4)}`;
-      const copy = name.slice(0, NAME_MAX - suffix.length).replace(/-+$/, "") + suffix;
-      await createPipeline(copy, aside);
-      toast({ tone: "done", title: `The other version is kept as ${copy}` });
-      then();
+      const kept = Object.values(choices).includes("mine") ? await keepTheirs(name, by) : null;
+      if (stable(merge.document) !== stable(current())) adopt(merge.document);
+      autosave.resolve(theirs, revision);
+      const where = kept ? ` What ${by} had is kept as version ${kept.number}.` : "";
+      toast({
+        tone: "done",
+        title: "Both drafts are merged",
+        text: `Ctrl Z brings back what you had.${where}`,
+      });
     } catch (problem) {
-      setError(`The copy could not be made, so nothing was changed. ${problemText(problem)}`);
+      setError(`Their draft could not be kept as a version, so nothing was changed. ${problemText(problem)}`);
     } finally {
       setBusy(false);
     }
   };
+  return { base, yours, conflicts: merge.conflicts, choices, setChoices, busy, error, finish };
+}
+
+function Choice(props: ChoiceProps) {
+  const name = useEditor((state) => state.name);
+  const operators = useEditor((state) => state.operators);
+  const by = useLive((state) => state.pipelines.find((each) => each.name === name)?.updated_by) ?? null;
+  const { base, yours, conflicts, choices, setChoices, busy, error, finish } = useMerge(
+    props,
+    by ?? "someone else",
+  );
+  const { theirs } = props;
+  const nameOf = useMemo(() => namesIn(operators, yours, theirs, base), [operators, yours, theirs, base]);
+  const open = conflicts.filter(({ key }) => !choices[key]);
+  const all = (side: Side) => setChoices(Object.fromEntries(conflicts.map(({ key }) => [key, side])));
   return (
     <Dialog
       open
       onClose={() => undefined}
-      size="m"
+      size="l"
       mustChoose
-      title="Someone else changed this draft"
-      description={
-        <>
-          Since you opened it, another editor saved {name}. Both versions are kept, whatever you choose.
-          <Difference yours={yours} theirs={theirs} />
-          {!clean && <p>Both changed: {merge.conflicts.join(", ")}.</p>}
-          {error && <p className="field__error">{error}</p>}
-        </>
-      }
+      title={`${by ?? "Someone else"} changed this draft, too`}
+      description={aboutMerging(conflicts.length)}
       footer={
-        <>
-          <button
-            className="button"
-            disabled={busy}
-            onClick={() => void keepAside(yours, "mine", () => finish(theirs))}
-          >
-            Use theirs, keep mine as a copy
-          </button>
-          <button
-            className={`button${clean ? "" : " button--primary"}`}
-            disabled={busy}
-            onClick={() => void keepAside(theirs, "theirs", () => finish(yours))}
-          >
-            Use mine, keep theirs as a copy
-          </button>
-          {clean && (
-            <button
-              className="button button--primary"
-              disabled={busy}
-              autoFocus
-              onClick={() => finish(merge.document)}
-            >
-              Merge both
-            </button>
-          )}
-        </>
+        <DialogAction
+          title={conflicts.length ? "Save the merged draft" : "Merge both"}
+          refused={
+            open.length ? `Still to choose: ${open.map((each) => titleOf(each, nameOf)).join(", ")}.` : null
+          }
+          busy={busy}
+          run={() => void finish()}
+        />
       }
-    />
+    >
+      <div className="stack">
+        {conflicts.length > 1 && (
+          <div className="row">
+            <button type="button" className="button button--small" onClick={() => all("mine")}>
+              All mine
+            </button>
+            <button type="button" className="button button--small" onClick={() => all("theirs")}>
+              All theirs
+            </button>
+          </div>
+        )}
+        {conflicts.map((conflict) => (
+          <Sides
+            key={conflict.key}
+            title={titleOf(conflict, nameOf)}
+            conflict={conflict}
+            by={by}
+            operators={operators}
+            nameOf={nameOf}
+            chosen={choices[conflict.key] ?? null}
+            onChoose={(side) => setChoices({ ...choices, [conflict.key]: side })}
+          />
+        ))}
+        <Merged base={base} yours={yours} theirs={theirs} operators={operators} />
+        {error && <p className="field__error">{error}</p>}
+      </div>
+    </Dialog>
   );
 }
 
-function Difference({ yours, theirs }: { yours: PipelineDocument; theirs: PipelineDocument }) {
-  const mine = new Map(elementsOf(yours).map((element) => [element.id, stable(element)]));
-  const other = new Map(elementsOf(theirs).map((element) => [element.id, stable(element)]));
-  const onlyMine = [...mine.keys()].filter((id) => !other.has(id));
-  const onlyTheirs = [...other.keys()].filter((id) => !mine.has(id));
-  const differ = [...mine.keys()].filter((id) => other.has(id) && other.get(id) !== mine.get(id));
-  const lines: [string, string[]][] = [
-    ["Only in yours", onlyMine],
-    ["Only in theirs", onlyTheirs],
-    ["Different", differ],
+function aboutMerging(conflicts: number): string {
+  const what = conflicts
+    ? `You both changed ${plural(conflicts, "thing")} differently: choose what to keep of each. Everything else is merged.`
+    : "Nothing that you both changed differs, so both can be merged.";
+  return `${what} Nothing is lost: Ctrl Z brings back what you had, and what you do not take of theirs is kept as a version.`;
+}
+
+/** The server's draft becomes a version before ours replaces it. */
+function keepTheirs(name: string, by: string): Promise<PipelineVersion> {
+  const note = `as ${by} had it, before it was merged`;
+  return post<PipelineVersion>(`/pipelines/${encodeURIComponent(name)}/versions`, { note });
+}
+
+function titleOf(conflict: Conflict, nameOf: (id: string) => string): string {
+  if (conflict.kind === "element") return nameOf(conflict.id);
+  if (conflict.kind === "metadata") return "The pipeline's description";
+  return conflict.kind === "group" ? `What runs as one (${conflict.id})` : "What runs as one";
+}
+
+interface SidesProps {
+  title: string;
+  conflict: Conflict;
+  by: string | null;
+  operators: ReadonlyMap<string, Operator>;
+  nameOf: (id: string) => string;
+  chosen: Side | null;
+  onChoose: (side: Side) => void;
+}
+
+/** Both values side by side; each side is one radio button. */
+function Sides({ title, conflict, by, operators, nameOf, chosen, onChoose }: SidesProps) {
+  const id = useId();
+  return (
+    <fieldset className="sides">
+      <legend className="sides__title">{title}</legend>
+      {(["mine", "theirs"] as const).map((side) => (
+        <label key={side} className={`choice side${chosen === side ? " choice--chosen" : ""}`}>
+          <span className="row">
+            <input
+              type="radio"
+              name={id}
+              checked={chosen === side}
+              aria-labelledby={`${id}-${side}`}
+              aria-describedby={`${id}-${side}-values`}
+              onChange={() => onChoose(side)}
+            />
+            <b id={`${id}-${side}`}>{side === "mine" ? "Mine" : "Theirs"}</b>
+            {side === "theirs" && by && <span className="muted small">{by}</span>}
+          </span>
+          <dl id={`${id}-${side}-values`} className="side__values">
+            {valuesOf(conflict, side, operators, nameOf).map(([what, value]) => (
+              <div key={what}>
+                <dt>{what}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+const GONE = "nothing";
+
+/** What one side has: [what, value in words]. */
+function valuesOf(
+  conflict: Conflict,
+  side: Side,
+  operators: ReadonlyMap<string, Operator>,
+  nameOf: (id: string) => string,
+): [string, string][] {
+  if (conflict.kind === "metadata") return [["Description", String(conflict[side]?.description || GONE)]];
+  if (conflict.kind === "group") return [["Elements", groupWords(conflict[side], nameOf) ?? "run apart"]];
+  if (conflict.kind === "groups") {
+    const groups = (conflict[side] ?? []).map((group) => groupWords(group, nameOf));
+    return [["Groups", groups.join("; ") || "none"]];
+  }
+  const { was, mine, theirs, fields } = conflict;
+  const element = conflict[side];
+  if (!element) return [["The element", "removed"]];
+  const operator = operators.get(element.type);
+  if (fields.length) {
+    const values = fieldsByKey(element);
+    return fields.map((key) => {
+      const { what, value } = said(key, values.get(key), operator, nameOf);
+      return [what, value ?? GONE];
+    });
+  }
+  // kept by one and removed by the other, or added by both
+  const compared = was ?? (side === "mine" ? theirs : mine);
+  const changes = compared ? elementChanges(compared, element, operators, nameOf) : [];
+  return [
+    ["The element", was ? "kept, and changed" : "added"],
+    ...changes.map(({ what, to }): [string, string] => [what, to ?? GONE]),
+  ];
+}
+
+/** What comes together without a question. */
+function Merged({
+  base,
+  yours,
+  theirs,
+  operators,
+}: {
+  base: PipelineDocument;
+  yours: PipelineDocument;
+  theirs: PipelineDocument;
+  operators: ReadonlyMap<string, Operator>;
+}) {
+  const lines = [
+    ["Your changes in all:", counted(difference(base, yours, operators))],
+    ["Theirs:", counted(difference(base, theirs, operators))],
   ];
   return (
-    <dl className="difference">
-      {lines.map(([title, ids]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd>{ids.join(", ") || "nothing"}</dd>
-        </div>
-      ))}
-    </dl>
+    <p className="muted small">
+      {lines.map(([who, what]) => `${who} ${what || "only moved things"}.`).join(" ")}
+    </p>
   );
 }

@@ -1,10 +1,13 @@
 /** Which ports may be joined, and why not. Pure. */
-import type { Operator, PipelineDocument, StreamSchema } from "../shared/types";
-import { elementsOf, findElement, parseReference, type PortRef } from "./document";
+import type { DocElement, Operator, PipelineDocument, StreamSchema } from "../shared/types";
+import { mends, misfits, type Mend, type Misfit } from "./columns";
+import { elementsOf, nameOfId, parseReference, type PortRef } from "./document";
 
-type Verdict = { ok: true; replaces: string | null } | { ok: false; reason: string };
+type Verdict =
+  | { ok: true; replaces: string | null }
+  | { ok: false; reason: string; /** what would make it fit */ mends: Mend[] };
 
-const refuse = (reason: string): Verdict => ({ ok: false, reason });
+const refuse = (reason: string, mends: Mend[] = []): Verdict => ({ ok: false, reason, mends });
 
 export function judge(
   document: PipelineDocument,
@@ -13,62 +16,82 @@ export function judge(
   to: PortRef,
   schemas: Readonly<Record<string, StreamSchema>> = {},
 ): Verdict {
-  const source = findElement(document, from.element);
-  const target = findElement(document, to.element);
+  const { byId } = graphOf(document);
+  const source = byId.get(from.element);
+  const target = byId.get(to.element);
   if (!source || !target) return refuse("One of the two elements is gone.");
   if (source.id === target.id) return refuse("An element cannot read its own output.");
+  const name = (id: string) => nameOfId(document, operators, id);
   const out = operators.get(source.type);
   const into = operators.get(target.type);
   if (out && !out.outputs.some((port) => port.name === from.port))
-    return refuse(`${source.id} has no output ${from.port}.`);
+    return refuse(`${name(source.id)} has no output ${from.port}.`);
   if (into && !into.inputs.some((port) => port.name === to.port))
-    return refuse(`${target.id} has no input ${to.port}.`);
+    return refuse(`${name(target.id)} has no input ${to.port}.`);
   if (reaches(document, target.id, source.id)) {
-    return refuse(`${target.id} already feeds ${source.id}: this would make a circle.`);
+    return refuse(`${name(target.id)} already feeds ${name(source.id)}: this would make a circle.`);
   }
-  const missing = missingColumn(into, target.params ?? {}, schemas[`${from.element}.${from.port}`], to.port);
-  if (missing) return refuse(missing);
+  const stream = schemas[`${from.element}.${from.port}`];
+  const misfit = into?.inputs.length === 1 && stream && unfit(into, target.params ?? {}, stream);
+  if (misfit) return refuse(misfit.reason, mends(operators, misfit, stream, from, to));
   return { ok: true, replaces: target.inputs?.[to.port] ?? null };
+}
+
+/** A document as a graph, made once: many ports are judged of one document. */
+interface Graph {
+  byId: Map<string, DocElement>;
+  feeds: Map<string, string[]>;
+  /** whom rows of an element reach, itself included, as far as it was asked */
+  reach: Map<string, Set<string>>;
+}
+
+const graphs = new WeakMap<PipelineDocument, Graph>();
+
+function graphOf(document: PipelineDocument): Graph {
+  const known = graphs.get(document);
+  if (known) return known;
+  const graph: Graph = { byId: new Map(), feeds: new Map(), reach: new Map() };
+  for (const element of elementsOf(document)) {
+    if (!graph.byId.has(element.id)) graph.byId.set(element.id, element);
+    for (const reference of Object.values(element.inputs ?? {})) {
+      const producer = parseReference(reference).element;
+      const fed = graph.feeds.get(producer);
+      if (fed) fed.push(element.id);
+      else graph.feeds.set(producer, [element.id]);
+    }
+  }
+  graphs.set(document, graph);
+  return graph;
 }
 
 /** Whether rows of `start` arrive, over any path, at `goal`. */
 export function reaches(document: PipelineDocument, start: string, goal: string): boolean {
-  const feeds = new Map<string, string[]>();
-  for (const element of elementsOf(document)) {
-    for (const reference of Object.values(element.inputs ?? {})) {
-      const producer = parseReference(reference).element;
-      feeds.set(producer, [...(feeds.get(producer) ?? []), element.id]);
+  const { feeds, reach } = graphOf(document);
+  let seen = reach.get(start);
+  if (!seen) {
+    seen = new Set();
+    const open = [start];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (seen.has(id)) continue;
+      seen.add(id);
+      open.push(...(feeds.get(id) ?? []));
     }
+    reach.set(start, seen);
   }
-  const seen = new Set<string>();
-  const open = [start];
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    if (id === goal) return true;
-    if (seen.has(id)) continue;
-    seen.add(id);
-    open.push(...(feeds.get(id) ?? []));
-  }
-  return false;
+  return seen.has(goal);
 }
 
 /**
- * A column that the target's parameters already name and the stream does not have. Only where the
- * target has one input: with several, a parameter may mean any of them.
+ * Columns that the target's parameters name, or still have to, and that the stream does not have as they
+ * are needed. Only where the target has one input: with several, a parameter may mean any of them.
  */
-function missingColumn(
-  operator: Operator | undefined,
+function unfit(
+  operator: Operator,
   params: Record<string, unknown>,
-  schema: StreamSchema | undefined,
-  port: string,
-): string | null {
-  if (!operator || !schema || operator.inputs.length !== 1 || operator.inputs[0]?.name !== port) return null;
-  const names = new Set(schema.fields.map((field) => field.name));
-  const properties = (operator.params_schema.properties ?? {}) as Record<string, { format?: string }>;
-  for (const [name, property] of Object.entries(properties)) {
-    const value = params[name];
-    if (property.format === "column" && typeof value === "string" && value && !names.has(value)) {
-      return `The stream has no column ${value}, which ${name} of this element needs.`;
-    }
-  }
-  return null;
+  stream: StreamSchema,
+): Misfit | undefined {
+  // one of several columns that the stream does not have is told at its field: the others are read already
+  return misfits(operator, params, stream).find(
+    ({ column, found, path }) => !column || found !== null || !path.includes("["),
+  );
 }

@@ -1,16 +1,20 @@
-/** What a deployment will do to a pipeline that runs, as told before it is done. Pure. */
-import { plural } from "../shared/format";
+/** What a deployment will do, as told before it is done. Pure. */
+import { listed, plural } from "../shared/format";
 import type { DeployChange, DeployPlan } from "../shared/types";
 
 type Change = DeployChange["change"];
 
 /** The order in which a person wants to know. */
-const ORDER: readonly Change[] = ["incompatible", "upgraded", "added", "removed"];
+const ORDER: readonly Change[] = ["incompatible", "restart", "upgraded", "added", "removed"];
 
 export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   incompatible: {
     title: "Does not fit what runs",
     text: "Take these changes back, or undeploy the pipeline and deploy it anew: then it begins without the state it has now.",
+  },
+  restart: {
+    title: "Cannot keep its state",
+    text: "It alone starts again, with an empty state, and goes on in its input where it stands: no row is skipped or read twice. What is lost does not come back by deploying the former version.",
   },
   upgraded: {
     title: "Starts again with its state",
@@ -42,9 +46,24 @@ export function untouched(changes: readonly DeployChange[]): string {
   return n === 1 ? "1 element goes on untouched." : `${plural(n, "element")} go on untouched.`;
 }
 
-/** Why it cannot be deployed as it is; null when it can. */
-export function deployRefusal(changes: readonly DeployChange[]): string | null {
-  const wrong = changes.filter((each) => each.change === "incompatible").map((each) => each.element);
-  if (wrong.length === 0) return null;
-  return `${wrong.join(", ")} cannot take over from what runs: see above what to do.`;
+/**
+ * Why it cannot be deployed as it is; null when it can. `agreed`: the elements whose user takes the loss of their
+ * state.
+ */
+export function deployRefusal(
+  changes: readonly DeployChange[],
+  agreed: ReadonlySet<string> = new Set(),
+): string | null {
+  const named = (which: (each: DeployChange) => boolean) =>
+    listed(changes.filter(which).map((each) => each.element));
+  const wrong = named((each) => each.change === "incompatible");
+  if (wrong) return `${wrong} cannot take over from what runs: see above what to do.`;
+  const open = named((each) => each.change === "restart" && !agreed.has(each.element));
+  if (open) return `Tick that ${open} may lose its state, or take the change back.`;
+  const homeless = named((each) => !!each.problem && !each.waits);
+  return homeless ? `No node can take ${homeless}: see above why.` : null;
 }
+
+/** Whether it is a first deployment: there is nothing yet that could change. */
+export const isFirst = (changes: readonly DeployChange[]): boolean =>
+  changes.length > 0 && changes.every((each) => each.change === "added");

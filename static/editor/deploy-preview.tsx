@@ -1,93 +1,234 @@
+import { useState } from "react";
+import { TriangleAlert } from "lucide-react";
 import { create } from "zustand";
-import type { DeployChange } from "../shared/types";
+import { plural } from "../shared/format";
+import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
-import { CHANGE_WORDS, deployRefusal, grouped, untouched } from "./deploy-changes";
+import { CHANGE_WORDS, deployRefusal, grouped, isFirst, untouched } from "./deploy-changes";
 import { displayName, findElement } from "./document";
-import { select, setMode, useEditor } from "./store";
+import { current, select, setMode, useEditor } from "./store";
+
+/** What is to be deployed: the draft, or a version. */
+export interface Deployed {
+  title: string;
+  document: PipelineDocument;
+  /** whether its elements can be shown in the editor: those of a version are not the draft's */
+  isDraft: boolean;
+}
 
 interface Asked {
   changes: DeployChange[] | null;
-  answer: (yes: boolean) => void;
+  what: Deployed | null;
+  answer: (restart: string[] | null) => void;
 }
 
-const NOTHING: Asked = { changes: null, answer: () => undefined };
+const NOTHING: Asked = { changes: null, what: null, answer: () => undefined };
 const useAsked = create<Asked>(() => NOTHING);
 
-/** Shows what will happen to what runs; resolves to whether the user agreed. */
-export function confirmChanges(changes: DeployChange[]): Promise<boolean> {
+/** Shows what will happen; resolves to the elements that may lose their state, or null: not agreed. */
+export function confirmChanges(changes: DeployChange[], what: Deployed): Promise<string[] | null> {
   return new Promise((resolve) =>
     useAsked.setState({
       changes,
-      answer: (yes) => {
+      what,
+      answer: (restart) => {
         useAsked.setState(NOTHING);
-        resolve(yes);
+        resolve(restart);
       },
     }),
   );
 }
 
 export function DeployPreview() {
-  const { changes, answer } = useAsked();
-  const name = useEditor((state) => state.name);
-  if (!changes) return null;
-  const refused = deployRefusal(changes);
+  const { changes, what, answer } = useAsked();
+  return changes && what ? <Preview changes={changes} what={what} answer={answer} /> : null;
+}
+
+interface PreviewProps {
+  changes: DeployChange[];
+  what: Deployed;
+  answer: Asked["answer"];
+}
+
+function Preview({ changes, what, answer }: PreviewProps) {
+  const [agreed, setAgreed] = useState<ReadonlySet<string>>(new Set());
+  const first = isFirst(changes);
+  const refused = deployRefusal(changes, agreed);
+  const show = what.isDraft ? (each: DeployChange) => (answer(null), showInEditor(each)) : null;
+  const agree = (element: string, yes: boolean) =>
+    setAgreed(new Set(yes ? [...agreed, element] : [...agreed].filter((each) => each !== element)));
   return (
     <Dialog
       open
       size="m"
-      onClose={() => answer(false)}
-      title={`Deploy changes of ${name}?`}
-      description="It runs. This is what happens to each element that differs from what is deployed."
+      onClose={() => answer(null)}
+      title={first ? `Deploy ${what.title}?` : `Deploy changes of ${what.title}?`}
+      description={
+        first
+          ? "This is where each element goes, and why. It can be moved to another node while it runs."
+          : "It runs. This is what happens to each element that differs from what is deployed."
+      }
       footer={
         <>
-          <button type="button" className="button" onClick={() => answer(false)}>
+          <button type="button" className="button" onClick={() => answer(null)}>
             Cancel
           </button>
-          <DialogAction title="Deploy changes" refused={refused} run={() => answer(true)} />
+          <DialogAction
+            title={first ? "Deploy" : "Deploy changes"}
+            refused={refused}
+            run={() => answer([...agreed])}
+          />
         </>
       }
     >
-      <div className="stack">
-        {grouped(changes).map(({ change, elements }) => (
-          <section
-            key={change}
-            className={`change change--${change}`}
-            aria-label={CHANGE_WORDS[change].title}
-          >
-            <h3 className="section-title">{CHANGE_WORDS[change].title}</h3>
-            <ul className="plain-list">
-              {elements.map((each) => (
-                <ChangeLine key={each.element} each={each} onShow={() => answer(false)} />
-              ))}
-            </ul>
-            {CHANGE_WORDS[change].text && <p className="field__help">{CHANGE_WORDS[change].text}</p>}
-          </section>
-        ))}
-        {untouched(changes) && <p className="muted small">{untouched(changes)}</p>}
-      </div>
+      {first ? (
+        <Places changes={changes} document={what.document} />
+      ) : (
+        <div className="stack">
+          {grouped(changes).map(({ change, elements }) => (
+            <section
+              key={change}
+              className={`change change--${change}`}
+              aria-label={CHANGE_WORDS[change].title}
+            >
+              <h3 className="section-title">{CHANGE_WORDS[change].title}</h3>
+              <ul className="plain-list stack stack--tight">
+                {elements.map((each) => (
+                  <li key={each.element}>
+                    <ChangeLine each={each} document={what.document} onShow={show} />
+                    {each.change === "restart" && (
+                      <Agreement
+                        each={each}
+                        document={what.document}
+                        agreed={agreed.has(each.element)}
+                        onAgree={(yes) => agree(each.element, yes)}
+                      />
+                    )}
+                  </li>
+                ))}
+              </ul>
+              {CHANGE_WORDS[change].text && <p className="field__help">{CHANGE_WORDS[change].text}</p>}
+            </section>
+          ))}
+          {untouched(changes) && <p className="muted small">{untouched(changes)}</p>}
+        </div>
+      )}
     </Dialog>
   );
 }
 
-function ChangeLine({ each, onShow }: { each: DeployChange; onShow: () => void }) {
-  const element = useEditor((state) => findElement(state.history.present, each.element));
+function showInEditor(each: DeployChange): void {
+  setMode("edit");
+  if (findElement(current(), each.element)) select([each.element]);
+  useEditor.setState({ focusPath: each.path });
+}
+
+/** An element's name as people know it, in what is to be deployed. */
+function useName(id: string, document: PipelineDocument): string {
+  const element = findElement(document, id);
   const operator = useEditor((state) => state.operators.get(element?.type ?? ""));
-  const show = () => {
-    onShow();
-    setMode("edit");
-    select([each.element]);
-    useEditor.setState({ focusPath: each.path });
-  };
+  return element ? displayName(element, operator) : id;
+}
+
+function ChangeLine({
+  each,
+  document,
+  onShow,
+}: {
+  each: DeployChange;
+  document: PipelineDocument;
+  onShow: ((each: DeployChange) => void) | null;
+}) {
+  const name = useName(each.element, document);
   return (
-    <li>
-      {element ? (
-        <button type="button" className="link" onClick={show}>
-          {displayName(element, operator)}
+    <>
+      {onShow && findElement(document, each.element) ? (
+        <button type="button" className="link" onClick={() => onShow(each)}>
+          {name}
         </button>
       ) : (
-        <b>{each.element}</b>
+        <b>{name}</b>
       )}
       {each.reason && <span className="change__reason">{each.reason}</span>}
-    </li>
+    </>
+  );
+}
+
+/** What it costs to let an element begin anew, to be agreed to for each. */
+function Agreement({
+  each,
+  document,
+  agreed,
+  onAgree,
+}: {
+  each: DeployChange;
+  document: PipelineDocument;
+  agreed: boolean;
+  onAgree: (yes: boolean) => void;
+}) {
+  const name = useName(each.element, document);
+  return (
+    <div className="change__agree">
+      <p>
+        <b>Lost:</b> {each.loses}.
+      </p>
+      <label className="check">
+        <input type="checkbox" checked={agreed} onChange={(event) => onAgree(event.target.checked)} />
+        Restart {name} without its state
+      </label>
+    </div>
+  );
+}
+
+/** Of a first deployment: element, node, reason. */
+function Places({ changes, document }: { changes: DeployChange[]; document: PipelineDocument }) {
+  const nodes = new Set(changes.flatMap((each) => each.node ?? []));
+  const waits = changes.some((each) => each.problem && each.waits);
+  return (
+    <div className="stack">
+      <div className="table-wrap">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Element</th>
+              <th scope="col">Goes to</th>
+              <th scope="col">Why there</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map((each) => (
+              <Place key={each.element} each={each} document={document} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p className="muted small">
+        {nodes.size > 0 && `On ${plural(nodes.size, "node")}. `}
+        {waits && "A node that does not answer yet is waited for, up to 90 s. "}A node that is chosen by
+        Fogline may be another one if the load has changed until then.
+      </p>
+    </div>
+  );
+}
+
+function Place({ each, document }: { each: DeployChange; document: PipelineDocument }) {
+  const name = useName(each.element, document);
+  return (
+    <tr>
+      <td>
+        <b>{name}</b>
+      </td>
+      <td>{each.node ?? <span className="muted">no node</span>}</td>
+      <td>
+        {each.problem ? (
+          <span className={each.waits ? "place__waits" : "place__wrong"}>
+            <TriangleAlert aria-hidden="true" />
+            it {each.problem}
+          </span>
+        ) : (
+          each.why
+        )}
+      </td>
+    </tr>
   );
 }

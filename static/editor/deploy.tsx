@@ -5,13 +5,14 @@ import { ApiError, get, post, problemText } from "../shared/api";
 import { Asker } from "../shared/asker";
 import { plural } from "../shared/format";
 import { useLive } from "../shared/live";
-import { isDeployed } from "../shared/status";
-import type { DeployPlan, Operation, OperationKind } from "../shared/types";
+import { nameIn } from "../shared/live-reducer";
+import type { DeployPlan, Operation, OperationKind, PipelineVersion } from "../shared/types";
+import { stepWords } from "../shared/words";
 import { confirm } from "../shared/ui/confirm";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { toAgree } from "./deploy-changes";
-import { confirmChanges } from "./deploy-preview";
+import { confirmChanges, type Deployed } from "./deploy-preview";
 import { elementsOf } from "./document";
 import { current, setMode, useEditor } from "./store";
 import { validateNow } from "./validation";
@@ -68,9 +69,8 @@ export async function deploy(): Promise<void> {
       });
       return;
     }
-    if (runs() && !(await changesAgreed())) return;
-    useDeploy.setState({ kind: "deploy", preparing: "Starting" });
-    follow("deploy", await post<Operation>(`${path()}/deploy`, { revision }));
+    const what = { title: useEditor.getState().name, document: current(), isDraft: true };
+    await agreeAndStart(what, { revision });
   } catch (error) {
     if (error instanceof ApiError && error.problem.faults?.length) {
       useEditor.setState({ faults: error.problem.faults, checked: current() });
@@ -81,26 +81,48 @@ export async function deploy(): Promise<void> {
   }
 }
 
-function runs(): boolean {
-  const { name, pipeline } = useEditor.getState();
-  return isDeployed(useLive.getState().pipelines.find((each) => each.name === name) ?? pipeline);
+/** An earlier version, as it was; the draft stays as it is. */
+export async function deployVersion(version: PipelineVersion): Promise<void> {
+  if (deployBusy(useDeploy.getState())) return;
+  useDeploy.setState({ ...IDLE, kind: "deploy" });
+  try {
+    const title = `${useEditor.getState().name}, version ${version.number}`;
+    const what = { title, document: version.document, isDraft: false };
+    await agreeAndStart(what, { version: version.number });
+  } catch (error) {
+    toastError(`Version ${version.number} was not deployed`, error);
+  } finally {
+    useDeploy.setState({ preparing: null });
+  }
 }
 
-/** Shows what the draft will do to what runs; whether the user wants that. */
-async function changesAgreed(): Promise<boolean> {
-  useDeploy.setState({ preparing: "Comparing with what runs" });
-  const plan = await post<DeployPlan>(`${path()}/deploy`, { dry_run: true });
+async function agreeAndStart(
+  what: Deployed,
+  which: { revision: number } | { version: number },
+): Promise<void> {
+  useDeploy.setState({ preparing: "Looking at what it will do" });
+  const restart = await agreed(what, which);
+  if (!restart) return;
+  useDeploy.setState({ kind: "deploy", preparing: "Starting" });
+  follow("deploy", await post<Operation>(`${path()}/deploy`, { ...which, restart }));
+}
+
+/** Shows what it will do; the elements that may lose their state, or null: it is not wanted. */
+async function agreed(what: Deployed, which: object): Promise<string[] | null> {
+  const plan = await post<DeployPlan>(`${path()}/deploy`, { ...which, dry_run: true });
   useDeploy.setState(IDLE);
-  const what = toAgree(plan);
-  if (what === "changes") return confirmChanges(plan.changes);
-  if (what === "again")
-    return confirm({
-      title: `Try to change ${useEditor.getState().name} again?`,
-      text: "The draft is what was deployed last, but that failed. What did not come up by then starts again with its state; what runs goes on untouched.",
+  const asked = toAgree(plan);
+  if (asked === "changes") return confirmChanges(plan.changes, what);
+  if (asked === "again") {
+    const yes = await confirm({
+      title: `Try to change ${what.title} again?`,
+      text: "It is what was deployed last, but that failed. What did not come up by then starts again with its state; what runs goes on untouched.",
       action: "Try again",
     });
-  toast({ tone: "info", title: "Nothing to deploy", text: "The draft is what runs already." });
-  return false;
+    return yes ? [] : null;
+  }
+  toast({ tone: "info", title: "Nothing to deploy", text: "That is what runs already." });
+  return null;
 }
 
 export async function undeploy(): Promise<void> {
@@ -174,6 +196,7 @@ export function DeployPanel() {
   useFollow();
   const { kind, operation, preparing } = useDeploy();
   const name = useEditor((state) => state.name);
+  const elements = useLive((state) => state.elements);
   if (!kind || (!preparing && !operation)) return null;
   // the server knows best: deploying over what runs is an upgrade
   const titles = TITLES[operation?.kind ?? kind];
@@ -200,7 +223,7 @@ export function DeployPanel() {
           {operation.steps.map((step) => (
             <li key={step.name} data-state={step.state}>
               <StepIcon state={step.state} />
-              {step.name}
+              {stepWords(step.name, (id) => nameIn(elements, name, id))}
               <span className="visually-hidden">{step.state}</span>
             </li>
           ))}

@@ -1,13 +1,7 @@
 /** Changes of a pipeline document. Pure: each gives a new document, or the same one when nothing changes. */
 import { NAME_MAX } from "../shared/names";
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
-
-const GRID = 16;
-
-export interface Point {
-  x: number;
-  y: number;
-}
+import { besideOffset, freePlace, type Point } from "./places";
 
 export interface PortRef {
   element: string;
@@ -60,6 +54,26 @@ export function displayName(
   return element.id;
 }
 
+/** What an element of the document is called. */
+export function nameOfId(
+  document: PipelineDocument,
+  operators: ReadonlyMap<string, Operator>,
+  id: string,
+): string {
+  const element = findElement(document, id);
+  return element ? displayName(element, operators.get(element.type)) : id;
+}
+
+/** What a stream is called: its element, and the port where there are several. */
+export function streamName(
+  document: PipelineDocument,
+  operators: ReadonlyMap<string, Operator>,
+  { element, port }: PortRef,
+): string {
+  const name = nameOfId(document, operators, element);
+  return port === "out" ? name : `${name}, ${port}`;
+}
+
 /** A name like `base` that nobody has: base, base-2, base-3 … */
 export function freshId(taken: Iterable<string>, base: string): string {
   const used = new Set(taken);
@@ -75,19 +89,9 @@ export function freshId(taken: Iterable<string>, base: string): string {
   }
 }
 
-export const snap = ({ x, y }: Point): Point => ({
-  x: Math.round(x / GRID) * GRID,
-  y: Math.round(y / GRID) * GRID,
-});
-
-/** A place near `wanted` where no other card lies. */
-export function freePlace(document: PipelineDocument, wanted: Point): Point {
-  const place = snap(wanted);
-  const taken = elementsOf(document).map((element) => element.ui);
-  const hit = () => taken.some((at) => at && Math.abs(at.x - place.x) < 200 && Math.abs(at.y - place.y) < 80);
-  for (let tries = 0; tries < 60 && hit(); tries += 1) place.y += 6 * GRID;
-  return place;
-}
+/** Where the cards lie; of an element that has no place yet nothing is known. */
+const placesOf = (elements: readonly DocElement[]): Point[] =>
+  elements.flatMap((element) => element.ui ?? []);
 
 export function addElement(
   document: PipelineDocument,
@@ -102,7 +106,7 @@ export function addElement(
     id,
     type: operator.type,
     params: defaultParams(operator),
-    ui: freePlace(document, at),
+    ui: freePlace(placesOf(elementsOf(document)), at),
   };
   return { document: withElements(document, [...elementsOf(document), element]), id };
 }
@@ -218,11 +222,9 @@ export function copyElements(document: PipelineDocument, ids: Iterable<string>):
     );
 }
 
-export function pasteElements(
-  document: PipelineDocument,
-  copied: DocElement[],
-  offset: Point = { x: 3 * GRID, y: 3 * GRID },
-) {
+/** Copies lie where the originals do when nothing is there, else beside them: never over another card. */
+export function pasteElements(document: PipelineDocument, copied: DocElement[]) {
+  const offset = besideOffset(placesOf(elementsOf(document)), placesOf(copied));
   const taken = elementsOf(document).map((element) => element.id);
   const names = new Map<string, string>();
   for (const element of copied) {

@@ -1,17 +1,10 @@
 /** Import and export of a pipeline as a file. The YAML library is loaded when it is needed. */
+import { download } from "../shared/download";
 import type { PipelineDocument } from "../shared/types";
 
 async function toYaml(document: PipelineDocument): Promise<string> {
   const { stringify } = await import("yaml");
   return stringify(document, { lineWidth: 110, aliasDuplicateObjects: false });
-}
-
-function download(name: string, type: string, text: string): void {
-  const link = window.document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 export async function exportDocument(document: PipelineDocument, kind: "yaml" | "json"): Promise<void> {

@@ -1,19 +1,13 @@
 /** The document as React Flow draws it. Pure; unchanged elements keep their objects, so cards do not redraw. */
-import type { Edge, Node } from "@xyflow/react";
-import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
-import {
-  displayName,
-  elementsOf,
-  formatReference,
-  groupsOf,
-  parseReference,
-  type Point,
-  type PortRef,
-} from "./document";
+import { Position, type Edge, type Node, type NodeHandle } from "@xyflow/react";
+import type { DocElement, DocGroup, Operator, PipelineDocument, Port } from "../shared/types";
+import { displayName, elementsOf, formatReference, groupsOf, parseReference, type PortRef } from "./document";
+import { CARD, type Point } from "./places";
 
 interface CardData extends Record<string, unknown> {
   element: DocElement;
   operator: Operator | undefined;
+  live: boolean;
 }
 
 interface GroupData extends Record<string, unknown> {
@@ -26,22 +20,34 @@ export type CardNode = Node<CardData, "card">;
 export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
-export const CARD = { width: 240, height: 92 };
-/** How the whole of it is brought into view. */
-export const FIT = { padding: 0.08, maxZoom: 1.1, duration: 180 };
 const PAD = { x: 20, top: 38, bottom: 20 };
+/** As cards.css draws them. */
+const PORT = { draft: 12, live: 6 };
+
+export const portsOf = (operator: Operator | undefined): { inputs: Port[]; outputs: Port[] } =>
+  operator ?? { inputs: [{ name: "in" }], outputs: [{ name: "out" }] };
+
+/** How far down the card's side a port is: 0 to 1. */
+export const portPlace = (index: number, count: number): number => (index + 1) / (count + 1);
 
 function edgeId(from: PortRef, to: PortRef): string {
   return `${formatReference(from)}>${to.element}.${to.port}`;
 }
 
-export function toEdges(document: PipelineDocument, selected: ReadonlySet<string> = new Set()): Edge[] {
+export function toEdges(
+  document: PipelineDocument,
+  selected: ReadonlySet<string> = new Set(),
+  previous: readonly Edge[] = [],
+): Edge[] {
   const ids = new Set(elementsOf(document).map((element) => element.id));
+  const old = new Map(previous.map((edge) => [edge.id, edge]));
   return elementsOf(document).flatMap((element) =>
     Object.entries(element.inputs ?? {}).flatMap(([port, reference]) => {
       const from = parseReference(reference);
       if (!ids.has(from.element)) return []; // a dangling input is a fault, drawn at its card
       const id = edgeId(from, { element: element.id, port });
+      const known = old.get(id);
+      if (known && known.selected === selected.has(id)) return known;
       return {
         id,
         source: from.element,
@@ -61,10 +67,11 @@ export function toNodes(
   operators: ReadonlyMap<string, Operator>,
   previous: readonly FlowNode[],
   selected: ReadonlySet<string>,
+  live = false,
 ): FlowNode[] {
   const old = new Map(previous.map((node) => [node.id, node]));
   const cards = elementsOf(document).map((element, index) =>
-    card(element, operators.get(element.type), old.get(element.id), selected.has(element.id), index),
+    card(element, operators.get(element.type), old.get(element.id), selected.has(element.id), index, live),
   );
   return [...boxes(document, cards), ...cards];
 }
@@ -75,26 +82,50 @@ function card(
   old: FlowNode | undefined,
   selected: boolean,
   index: number,
+  live: boolean,
 ): CardNode {
   const position = element.ui ? { x: element.ui.x, y: element.ui.y } : { x: index * 300, y: 80 };
-  const known = old?.type === "card" ? old : undefined;
+  const known = old?.type === "card" && old.data.live === live ? old : undefined;
   const same = known && known.data.element === element && known.data.operator === operator;
   if (same && known.selected === selected && samePlace(known.position, position)) return known;
-  return {
+  const fresh: CardNode = {
     ...known,
     id: element.id,
     type: "card",
     position,
     selected,
-    data: same ? known.data : { element, operator },
+    data: same ? known.data : { element, operator, live },
     ariaLabel: `${displayName(element, operator)} (${element.type})`,
   };
+  if (known && known.data.operator === operator) return fresh;
+  return sized(fresh, { width: CARD.width, height: live ? CARD.height : CARD.draftHeight });
+}
+
+/**
+ * A card with its size, and where its ports are. React Flow would measure them in the page, for which it draws
+ * all cards once, also those out of sight.
+ */
+export function sized(node: CardNode, measured: { width: number; height: number }): CardNode {
+  const { inputs, outputs } = portsOf(node.data.operator);
+  const size = node.data.live ? PORT.live : PORT.draft;
+  const handles = (ports: Port[], type: "source" | "target"): NodeHandle[] =>
+    ports.map((port, index) => ({
+      id: port.name,
+      type,
+      position: type === "target" ? Position.Left : Position.Right,
+      x: (type === "target" ? 0 : measured.width) - size / 2,
+      y: portPlace(index, ports.length) * measured.height - size / 2,
+      width: size,
+      height: size,
+    }));
+  return { ...node, measured, handles: [...handles(inputs, "target"), ...handles(outputs, "source")] };
 }
 
 const samePlace = (a: Point, b: Point) => a.x === b.x && a.y === b.y;
 
 /** One box behind each group, as large as its cards need. */
 export function boxes(document: PipelineDocument, cards: readonly CardNode[]): GroupNode[] {
+  if (groupsOf(document).length === 0) return [];
   const byId = new Map(cards.map((node) => [node.id, node]));
   return groupsOf(document).flatMap((group) => {
     const members = group.elements.flatMap((id) => byId.get(id) ?? []);
@@ -114,6 +145,8 @@ export function boxes(document: PipelineDocument, cards: readonly CardNode[]): G
       data: { group, width, height },
       width,
       height,
+      measured: { width, height },
+      handles: [],
       selectable: false,
       draggable: false,
       connectable: false,

@@ -6,6 +6,7 @@ import {
   CloudOff,
   Download,
   FileUp,
+  History,
   LoaderCircle,
   Pencil,
   Rocket,
@@ -31,6 +32,9 @@ import { chooseFile, exportDocument, parseText } from "./files";
 import { dropAllCopies, renameCopies } from "./local-copies";
 import { adopt, current, setMode, useEditor } from "./store";
 import { askName } from "./name-dialog";
+import { elsewhereWords } from "./pins";
+import { dropHistory, renameHistory } from "./undo-copies";
+import { closeVersions, openVersions } from "./versions/store";
 
 /** The pipeline's state: pushed when the live connection has it, else as it was loaded. */
 function usePipelineState() {
@@ -41,24 +45,29 @@ function usePipelineState() {
   return {
     status: pushed?.status ?? loaded?.status ?? "draft",
     differs: newer?.differs ?? false,
+    elsewhere: elsewhereWords(newer?.elsewhere),
+    failed: !!newer?.upgrade_failed,
     version: (pushed ?? loaded)?.deployed_version ?? null,
     deployed: isDeployed(pushed ?? loaded),
   };
 }
 
 export function Header() {
-  const { status, differs, version, deployed } = usePipelineState();
+  const { status, differs, elsewhere, failed, version, deployed } = usePipelineState();
   const mode = useEditor((state) => state.mode);
   const name = useEditor((state) => state.name);
   const seesWhatRuns = useEditor((state) => state.deployed !== null);
   // not `disabled`: the focus would be gone when the dialog that follows gives it back
   const busy = deployBusy(useDeploy());
+  const settled = deployed && !differs && !failed; // there is nothing to deploy
   return (
     <header className="page__head">
       <nav className="crumbs" aria-label="Breadcrumb">
         <a href="/pipelines/">Pipelines</a>
         <span aria-hidden="true">/</span>
-        <PipelineMenu deployed={deployed} />
+        <h1 className="crumbs__menu" aria-current="page">
+          <PipelineMenu deployed={deployed} />
+        </h1>
       </nav>
       <StatusMark status={status} pill />
       {deployed && differs && (
@@ -74,10 +83,17 @@ export function Header() {
           </span>
         </Tip>
       )}
+      {elsewhere && (
+        <Tip text={elsewhere.text}>
+          <span className="badge badge--warning" tabIndex={0}>
+            {elsewhere.mark}
+          </span>
+        </Tip>
+      )}
       <SaveMark />
       <div className="actions">
         <div className="segmented" role="group" aria-label="Mode">
-          <button type="button" aria-pressed={mode === "edit"} onClick={() => setMode("edit")}>
+          <button type="button" aria-pressed={mode === "edit"} onClick={editDraft}>
             Edit
           </button>
           <button type="button" aria-pressed={mode === "live"} onClick={() => setMode("live")}>
@@ -98,10 +114,13 @@ export function Header() {
           </button>
         )}
         <button
-          className="button button--primary"
+          className={`button${settled ? "" : " button--primary"}`}
           disabled={!mayAct("editor")}
           aria-disabled={busy}
-          title={roleReason("editor") ?? "Validate the draft and bring it to the nodes"}
+          title={
+            roleReason("editor") ??
+            (settled ? "The draft is what runs already" : "Validate the draft and bring it to the nodes")
+          }
           onClick={() => void deploy()}
         >
           <Rocket aria-hidden="true" />
@@ -110,6 +129,11 @@ export function Header() {
       </div>
     </header>
   );
+}
+
+function editDraft(): void {
+  closeVersions();
+  setMode("edit");
 }
 
 function SaveMark() {
@@ -145,7 +169,7 @@ function SaveMark() {
       );
     default:
       return (
-        <span className="save muted" aria-label="Saving the draft">
+        <span className="save muted" role="status" aria-label="Saving the draft">
           <LoaderCircle className="spin" aria-hidden="true" />
           <span className="wide-only">{save.state === "saving" ? "saving" : "unsaved"}</span>
         </span>
@@ -189,6 +213,7 @@ async function rename(deployed: boolean): Promise<void> {
     if (!(await autosave.flush())) return;
     await post(`/pipelines/${encodeURIComponent(name)}/rename`, { name: next });
     renameCopies(name, next);
+    renameHistory(name, next);
     window.location.assign(`/pipelines/${encodeURIComponent(next)}`);
   } catch (error) {
     toastError("Not renamed", error);
@@ -223,6 +248,7 @@ async function remove(): Promise<void> {
     await del(`/pipelines/${encodeURIComponent(name)}`);
     autosave.base = null;
     dropAllCopies(name);
+    dropHistory(name);
     window.location.assign("/pipelines/");
   } catch (error) {
     toastError("Not deleted", error);
@@ -236,12 +262,13 @@ function PipelineMenu({ deployed }: { deployed: boolean }) {
     <Menu
       trigger={
         <button className="crumb-menu" aria-label={`${name}, pipeline menu`}>
-          <h1 aria-current="page">{name}</h1>
+          <span className="ellipsis">{name}</span>
           <ChevronDown aria-hidden="true" />
         </button>
       }
       entries={[
         { title: "Rename", icon: <Pencil />, disabled: locked, run: () => void rename(deployed) },
+        { title: "Versions", icon: <History />, run: () => openVersions() },
         { title: "Duplicate", icon: <FileUp />, disabled: locked, run: () => void duplicate() },
         "line",
         { title: "Export as YAML", icon: <Download />, run: () => void exportDocument(current(), "yaml") },
@@ -272,7 +299,8 @@ export function useHeaderCommands(): Command[] {
         disabled: roleReason("editor") ?? (deployed ? null : "It is not deployed."),
         run: () => void undeploy(),
       },
-      { id: "edit-mode", title: "Edit the draft", run: () => setMode("edit") },
+      { id: "edit-mode", title: "Edit the draft", run: editDraft },
+      { id: "versions", title: "Versions: look, compare, restore", run: () => openVersions() },
       { id: "live-mode", title: "Watch it live", run: () => setMode("live") },
       { id: "export-yaml", title: "Export as YAML", run: () => void exportDocument(current(), "yaml") },
       { id: "import", title: "Import a file", disabled: roleReason("editor"), run: () => void importFile() },

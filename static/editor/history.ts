@@ -30,6 +30,12 @@ export function push<T>(
   return { past, present, future: [], key, at_ms: now_ms };
 }
 
+/** Each value, past and to come, as `change` makes it: no step of its own, and undo does not take it back. */
+export function mapped<T>(history: History<T>, change: (value: T) => T): History<T> {
+  const { past, present, future } = history;
+  return { ...history, past: past.map(change), present: change(present), future: future.map(change) };
+}
+
 export function undo<T>(history: History<T>): History<T> {
   const previous = history.past.at(-1);
   if (history.past.length === 0) return history;

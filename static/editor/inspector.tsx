@@ -1,13 +1,17 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Copy, Pin, Trash2 } from "lucide-react";
+import { typeWords } from "../shared/column-types";
 import { FOLLOW } from "../shared/follow";
 import { nameFault } from "../shared/names";
 import { mayAct } from "../shared/page";
 import { useLive } from "../shared/live";
-import type { DocElement, Operator, StreamSchema } from "../shared/types";
+import type { DocElement, Operator, SchemaField, StreamSchema } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
+import { Details } from "../shared/ui/details";
 import { Markdown } from "../shared/ui/markdown";
+import { Resizer } from "../shared/ui/resizer";
 import { Tabs } from "../shared/ui/tabs";
+import { mendsOf } from "./columns";
 import { judge } from "./connect";
 import {
   changeElement,
@@ -19,9 +23,11 @@ import {
   formatReference,
   parseReference,
   renameElement,
+  streamName,
 } from "./document";
 import { SchemaForm } from "./form/form";
 import { PipelinePanel, SelectionPanel } from "./pipeline-panel";
+import { tellRefusal } from "./refusal";
 import { commit, current, duplicateSelected, faultsOf, removeSelected, select, useEditor } from "./store";
 
 export function Inspector() {
@@ -32,6 +38,7 @@ export function Inspector() {
   );
   return (
     <aside className="panel panel--inspector" aria-label="Inspector">
+      <Resizer name="edit" label="Width of the inspector" />
       {element ? (
         <ElementPanel key={element.id} element={element} />
       ) : selected.size > 1 ? (
@@ -60,6 +67,7 @@ function ElementPanel({ element }: { element: DocElement }) {
   }, [focusPath]);
   return (
     <div className="inspector" ref={body}>
+      <h2 className="visually-hidden">{displayName(element, operator)}</h2>
       <header className="inspector__head">
         <span className="op-icon" data-category={operator?.category}>
           <OperatorIcon icon={operator?.icon} category={operator?.category} />
@@ -166,7 +174,8 @@ function Parameters({
   const allFaults = useEditor((state) => state.faults);
   const checked = useEditor((state) => state.checked ?? state.history.present);
   const faults = useMemo(() => faultsOf(allFaults, checked, element.id), [allFaults, checked, element.id]);
-  const columns = useColumns(element);
+  const columns = useColumns(element, operator);
+  const mends = useMends(element);
   const rest = faults.filter(({ local }) => !local.startsWith("params") || local === "params");
   return (
     <div className="stack">
@@ -186,6 +195,7 @@ function Parameters({
           example={operator.example}
           faults={faults}
           columns={columns}
+          mends={mends}
           readOnly={!editable}
           onChange={(params, path) =>
             commit(changeElement(current(), element.id, { params }), `${element.id}.${path}`)
@@ -197,21 +207,40 @@ function Parameters({
       <hr className="line" />
       <Inputs element={element} operator={operator} editable={editable} />
       <NodePin element={element} editable={editable} />
-      <IdField element={element} editable={editable} />
+      <Details>
+        <IdField element={element} editable={editable} />
+      </Details>
     </div>
   );
 }
 
-/** Columns of the streams that an element reads. */
-function useColumns(element: DocElement): string[] {
+/** Columns of the streams that an element reads; of a source, those that it gives. */
+function useColumns(element: DocElement, operator: Operator | undefined): SchemaField[] {
   const schemas = useEditor((state) => state.schemas);
   return useMemo(() => {
     const read = Object.values(element.inputs ?? {}).map(parseReference);
-    const names = read.flatMap(
-      ({ element: from, port }) => schemas[`${from}.${port}`]?.fields.map((field) => field.name) ?? [],
+    const own = (operator?.outputs ?? []).map((port) => ({ element: element.id, port: port.name }));
+    const fields = (operator?.inputs.length === 0 ? own : read).flatMap(
+      ({ element: from, port }) => schemas[`${from}.${port}`]?.fields ?? [],
     );
-    return [...new Set(names)];
-  }, [element.inputs, schemas]);
+    return [...new Map(fields.map((field) => [field.name, field])).values()];
+  }, [element.id, element.inputs, operator, schemas]);
+}
+
+/** Buttons for columns that do not fit, by the path of the parameter. */
+function useMends(element: DocElement) {
+  const document = useEditor((state) => state.history.present);
+  const operators = useEditor((state) => state.operators);
+  const schemas = useEditor((state) => state.schemas);
+  return useMemo(() => {
+    const found = Object.entries(mendsOf(document, operators, schemas, element.id));
+    return Object.fromEntries(
+      found.map(([path, mends]) => [
+        path,
+        mends.map((mend) => ({ title: mend.title, run: () => commit(mend.apply(current())) })),
+      ]),
+    );
+  }, [document, operators, schemas, element.id]);
 }
 
 /** Connections as a form: the way to connect without a pointer. */
@@ -241,13 +270,13 @@ function Inputs({
           className="select"
           disabled={!editable}
           value={element.inputs?.[port.name] ?? ""}
-          onChange={(event) =>
-            commit(
-              event.target.value
-                ? connect(current(), parseReference(event.target.value), to)
-                : disconnect(current(), to),
-            )
-          }
+          onChange={(event) => {
+            if (!event.target.value) return commit(disconnect(current(), to));
+            const from = parseReference(event.target.value);
+            const verdict = judge(current(), operators, from, to, schemas);
+            if (verdict.ok) commit(connect(current(), from, to));
+            else tellRefusal(verdict.reason, verdict.mends);
+          }}
         >
           <option value="">Nothing yet</option>
           {outputs.map((from) => {
@@ -258,10 +287,10 @@ function Inputs({
               <option
                 key={reference}
                 value={reference}
-                disabled={!verdict.ok && !taken}
+                disabled={!verdict.ok && !taken && verdict.mends.length === 0}
                 title={verdict.ok ? undefined : verdict.reason}
               >
-                {reference}
+                {streamName(document, operators, from)}
                 {!verdict.ok && !taken ? ` (${verdict.reason})` : ""}
               </option>
             );
@@ -339,11 +368,13 @@ function IdField({ element, editable }: { element: DocElement; editable: boolean
 
 function Schemas({ element, operator }: { element: DocElement; operator: Operator | undefined }) {
   const schemas = useEditor((state) => state.schemas);
+  const document = useEditor((state) => state.history.present);
+  const operators = useEditor((state) => state.operators);
   const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
     const from = parseReference(reference);
+    const name = streamName(document, operators, from);
     return {
-      title:
-        operator && operator.inputs.length > 1 ? `In: ${port}, from ${reference}` : `In, from ${reference}`,
+      title: operator && operator.inputs.length > 1 ? `In: ${port}, from ${name}` : `In, from ${name}`,
       schema: schemas[`${from.element}.${from.port}`],
     };
   });
@@ -357,7 +388,7 @@ function Schemas({ element, operator }: { element: DocElement; operator: Operato
     <div className="stack">
       {all.map(({ title, schema }) => (
         <section key={title} className="stack stack--tight">
-          <h4 className="section-title">{title}</h4>
+          <h3 className="section-title">{title}</h3>
           <SchemaTable schema={schema} />
         </section>
       ))}
@@ -376,7 +407,7 @@ function SchemaTable({ schema }: { schema: StreamSchema | undefined }) {
           <tr key={field.name}>
             <td className="mono">{field.name}</td>
             <td className="muted">
-              {field.type}
+              {typeWords(field.type)}
               {field.unit ? `, ${field.unit}` : ""}
             </td>
             <td>{schema.key === field.name && <span className="badge">key</span>}</td>
@@ -399,7 +430,7 @@ function Docs({ operator }: { operator: Operator }) {
       </p>
       {Object.keys(operator.example ?? {}).length > 0 && (
         <section className="stack stack--tight">
-          <h4 className="section-title">Example parameters</h4>
+          <h3 className="section-title">Example parameters</h3>
           <pre className="code">{JSON.stringify(operator.example, null, 2)}</pre>
         </section>
       )}

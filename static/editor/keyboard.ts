@@ -1,14 +1,14 @@
 import { useEffect } from "react";
-import type { useReactFlow } from "@xyflow/react";
+import { create } from "zustand";
 import { registerCommands, type Command } from "../shared/commands";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./document";
-import { CARD, FIT } from "./flow";
 import { layout } from "./layout";
+import { CARD, type Arrangement } from "./places";
+import { chooseForSelected } from "./quick-add";
 import * as store from "./store";
-
-type Flow = ReturnType<typeof useReactFlow>;
+import { focusCard, MOVE_MS, reveal, showAll, showReadably, ZOOM, type Flow } from "./view";
 
 export function autoLayout(flow: Flow): void {
   const heights = new Map(
@@ -16,7 +16,7 @@ export function autoLayout(flow: Flow): void {
   );
   const places = layout(store.current(), (id) => heights.get(id) ?? CARD.height);
   store.commit(moveElements(store.current(), places));
-  window.setTimeout(() => void flow.fitView(FIT), 60);
+  window.setTimeout(() => showReadably(flow), 60);
 }
 
 function copy(): void {
@@ -24,13 +24,44 @@ function copy(): void {
   if (copied) toast({ tone: "info", title: copied === 1 ? "Copied 1 element" : `Copied ${copied} elements` });
 }
 
+/** After something that selects what it made: it may lie out of sight. */
+function showSelected(flow: Flow): void {
+  window.setTimeout(() => reveal(flow, store.useEditor.getState().selected), 60);
+}
+
+function rename(flow: Flow): void {
+  store.startRenaming();
+  const { renaming } = store.useEditor.getState();
+  if (renaming) reveal(flow, [renaming], ZOOM.readable);
+}
+
+/** Into the first field of the selected element's form, or to its first action. */
+export function goToInspector(): void {
+  // a dialog that was opened meanwhile keeps the keys
+  if (document.activeElement?.closest("[role=dialog]")) return;
+  const places = [
+    ".panel--inspector .drawer__actions",
+    ".panel--inspector [role=tabpanel]",
+    ".panel--inspector",
+  ];
+  const controls = ":is(input, select, textarea, button):not(:disabled)";
+  const found = places.map((place) => document.querySelector<HTMLElement>(`${place} ${controls}`));
+  found.find((control) => control !== null)?.focus();
+}
+
+export const useKeyboardMap = create<{ open: boolean }>(() => ({ open: false }));
+export const showKeyboardMap = (): void => useKeyboardMap.setState({ open: true });
+
 interface Binding {
   id: string;
   title: string;
-  keys: string;
-  match: (event: KeyboardEvent) => boolean;
+  /** none: the command palette alone has it */
+  keys?: string;
+  match?: (event: KeyboardEvent) => boolean;
   run: (flow: Flow) => void;
   edits: boolean;
+  /** how many elements have to be selected */
+  needs?: 1 | 2 | 3 | "one";
 }
 
 const withCtrl =
@@ -41,8 +72,13 @@ const plain =
   (...keys: string[]) =>
   (event: KeyboardEvent) =>
     !event.ctrlKey && !event.metaKey && !event.altKey && keys.includes(event.key);
+/** By the key's place: with Alt, some systems write another letter. */
+const withAlt = (code: string, shift: boolean) => (event: KeyboardEvent) =>
+  event.altKey && !event.ctrlKey && !event.metaKey && event.shiftKey === shift && event.code === code;
 
-export const BINDINGS: Binding[] = [
+const arrange = (how: Arrangement) => () => store.arrangeSelected(how);
+
+const EDITING: Binding[] = [
   { id: "undo", title: "Undo", keys: "Ctrl Z", match: withCtrl("z"), run: store.undo, edits: true },
   {
     id: "redo",
@@ -51,80 +87,6 @@ export const BINDINGS: Binding[] = [
     match: (event) => withCtrl("y")(event) || withCtrl("z", true)(event),
     run: store.redo,
     edits: true,
-  },
-  { id: "copy", title: "Copy the selection", keys: "Ctrl C", match: withCtrl("c"), run: copy, edits: false },
-  {
-    id: "cut",
-    title: "Cut the selection",
-    keys: "Ctrl X",
-    match: withCtrl("x"),
-    run: () => (copy(), store.removeSelected()),
-    edits: true,
-  },
-  { id: "paste", title: "Paste", keys: "Ctrl V", match: withCtrl("v"), run: store.paste, edits: true },
-  {
-    id: "duplicate",
-    title: "Duplicate the selection",
-    keys: "Ctrl D",
-    match: withCtrl("d"),
-    run: store.duplicateSelected,
-    edits: true,
-  },
-  {
-    id: "all",
-    title: "Select all",
-    keys: "Ctrl A",
-    match: withCtrl("a"),
-    run: store.selectAll,
-    edits: false,
-  },
-  {
-    id: "group",
-    title: "Run the selection as one, or apart again",
-    keys: "Ctrl G",
-    match: withCtrl("g"),
-    run: store.toggleGroup,
-    edits: true,
-  },
-  {
-    id: "delete",
-    title: "Delete the selection",
-    keys: "Delete",
-    match: plain("Delete", "Backspace"),
-    run: store.removeSelected,
-    edits: true,
-  },
-  {
-    id: "arrange",
-    title: "Arrange the elements",
-    keys: "L",
-    match: plain("l"),
-    run: autoLayout,
-    edits: true,
-  },
-  {
-    id: "fit",
-    title: "Zoom to fit",
-    keys: "F",
-    match: plain("f"),
-    run: (flow) => void flow.fitView(FIT),
-    edits: false,
-  },
-  {
-    id: "zoom-in",
-    title: "Zoom in",
-    keys: "+",
-    match: plain("+", "="),
-    run: (flow) => void flow.zoomIn(),
-    edits: false,
-  },
-  {
-    id: "zoom-out",
-    title: "Zoom out",
-    keys: "-",
-    match: plain("-"),
-    run: (flow) => void flow.zoomOut(),
-    edits: false,
   },
   {
     id: "search",
@@ -135,13 +97,185 @@ export const BINDINGS: Binding[] = [
     edits: true,
   },
   {
+    id: "connect",
+    title: "Connect the element",
+    keys: "C",
+    match: plain("c"),
+    run: chooseForSelected,
+    edits: true,
+    needs: "one",
+  },
+  {
+    id: "rename",
+    title: "Rename the element",
+    keys: "F2",
+    match: plain("F2"),
+    run: rename,
+    edits: true,
+    needs: "one",
+  },
+  {
+    id: "open",
+    title: "Go to the element's parameters, or its actions",
+    keys: "Enter",
+    match: plain("Enter"),
+    // React Flow selects the card by the same key; the inspector shows it a moment later
+    run: () => window.setTimeout(goToInspector, 40),
+    edits: false,
+    needs: "one",
+  },
+  {
+    id: "copy",
+    title: "Copy the selection",
+    keys: "Ctrl C",
+    match: withCtrl("c"),
+    run: copy,
+    edits: false,
+    needs: 1,
+  },
+  {
+    id: "cut",
+    title: "Cut the selection",
+    keys: "Ctrl X",
+    match: withCtrl("x"),
+    run: () => (copy(), store.removeSelected()),
+    edits: true,
+    needs: 1,
+  },
+  {
+    id: "paste",
+    title: "Paste",
+    keys: "Ctrl V",
+    match: withCtrl("v"),
+    run: (flow) => (store.paste(), showSelected(flow)),
+    edits: true,
+  },
+  {
+    id: "duplicate",
+    title: "Duplicate the selection",
+    keys: "Ctrl D",
+    match: withCtrl("d"),
+    run: (flow) => (store.duplicateSelected(), showSelected(flow)),
+    edits: true,
+    needs: 1,
+  },
+  {
+    id: "group",
+    title: "Run the selection as one, or apart again",
+    keys: "Ctrl G",
+    match: withCtrl("g"),
+    run: store.toggleGroup,
+    edits: true,
+    needs: 1,
+  },
+  {
+    id: "delete",
+    title: "Delete the selection",
+    keys: "Delete",
+    match: plain("Delete", "Backspace"),
+    run: store.removeSelected,
+    edits: true,
+  },
+];
+
+const PLACING: Binding[] = [
+  {
+    id: "arrange",
+    title: "Arrange the elements",
+    keys: "L",
+    match: plain("l"),
+    run: autoLayout,
+    edits: true,
+  },
+  {
+    id: "row",
+    title: "Align in a row",
+    keys: "Alt R",
+    match: withAlt("KeyR", false),
+    run: arrange("row"),
+    edits: true,
+    needs: 2,
+  },
+  {
+    id: "column",
+    title: "Align in a column",
+    keys: "Alt C",
+    match: withAlt("KeyC", false),
+    run: arrange("column"),
+    edits: true,
+    needs: 2,
+  },
+  {
+    id: "across",
+    title: "Distribute from left to right",
+    keys: "Alt Shift R",
+    match: withAlt("KeyR", true),
+    run: arrange("across"),
+    edits: true,
+    needs: 3,
+  },
+  {
+    id: "down",
+    title: "Distribute from top to bottom",
+    keys: "Alt Shift C",
+    match: withAlt("KeyC", true),
+    run: arrange("down"),
+    edits: true,
+    needs: 3,
+  },
+];
+
+const LOOKING: Binding[] = [
+  {
+    id: "all",
+    title: "Select all",
+    keys: "Ctrl A",
+    match: withCtrl("a"),
+    run: store.selectAll,
+    edits: false,
+  },
+  {
     id: "clear",
-    title: "Clear the selection",
+    title: "Clear the selection; in a form: back to the card",
     keys: "Esc",
     match: plain("Escape"),
     run: () => store.select([]),
     edits: false,
   },
+  { id: "fit", title: "Zoom to fit", keys: "F", match: plain("f"), run: showAll, edits: false },
+  {
+    id: "zoom-in",
+    title: "Zoom in",
+    keys: "+",
+    match: plain("+", "="),
+    run: (flow) => void flow.zoomIn({ duration: MOVE_MS }),
+    edits: false,
+  },
+  {
+    id: "zoom-out",
+    title: "Zoom out",
+    keys: "-",
+    match: plain("-"),
+    run: (flow) => void flow.zoomOut({ duration: MOVE_MS }),
+    edits: false,
+  },
+  {
+    id: "keys",
+    title: "Show the keyboard map",
+    keys: "?",
+    match: plain("?"),
+    run: showKeyboardMap,
+    edits: false,
+  },
+];
+
+const BINDINGS = [...EDITING, ...PLACING, ...LOOKING];
+
+/** By heading, for the keyboard map. */
+export const KEYBOARD: readonly [string, readonly Binding[]][] = [
+  ["Draw", EDITING],
+  ["Place", PLACING],
+  ["Look", LOOKING],
 ];
 
 const typing = (target: EventTarget | null): boolean =>
@@ -153,8 +287,26 @@ const choosing = (target: EventTarget | null): boolean =>
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && /^(checkbox|radio|range|file)$/.test(target.type));
 
-const ownsKeys = (target: EventTarget | null, binding: Binding): boolean =>
-  typing(target) && !(choosing(target) && ["undo", "redo"].includes(binding.id));
+/** Elsewhere Enter means what has the focus: a button, a link, a stream. */
+const onCanvas = (target: EventTarget | null): boolean =>
+  target === document.body ||
+  (target instanceof HTMLElement && target.matches(".react-flow__node, .react-flow__pane"));
+
+function ownsKeys(target: EventTarget | null, binding: Binding): boolean {
+  if (binding.id === "open") return !onCanvas(target);
+  if (!typing(target) || binding.id === "rename") return false;
+  return !(choosing(target) && ["undo", "redo"].includes(binding.id));
+}
+
+/** Out of a form there is a way back to the card that it belongs to, or at least to the canvas' keys. */
+function leavePanel(event: KeyboardEvent): boolean {
+  const { target } = event;
+  if (event.key !== "Escape" || !(target instanceof HTMLElement) || !target.closest(".panel")) return false;
+  const [id] = store.useEditor.getState().selected;
+  if (id) focusCard(id);
+  else target.blur();
+  return true;
+}
 
 /** Undo in a text field is the field's own; everywhere else, and from a dialog never, it is the editor's. */
 export function useKeyboard(flow: Flow): void {
@@ -164,7 +316,8 @@ export function useKeyboard(flow: Flow): void {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented) return;
       if (document.querySelector('[role="dialog"], [role="menu"]')) return;
-      const binding = BINDINGS.find((each) => each.match(event));
+      if (leavePanel(event)) return;
+      const binding = BINDINGS.find((each) => each.match?.(event));
       if (!binding || (binding.edits && !editable) || ownsKeys(event.target, binding)) return;
       if (binding.id === "copy" && window.getSelection()?.toString()) return;
       event.preventDefault();
@@ -175,16 +328,29 @@ export function useKeyboard(flow: Flow): void {
   }, [flow, mode]);
 }
 
+/** Why a command is not possible with so many selected. */
+function refusal(needs: Binding["needs"], selected: number): string | null {
+  if (needs === "one") return selected === 1 ? null : "Select one element first.";
+  if (!needs || selected >= needs) return null;
+  return ["Select an element first.", "Select two elements first.", "Select three elements first."][
+    needs - 1
+  ]!;
+}
+
 export function useEditorCommands(flow: Flow, more: Command[]): void {
   const mode = store.useEditor((state) => state.mode);
+  const selected = store.useEditor((state) => state.selected.size);
   useEffect(() => {
     const editable = mode === "edit" && mayAct("editor");
-    const own = BINDINGS.filter((binding) => !binding.edits || editable).map(({ id, title, keys, run }) => ({
-      id,
-      title,
-      keys,
-      run: () => run(flow),
-    }));
+    const own = BINDINGS.filter((binding) => !binding.edits || editable).map(
+      ({ id, title, keys, run, needs }): Command => ({
+        id,
+        title,
+        keys,
+        disabled: refusal(needs, selected),
+        run: () => run(flow),
+      }),
+    );
     return registerCommands("editor", [...more, ...own]);
-  }, [flow, mode, more]);
+  }, [flow, mode, more, selected]);
 }

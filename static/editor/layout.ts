@@ -1,7 +1,7 @@
 import dagre from "@dagrejs/dagre";
 import type { PipelineDocument } from "../shared/types";
-import { elementsOf, groupOf, parseReference, snap, type Point } from "./document";
-import { CARD } from "./flow";
+import { elementsOf, groupOf, parseReference } from "./document";
+import { CARD, snap, type Point } from "./places";
 
 /** Places from left to right along the streams; elements of a group stay together. */
 export function layout(

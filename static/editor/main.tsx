@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { FilePlus2 } from "lucide-react";
 import { remember } from "../shared/address";
@@ -10,22 +10,28 @@ import { page } from "../shared/page";
 import type { Operator, Pipeline, PipelineItem, PipelineVersion } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { toast } from "../shared/ui/toast";
+import { useAddByKey } from "./adding";
 import { autosave } from "./autosave";
-import { Canvas, reveal, useAddByKey } from "./canvas";
+import { Canvas } from "./canvas";
 import { ConflictDialog } from "./conflict";
 import { DeployPanel } from "./deploy";
 import { DeployPreview } from "./deploy-preview";
 import { elementsOf, findElement } from "./document";
-import { FIT } from "./flow";
 import { Header, useHeaderCommands } from "./header";
 import { Inspector } from "./inspector";
-import { autoLayout, useEditorCommands, useKeyboard } from "./keyboard";
+import { autoLayout, goToInspector, useEditorCommands, useKeyboard } from "./keyboard";
+import { KeyboardMap } from "./keyboard-map";
+import { SelectedActions } from "./live/commands";
 import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
+import { startKeeping, takeHistory } from "./undo-copies";
 import { startValidation } from "./validation";
+import { VersionBanner, VersionDetails, VersionList } from "./versions/panel";
+import { lookAtAddress, useVersions } from "./versions/store";
+import { reveal, showReadably } from "./view";
 import "./editor.css";
 import "./cards.css";
 import "./panels.css";
@@ -47,8 +53,8 @@ async function load(name: string): Promise<void> {
   ]);
   // without it the draft is shown until it is there
   const runs = pipeline.differs ? await versionOf(pipeline).catch(() => null) : null;
-  open(pipeline, operators);
   useEditor.setState({ mode: page.mode ?? "edit" });
+  open(pipeline, operators);
   showDeployed(runs?.document ?? null);
   const chosen = new URL(window.location.href).searchParams.get("element");
   if (chosen && findElement(shown(useEditor.getState()), chosen)) select([chosen]);
@@ -59,8 +65,13 @@ async function load(name: string): Promise<void> {
       title: "Your unsaved changes are back",
       text: "They were kept in this browser and are saved now.",
     });
+  // after what an earlier visit could not save, for that is what the steps led to
+  const kept = takeHistory(name, current());
+  if (kept) useEditor.setState({ history: kept });
+  startKeeping();
   startValidation();
   live.watchPipeline(name);
+  lookAtAddress();
 }
 
 function EditorPage() {
@@ -101,7 +112,7 @@ function Loading({ name }: { name: string }) {
         <nav className="crumbs" aria-label="Breadcrumb">
           <a href="/pipelines/">Pipelines</a>
           <span aria-hidden="true">/</span>
-          <b>{name}</b>
+          <h1 aria-current="page">{name}</h1>
         </nav>
       </header>
       <div className="workspace">
@@ -166,6 +177,7 @@ function useWhatRuns(): void {
 
 function Workspace() {
   const mode = useEditor((state) => state.mode);
+  const versions = useVersions((state) => state.looked !== null);
   const selected = useEditor((state) => state.selected);
   const empty = useEditor((state) => elementsOf(shown(state)).length === 0);
   const flow = useReactFlow();
@@ -178,12 +190,12 @@ function Workspace() {
   useEffect(() => {
     const [id] = selected;
     remember({ element: selected.size === 1 && id ? id : null });
-    if (selected.size === 1 && id) window.setTimeout(() => reveal(flow, id), 30);
+    if (selected.size === 1 && id) window.setTimeout(() => reveal(flow, [id]), 30);
   }, [selected, flow]);
   const shownMode = useRef(mode);
   useEffect(() => {
     // the two looks of the canvas differ in room and in the cards' height
-    if (shownMode.current !== mode) window.setTimeout(() => void flow.fitView(FIT), 60);
+    if (shownMode.current !== mode) window.setTimeout(() => showReadably(flow), 60);
     shownMode.current = mode;
   }, [mode, flow]);
   useEffect(() => {
@@ -196,26 +208,25 @@ function Workspace() {
         autosave.takeAsSaved(current(), save);
       }, 80);
   }, [flow]);
-  const openInspector = useCallback(
-    () => document.querySelector<HTMLElement>(".panel--inspector input, .panel--inspector button")?.focus(),
-    [],
-  );
   return (
-    <div className="editor" data-mode={mode}>
+    <div className="editor" data-mode={versions ? "versions" : mode}>
       <Header />
       <div className="workspace">
-        {mode === "edit" && <Palette onAdd={add} />}
+        {versions ? <VersionList /> : mode === "edit" && <Palette onAdd={add} />}
         <div className="stage">
-          <Canvas onOpen={openInspector} />
-          {empty && <EmptyCanvas />}
+          <Canvas onOpen={goToInspector} />
+          {versions && <VersionBanner />}
+          {empty && !versions && <EmptyCanvas />}
           <DeployPanel />
           <DeployPreview />
-          {mode === "edit" && <Problems />}
+          {mode === "edit" && !versions && <Problems />}
         </div>
-        {mode === "edit" ? <Inspector /> : <LivePanel />}
+        {versions ? <VersionDetails /> : mode === "edit" ? <Inspector /> : <LivePanel />}
       </div>
       <ConflictDialog />
       <NameDialog />
+      <KeyboardMap />
+      <SelectedActions />
     </div>
   );
 }

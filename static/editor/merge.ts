@@ -2,11 +2,35 @@
 import type { DocElement, DocGroup, PipelineDocument } from "../shared/types";
 import { elementsOf, groupsOf } from "./document";
 
+export type Side = "mine" | "theirs";
+
+interface Both<T> {
+  was: T | undefined;
+  mine: T | undefined;
+  theirs: T | undefined;
+}
+
+/** What both changed, differently: somebody has to choose. */
+export type Conflict = { key: string } & (
+  | ({
+      kind: "element";
+      id: string;
+      /** the fields that both changed; empty: one side removed it, both added it, or gave it another type */
+      fields: string[];
+    } & Both<DocElement>)
+  | ({ kind: "group"; id: string } & Both<DocGroup>)
+  /** the groups cannot be taken one by one: an element would be in two of them */
+  | ({ kind: "groups" } & Both<DocGroup[]>)
+  | ({ kind: "metadata" } & Both<PipelineDocument["metadata"]>)
+);
+
 export interface Merge {
   document: PipelineDocument;
-  /** names of elements (or "metadata", "groups") that both changed, differently; yours was taken */
-  conflicts: string[];
+  conflicts: Conflict[];
 }
+
+/** By the conflict's key; what is not in it is mine. */
+export type Choices = Readonly<Record<string, Side>>;
 
 const same = (a: unknown, b: unknown) => stable(a) === stable(b);
 
@@ -23,26 +47,34 @@ export function stable(value: unknown): string {
   );
 }
 
+/** What one side alone changed is its; null: both did, differently. */
+function settled<T>(
+  { was, mine, theirs }: Both<T>,
+  alike: (a: T | undefined, b: T | undefined) => boolean = same,
+): { value: T | undefined } | null {
+  if (alike(mine, theirs) || alike(theirs, was)) return { value: mine };
+  return alike(mine, was) ? { value: theirs } : null;
+}
+
 export function mergeDocuments(
   base: PipelineDocument,
   yours: PipelineDocument,
   theirs: PipelineDocument,
+  choices: Choices = {},
 ): Merge {
-  const conflicts: string[] = [];
-  const pick = <T>(name: string, was: T, mine: T, other: T): T => {
-    if (same(mine, other) || same(other, was)) return mine;
-    if (!same(mine, was)) conflicts.push(name);
-    return same(mine, was) ? other : mine;
+  const conflicts: Conflict[] = [];
+  const chosen = <T>(conflict: Conflict, { mine, theirs: other }: Both<T>): T | undefined => {
+    conflicts.push(conflict);
+    return choices[conflict.key] === "theirs" ? other : mine;
   };
-  const was = index(elementsOf(base));
-  const mine = index(elementsOf(yours));
-  const other = index(elementsOf(theirs));
-  const ids = [...new Set([...mine.keys(), ...other.keys()])];
-  const elements = ids.flatMap(
-    (id) => pick<DocElement | undefined>(id, was.get(id), mine.get(id), other.get(id)) ?? [],
+  const elements = sides(base, yours, theirs, elementsOf).flatMap(
+    ([id, both]) => mergeElement(id, both, chosen) ?? [],
   );
-  const groups = pick<DocGroup[]>("groups", groupsOf(base), groupsOf(yours), groupsOf(theirs));
-  const metadata = pick("metadata", base.metadata, yours.metadata, theirs.metadata);
+  const groups = mergeGroups(base, yours, theirs, chosen, new Set(elements.map((element) => element.id)));
+  const all = { was: base.metadata, mine: yours.metadata, theirs: theirs.metadata };
+  const metadata =
+    (settled(all) ?? { value: chosen({ key: "metadata", kind: "metadata", ...all }, all) }).value ??
+    yours.metadata;
   const { groups: _, ...spec } = yours.spec;
   return {
     document: { ...yours, metadata, spec: { ...spec, elements, ...(groups.length ? { groups } : {}) } },
@@ -50,6 +82,99 @@ export function mergeDocuments(
   };
 }
 
-function index(elements: DocElement[]): Map<string, DocElement> {
-  return new Map(elements.map((element) => [element.id, element]));
+type Choose = <T>(conflict: Conflict, both: Both<T>) => T | undefined;
+
+function sides<T extends { id: string }>(
+  base: PipelineDocument,
+  yours: PipelineDocument,
+  theirs: PipelineDocument,
+  of: (document: PipelineDocument) => T[],
+): [string, Both<T>][] {
+  const [was, mine, other] = [base, yours, theirs].map(
+    (document) => new Map(of(document).map((each) => [each.id, each])),
+  ) as [Map<string, T>, Map<string, T>, Map<string, T>];
+  const ids = [...new Set([...mine.keys(), ...other.keys()])];
+  return ids.map((id) => [id, { was: was.get(id), mine: mine.get(id), theirs: other.get(id) }]);
+}
+
+/** Where an element was drawn is nothing to ask anybody about. */
+function bare(element: DocElement | undefined): unknown {
+  if (!element) return element;
+  const { ui: _, ...rest } = element;
+  return rest;
+}
+
+function mergeElement(id: string, both: Both<DocElement>, chosen: Choose): DocElement | undefined {
+  const { was, mine, theirs } = both;
+  const whole = settled(both, (a, b) => same(bare(a), bare(b)));
+  const conflict = (fields: string[]): Conflict => ({
+    key: `element ${id}`,
+    kind: "element",
+    id,
+    fields,
+    ...both,
+  });
+  if (!was || !mine || !theirs || mine.type !== theirs.type || was.type !== mine.type)
+    return whole ? whole.value : chosen(conflict([]), both);
+  const open: string[] = [];
+  const merged = mergeParts({ was, mine, theirs }, "", open);
+  // asked once, for all of its fields together
+  return open.length ? chosen(conflict(open), { was, ...merged }) : merged.mine;
+}
+
+type Parts = Record<string, unknown>;
+
+/** Field by field, each input and parameter for itself; as it is with my choice of what is open, and with theirs. */
+function mergeParts<T extends object>(
+  both: { was: T; mine: T; theirs: T },
+  path: string,
+  open: string[],
+): { mine: T; theirs: T } {
+  const [was, mine, theirs] = [both.was, both.mine, both.theirs] as [Parts, Parts, Parts];
+  const found: { mine: Parts; theirs: Parts } = { mine: {}, theirs: {} };
+  for (const key of new Set([...Object.keys(mine), ...Object.keys(theirs)])) {
+    const field = { was: was[key], mine: mine[key], theirs: theirs[key] };
+    let value: { mine: unknown; theirs: unknown } = { mine: field.mine, theirs: field.theirs };
+    const one = settled(field);
+    if (one) value = { mine: one.value, theirs: one.value };
+    else if (key === "ui") value.theirs = field.mine;
+    else if (!path && (key === "params" || key === "inputs")) {
+      const [a = {}, b = {}, c = {}] = [field.was, field.mine, field.theirs] as Parts[];
+      value = mergeParts({ was: a, mine: b, theirs: c }, `${key}.`, open);
+    } else open.push(path + key);
+    if (value.mine !== undefined) found.mine[key] = value.mine;
+    if (value.theirs !== undefined) found.theirs[key] = value.theirs;
+  }
+  return found as { mine: T; theirs: T };
+}
+
+function mergeGroups(
+  base: PipelineDocument,
+  yours: PipelineDocument,
+  theirs: PipelineDocument,
+  chosen: Choose,
+  elements: ReadonlySet<string>,
+): DocGroup[] {
+  const each = sides(base, yours, theirs, groupsOf);
+  const open = each.filter(([, both]) => !settled(both));
+  const taken = (side: Side) =>
+    each.flatMap(([, both]) => (settled(both) ?? { value: both[side] }).value ?? []);
+  let groups: DocGroup[];
+  if (overlap(taken("mine")) || overlap(taken("theirs"))) {
+    const all = { was: groupsOf(base), mine: groupsOf(yours), theirs: groupsOf(theirs) };
+    groups = chosen({ key: "groups", kind: "groups", ...all }, all) ?? [];
+  } else {
+    const asked = new Map(
+      open.map(([id, both]) => [id, chosen({ key: `group ${id}`, kind: "group", id, ...both }, both)]),
+    );
+    groups = each.flatMap(([id, both]) => (settled(both) ?? { value: asked.get(id) }).value ?? []);
+  }
+  return groups
+    .map((group) => ({ ...group, elements: group.elements.filter((id) => elements.has(id)) }))
+    .filter((group) => group.elements.length > 0);
+}
+
+function overlap(groups: DocGroup[]): boolean {
+  const members = groups.flatMap((group) => group.elements);
+  return new Set(members).size < members.length;
 }

@@ -24,6 +24,17 @@ function matches(operator: Operator, words: string): boolean {
     .every((word) => text.includes(word));
 }
 
+/** Those that match, best first: by their title's beginning, then by their title, then by what they do. */
+export function ranked(operators: Iterable<Operator>, words: string): Operator[] {
+  const wanted = words.trim().toLowerCase();
+  const rank = ({ title }: Operator) => {
+    const name = title.toLowerCase();
+    if (name.startsWith(wanted)) return name.length - wanted.length;
+    return wanted.split(/\s+/).every((word) => name.includes(word)) ? 100 : 200;
+  };
+  return [...operators].filter((each) => matches(each, wanted)).sort((a, b) => rank(a) - rank(b));
+}
+
 /** Operators by category in drawing order; those of unknown categories come last. */
 export function byCategory(operators: Operator[]): [string, Operator[]][] {
   const known = CATEGORIES.map(
@@ -42,7 +53,7 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
     () => byCategory([...operators.values()].filter((operator) => matches(operator, words))),
     [operators, words],
   );
-  const first = groups[0]?.[1][0];
+  const first = words ? ranked(operators.values(), words)[0] : undefined;
   const walk = (event: KeyboardEvent<HTMLElement>) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const items = [...event.currentTarget.querySelectorAll<HTMLElement>("input, .palette-item")];
@@ -54,8 +65,13 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
     }
   };
   const locked = roleReason("editor");
+  const add = (type: string) => {
+    setWords("");
+    onAdd(type);
+  };
   return (
     <aside className="panel panel--palette" aria-label="Elements" onKeyDown={walk}>
+      <h2 className="visually-hidden">Elements</h2>
       <div className="palette-search">
         <Search aria-hidden="true" />
         <input
@@ -66,7 +82,7 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
           aria-label="Search elements"
           value={words}
           onChange={(event) => setWords(event.target.value)}
-          onKeyDown={(event) => event.key === "Enter" && first && !locked && onAdd(first.type)}
+          onKeyDown={(event) => event.key === "Enter" && first && !locked && add(first.type)}
         />
         <kbd className="kbd">/</kbd>
       </div>
@@ -75,7 +91,13 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
           <section key={title} aria-label={title}>
             <h3 className="palette-group">{title}</h3>
             {list.map((operator) => (
-              <Item key={operator.type} operator={operator} locked={locked} onAdd={onAdd} />
+              <Item
+                key={operator.type}
+                operator={operator}
+                first={operator === first}
+                locked={locked}
+                onAdd={add}
+              />
             ))}
           </section>
         ))}
@@ -92,21 +114,23 @@ export function Palette({ onAdd }: { onAdd: (type: string) => void }) {
 
 function Item({
   operator,
+  first,
   locked,
   onAdd,
 }: {
   operator: Operator;
+  /** the one that Enter adds */
+  first: boolean;
   locked: string | null;
   onAdd: (type: string) => void;
 }) {
   return (
     <button
       type="button"
-      className="palette-item"
+      className={`palette-item${first ? " palette-item--first" : ""}`}
       draggable={!locked}
-      aria-label={operator.title}
       aria-description={operator.summary}
-      title={locked ?? operator.summary}
+      title={locked ?? undefined}
       disabled={!!locked}
       data-category={operator.category}
       onClick={() => onAdd(operator.type)}
@@ -120,7 +144,9 @@ function Item({
       </span>
       <span className="palette-item__text">
         <span className="palette-item__title">{operator.title}</span>
-        <span className="palette-item__summary">{operator.summary}</span>
+        <span className="palette-item__summary" aria-hidden="true">
+          {operator.summary}
+        </span>
       </span>
     </button>
   );

@@ -1,10 +1,32 @@
-import { Copy, Layers, Trash2, Ungroup } from "lucide-react";
+import type { ReactNode } from "react";
+import {
+  AlignHorizontalDistributeCenter,
+  AlignStartHorizontal,
+  AlignStartVertical,
+  AlignVerticalDistributeCenter,
+  Copy,
+  Keyboard,
+  Layers,
+  Trash2,
+  Ungroup,
+} from "lucide-react";
 import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
 import type { PipelineDocument } from "../shared/types";
+import { Tip } from "../shared/ui/parts";
 import { displayName, elementsOf, groupOf, groupsOf } from "./document";
-import { BINDINGS } from "./keyboard";
-import { commit, current, duplicateSelected, removeSelected, select, toggleGroup, useEditor } from "./store";
+import { showKeyboardMap } from "./keyboard";
+import type { Arrangement } from "./places";
+import {
+  arrangeSelected,
+  commit,
+  current,
+  duplicateSelected,
+  removeSelected,
+  select,
+  toggleGroup,
+  useEditor,
+} from "./store";
 
 /** What the inspector shows when nothing is selected. */
 export function PipelinePanel() {
@@ -46,7 +68,11 @@ export function PipelinePanel() {
           />
         </label>
         <Outline document={document} />
-        <Keys />
+        <button type="button" className="button" onClick={showKeyboardMap}>
+          <Keyboard aria-hidden="true" />
+          Keyboard map
+          <kbd className="kbd">?</kbd>
+        </button>
       </div>
     </div>
   );
@@ -62,7 +88,9 @@ function Outline({ document }: { document: PipelineDocument }) {
           <li key={element.id}>
             <button type="button" className="outline__item" onClick={() => select([element.id])}>
               <span className="ellipsis">{displayName(element, operators.get(element.type))}</span>
-              <span className="muted small ellipsis">{element.type}</span>
+              <span className="muted small ellipsis">
+                {operators.get(element.type)?.title ?? element.type}
+              </span>
             </button>
           </li>
         ))}
@@ -72,27 +100,43 @@ function Outline({ document }: { document: PipelineDocument }) {
   );
 }
 
-function Keys() {
+const ARRANGEMENTS: readonly [Arrangement, string, string, ReactNode][] = [
+  ["row", "Align in a row", "Alt R", <AlignStartHorizontal key="row" aria-hidden="true" />],
+  ["column", "Align in a column", "Alt C", <AlignStartVertical key="column" aria-hidden="true" />],
+  [
+    "across",
+    "Distribute from left to right",
+    "Alt Shift R",
+    <AlignHorizontalDistributeCenter key="across" aria-hidden="true" />,
+  ],
+  [
+    "down",
+    "Distribute from top to bottom",
+    "Alt Shift C",
+    <AlignVerticalDistributeCenter key="down" aria-hidden="true" />,
+  ],
+];
+
+function Arrange({ count }: { count: number }) {
   return (
-    <details className="keys">
-      <summary>Keyboard</summary>
-      <dl>
-        {BINDINGS.map((binding) => (
-          <div key={binding.id}>
-            <dt>{binding.title}</dt>
-            <dd>
-              <kbd className="kbd">{binding.keys}</kbd>
-            </dd>
-          </div>
-        ))}
-        <div>
-          <dt>Commands, and jumping anywhere</dt>
-          <dd>
-            <kbd className="kbd">Ctrl K</kbd>
-          </dd>
-        </div>
-      </dl>
-    </details>
+    <div className="arrange" role="group" aria-label="Align and distribute">
+      {ARRANGEMENTS.map(([how, title, keys, icon]) => {
+        const few = count < 3 && (how === "across" || how === "down");
+        return (
+          <Tip key={how} text={few ? `${title}: select three or more elements first` : `${title} (${keys})`}>
+            <button
+              type="button"
+              className="button button--icon"
+              aria-label={title}
+              aria-disabled={few}
+              onClick={() => !few && arrangeSelected(how)}
+            >
+              {icon}
+            </button>
+          </Tip>
+        );
+      })}
+    </div>
   );
 }
 
@@ -112,6 +156,7 @@ export function SelectionPanel() {
               {grouped ? <Ungroup aria-hidden="true" /> : <Layers aria-hidden="true" />}
               {grouped ? "Run apart again" : "Run as one"}
             </button>
+            <Arrange count={selected.size} />
             <button className="button" onClick={duplicateSelected}>
               <Copy aria-hidden="true" />
               Duplicate

@@ -1,6 +1,5 @@
 import { ChevronDown, ChevronUp, CircleAlert, CircleCheck } from "lucide-react";
-import { plural } from "../shared/format";
-import { locate } from "./document";
+import { plural, sentence } from "../shared/format";
 import { showFault, useEditor } from "./store";
 
 /** The drawer below the canvas: every fault, one click from its field. */
@@ -34,16 +33,12 @@ export function Problems() {
       {open && (
         <ul className="problems__list">
           {faults.map((fault, index) => {
-            const { element, path } = locate(
-              checked ?? { apiVersion: "", kind: "", metadata: { name: "" }, spec: { elements: [] } },
-              fault.path,
-            );
             return (
               <li key={index}>
                 <button type="button" className="problems__item" onClick={() => showFault(fault)}>
-                  <b>{fault.element ?? element ?? "Pipeline"}</b>
-                  <span>{fault.message}</span>
-                  <span className="mono muted">{path}</span>
+                  <b>{fault.title || fault.element || "Pipeline"}</b>
+                  <span className="muted">{fault.place}</span>
+                  <span>{sentence(fault.message)}</span>
                 </button>
               </li>
             );

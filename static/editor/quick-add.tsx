@@ -1,62 +1,254 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Command } from "cmdk";
+import { Unplug } from "lucide-react";
+import { create } from "zustand";
+import type { Operator, PipelineDocument } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
-import type { Pending } from "./canvas";
-import { addElement, connect } from "./document";
-import { byCategory } from "./palette";
+import { judge } from "./connect";
+import {
+  addElement,
+  connect,
+  disconnect,
+  displayName,
+  elementsOf,
+  findElement,
+  formatReference,
+  parseReference,
+  streamName,
+  type PortRef,
+} from "./document";
+import { portsOf } from "./flow";
+import { byCategory, ranked } from "./palette";
+import { CARD, type Point } from "./places";
 import { commit, current, select, useEditor } from "./store";
+import { canvasBox, focusCard } from "./view";
+
+/** A port for which the other end of a stream is wanted. */
+interface Choice {
+  port: PortRef;
+  side: "in" | "out";
+  /** where a new element goes, and where the list opens, in pixels of the window */
+  at: Point;
+  screen: Point;
+  /** false: dropped on empty canvas, so that only a new element is meant */
+  existing: boolean;
+}
+
+/** Room that the list keeps to the canvas' edges, and to the card. */
+const EDGE = 8;
+
+const useChoice = create<{ choice: Choice | null }>(() => ({ choice: null }));
 
 /** A stream dropped on empty canvas: choose what shall take it. */
-export function QuickAdd({ pending, onClose }: { pending: Pending; onClose: () => void }) {
-  const operators = useEditor((state) => state.operators);
+export const chooseTaker = (port: PortRef, at: Point, screen: Point): void =>
+  useChoice.setState({
+    choice: { port, side: "out", at: { x: at.x, y: at.y - CARD.draftHeight / 2 }, screen, existing: false },
+  });
+
+/** By keyboard: choose what a port shall be connected with. */
+export function chooseOther(port: PortRef, side: "in" | "out"): void {
+  const node = useEditor.getState().nodes.find((each) => each.id === port.element);
+  if (!node) return;
+  const card = document.querySelector(`.react-flow__node[data-id="${CSS.escape(port.element)}"]`);
+  const box = card?.getBoundingClientRect() ?? canvasBox();
+  const beside = CARD.width + 5.5 * 16;
+  useChoice.setState({
+    choice: {
+      port,
+      side,
+      at: { x: node.position.x + (side === "out" ? beside : -beside), y: node.position.y },
+      screen: { x: box.left, y: box.bottom + EDGE },
+      existing: true,
+    },
+  });
+}
+
+/** For the one selected element: its first output, or the first free input of what has none. */
+export function chooseForSelected(): void {
+  const { selected, operators } = useEditor.getState();
+  const [id, ...others] = selected;
+  const element = id && others.length === 0 ? findElement(current(), id) : undefined;
+  if (!element) return;
+  const { inputs, outputs } = portsOf(operators.get(element.type));
+  const free = inputs.find((port) => !element.inputs?.[port.name]) ?? inputs[0];
+  const port = outputs[0] ?? free;
+  if (port) chooseOther({ element: element.id, port: port.name }, outputs[0] ? "out" : "in");
+}
+
+interface Way {
+  value: string;
+  title: string;
+  /** why it is not possible */
+  refused: string | null;
+  note: string | null;
+  operator: Operator | undefined;
+  /** the changed document, and the element to go on from */
+  take: () => [PipelineDocument, string];
+}
+
+/** Rows that the list shows at once; a word narrows it. */
+const WAYS_MAX = 30;
+
+/** Ends of a stream with the elements that are there: those that fit first, the nearest of them before. */
+function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
+  const { operators, schemas } = useEditor.getState();
+  const document = current();
+  const others = elementsOf(document).filter(({ id }) => id !== mine.element);
+  const far = ({ ui }: { ui?: Point | null }) => (ui ? Math.hypot(ui.x - at.x, ui.y - at.y) : Infinity);
+  return others
+    .sort((a, b) => far(a) - far(b))
+    .flatMap((element) => {
+      const operator = operators.get(element.type);
+      const ports = side === "out" ? portsOf(operator).inputs : portsOf(operator).outputs;
+      return ports.map((port): Way => {
+        const theirs = { element: element.id, port: port.name };
+        const [from, to] = side === "out" ? [mine, theirs] : [theirs, mine];
+        const verdict = judge(document, operators, from, to, schemas);
+        const joined = findElement(document, to.element)?.inputs?.[to.port] === formatReference(from);
+        const name = displayName(element, operator);
+        return {
+          value: `${element.id}.${port.name}`,
+          title: ports.length > 1 ? `${name}, ${port.name}` : name,
+          refused: joined ? "connected already" : verdict.ok ? null : verdict.reason,
+          note:
+            verdict.ok && verdict.replaces
+              ? `replaces ${streamName(document, operators, parseReference(verdict.replaces))}`
+              : null,
+          operator,
+          take: () => [connect(current(), from, to), side === "out" ? element.id : mine.element],
+        };
+      });
+    })
+    .filter(({ title, value }) => `${title} ${value}`.toLowerCase().includes(words.toLowerCase()))
+    .sort((a, b) => Number(!!a.refused) - Number(!!b.refused) || Number(!!a.note) - Number(!!b.note))
+    .slice(0, WAYS_MAX);
+}
+
+/** A new element at the other end, as one step of undo; what is looked for stands first, whatever its kind. */
+function newWays({ port: mine, side, at }: Choice, words: string): [string, Way[]][] {
+  const { operators } = useEditor.getState();
+  const theirPorts = (operator: Operator) => (side === "out" ? operator.inputs : operator.outputs);
+  const way = (operator: Operator): Way => ({
+    value: operator.type,
+    title: operator.title,
+    refused: null,
+    note: null,
+    operator,
+    take: () => {
+      const added = addElement(current(), operator, at);
+      const theirs = { element: added.id, port: theirPorts(operator)[0]!.name };
+      const [from, to] = side === "out" ? [mine, theirs] : [theirs, mine];
+      return [connect(added.document, from, to), added.id];
+    },
+  });
+  const fits = ranked(operators.values(), words).filter((operator) => theirPorts(operator).length > 0);
+  if (words.trim()) return fits.length ? [["Elements", fits.map(way)]] : [];
+  return byCategory(fits).map(([title, list]) => [title, list.map(way)]);
+}
+
+export function QuickAdd() {
+  const choice = useChoice((state) => state.choice);
   const place = useRef<HTMLDivElement>(null);
+  const close = () => useChoice.setState({ choice: null });
   useEffect(() => {
-    const outside = (event: PointerEvent) => !place.current?.contains(event.target as Node) && onClose();
+    if (!choice) return;
+    const outside = (event: PointerEvent) => !place.current?.contains(event.target as Node) && close();
     window.addEventListener("pointerdown", outside);
     return () => window.removeEventListener("pointerdown", outside);
-  }, [onClose]);
-  const takers = [...operators.values()].filter((operator) => operator.inputs.length > 0);
-  const add = (type: string) => {
-    const operator = operators.get(type);
-    if (!operator) return;
-    const added = addElement(current(), operator, { x: pending.at.x, y: pending.at.y - 46 });
-    const to = { element: added.id, port: operator.inputs[0]?.name ?? "in" };
-    // one step: an undo takes the element and its stream back together
-    commit(connect(added.document, pending.from, to));
-    select([added.id]);
-    onClose();
+  }, [choice]);
+  useLayoutEffect(() => {
+    // beside where it was asked for, and wholly within the canvas: panels lie around it
+    if (!choice || !place.current) return;
+    const [box, own] = [canvasBox(), place.current.getBoundingClientRect()];
+    const within = (wanted: number, from: number, to: number) => Math.max(from, Math.min(wanted, to));
+    place.current.style.left = `${within(choice.screen.x, box.left + EDGE, box.right - own.width - EDGE)}px`;
+    place.current.style.top = `${within(choice.screen.y, box.top + EDGE, box.bottom - own.height - EDGE)}px`;
+  }, [choice]);
+  if (!choice) return null;
+  const { element, port } = choice.port;
+  const leave = () => {
+    close();
+    focusCard(element);
   };
-  const left = Math.min(pending.screen.x, window.innerWidth - 300);
-  const top = Math.min(pending.screen.y, window.innerHeight - 340);
   return (
     <div
       ref={place}
       className="quick-add"
-      style={{ left, top }}
       role="dialog"
-      aria-label={`Add an element after ${pending.from.element}`}
-      onKeyDown={(event) => event.key === "Escape" && onClose()}
+      aria-label={
+        choice.existing
+          ? `Connect ${choice.side === "out" ? "output" : "input"} ${port} of ${element}`
+          : `Add an element after ${element}`
+      }
+      onKeyDown={(event) => event.key === "Escape" && leave()}
     >
-      <Command label="Add an element" loop>
-        <Command.Input autoFocus placeholder={`After ${pending.from.element}…`} />
-        <Command.List>
-          <Command.Empty>No element fits.</Command.Empty>
-          {byCategory(takers).map(([title, list]) => (
-            <Command.Group key={title} heading={title}>
-              {list.map((operator) => (
-                <Command.Item
-                  key={operator.type}
-                  value={`${operator.title} ${operator.type}`}
-                  onSelect={() => add(operator.type)}
-                >
-                  <OperatorIcon icon={operator.icon} category={operator.category} />
-                  {operator.title}
-                </Command.Item>
-              ))}
-            </Command.Group>
-          ))}
-        </Command.List>
-      </Command>
+      <Ways key={`${element}.${port}`} choice={choice} onDone={close} />
     </div>
+  );
+}
+
+function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
+  const [words, setWords] = useState("");
+  const existing = choice.existing ? existingWays(choice, words) : [];
+  const taken =
+    choice.side === "in" ? findElement(current(), choice.port.element)?.inputs?.[choice.port.port] : null;
+  const take = (way: Pick<Way, "take">) => {
+    const [document, next] = way.take();
+    commit(document);
+    select([next]);
+    onDone();
+    focusCard(next);
+  };
+  const out = choice.side === "out";
+  const name = choice.port.element;
+  return (
+    <Command label="Elements" loop shouldFilter={false}>
+      <Command.Input
+        autoFocus
+        value={words}
+        onValueChange={setWords}
+        aria-label={out ? `What reads from ${name}` : `What ${name} reads`}
+        placeholder={out ? `After ${name}…` : `Before ${name}…`}
+      />
+      <Command.List>
+        <Command.Empty>No element fits.</Command.Empty>
+        {existing.length > 0 && (
+          <Command.Group heading={out ? "Connect to" : "Connect from"}>
+            {existing.map((way) => (
+              <Row key={way.value} way={way} prefix="there" onTake={() => take(way)} />
+            ))}
+          </Command.Group>
+        )}
+        {newWays(choice, words).map(([title, list]) => (
+          <Command.Group key={title} heading={choice.existing ? `Add: ${title.toLowerCase()}` : title}>
+            {list.map((way) => (
+              <Row key={way.value} way={way} prefix="new" onTake={() => take(way)} />
+            ))}
+          </Command.Group>
+        ))}
+        {taken && (
+          <Command.Item
+            value="disconnect"
+            onSelect={() => take({ take: () => [disconnect(current(), choice.port), name] })}
+          >
+            <Unplug aria-hidden="true" />
+            Remove the stream from {taken}
+          </Command.Item>
+        )}
+      </Command.List>
+    </Command>
+  );
+}
+
+function Row({ way, prefix, onTake }: { way: Way; prefix: string; onTake: () => void }) {
+  const note = way.refused ?? way.note;
+  return (
+    <Command.Item value={`${prefix} ${way.value}`} disabled={!!way.refused} onSelect={onTake}>
+      <OperatorIcon icon={way.operator?.icon} category={way.operator?.category} />
+      <span className="quick-add__title">
+        {way.title}
+        {note && <span className="menu__note">{note}</span>}
+      </span>
+    </Command.Item>
   );
 }

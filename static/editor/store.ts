@@ -3,10 +3,13 @@ import type { Edge, NodeChange } from "@xyflow/react";
 import { applyNodeChanges } from "@xyflow/react";
 import { create } from "zustand";
 import { remember } from "../shared/address";
+import { sentence } from "../shared/format";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
 import * as doc from "./document";
-import { boxes, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
+import type { Mark } from "./difference";
+import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
 import * as past from "./history";
+import { arranged, type Arrangement, type Point } from "./places";
 
 type Mode = "edit" | "live";
 
@@ -17,6 +20,11 @@ export type SaveState =
   | { state: "failed"; why: string }
   | { state: "conflict"; theirs: PipelineDocument; revision: number };
 
+export interface LookedAt {
+  document: PipelineDocument;
+  marks: Readonly<Record<string, Mark>>;
+}
+
 interface EditorState {
   name: string;
   pipeline: Pipeline | null;
@@ -24,6 +32,8 @@ interface EditorState {
   history: past.History<PipelineDocument>;
   /** what runs, while the draft differs from it; else null */
   deployed: PipelineDocument | null;
+  /** what is looked at in place of the draft, with what changed in it: nothing can be changed then */
+  looked: LookedAt | null;
   nodes: FlowNode[];
   edges: Edge[];
   selected: ReadonlySet<string>;
@@ -37,6 +47,8 @@ interface EditorState {
   problemsOpen: boolean;
   /** a field to focus once the inspector shows it */
   focusPath: string | null;
+  /** the element whose name is written on its card */
+  renaming: string | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -47,6 +59,7 @@ export const useEditor = create<EditorState>(() => ({
   operators: new Map(),
   history: past.start(doc.emptyDocument("new")),
   deployed: null,
+  looked: null,
   nodes: [],
   edges: [],
   selected: NONE,
@@ -58,23 +71,25 @@ export const useEditor = create<EditorState>(() => ({
   schemas: {},
   problemsOpen: false,
   focusPath: null,
+  renaming: null,
 }));
 
 export const current = (): PipelineDocument => useEditor.getState().history.present;
 
-/** What the canvas shows: the draft, or, to those who watch, what runs. */
-export const shown = ({ mode, deployed, history }: EditorState): PipelineDocument =>
-  mode === "live" && deployed ? deployed : history.present;
+/** What the canvas shows: the draft, or a version, or, to those who watch, what runs. */
+export const shown = ({ mode, deployed, looked, history }: EditorState): PipelineDocument =>
+  looked?.document ?? (mode === "live" && deployed ? deployed : history.present);
 
-/** Nodes and edges as the document and the selection now say. */
+/** Nodes and edges as the document and the mode now say. */
 function drawn(state: EditorState): Partial<EditorState> {
   const document = shown(state);
   return {
-    nodes: toNodes(document, state.operators, state.nodes, state.selected),
-    edges: toEdges(document, state.selectedEdges),
+    nodes: toNodes(document, state.operators, state.nodes, state.selected, state.mode === "live"),
+    edges: toEdges(document, state.selectedEdges, state.edges),
   };
 }
 
+/** A change of the document, or of what is shown of it. */
 function update(change: (state: EditorState) => Partial<EditorState>): void {
   useEditor.setState((state) => {
     const next = { ...state, ...change(state) };
@@ -99,16 +114,18 @@ export function open(
 
 /** Take a changed document as one step of undo; steps with one `key` soon after each other join. */
 export function commit(document: PipelineDocument, key: string | null = null): void {
-  if (document === current()) return;
+  if (document === current() || useEditor.getState().looked) return;
   update((state) => ({ history: past.push(state.history, document, Date.now(), key) }));
 }
 
 export function undo(): void {
+  if (useEditor.getState().looked) return;
   update((state) => ({ history: past.undo(state.history) }));
   keepSelection();
 }
 
 export function redo(): void {
+  if (useEditor.getState().looked) return;
   update((state) => ({ history: past.redo(state.history) }));
   keepSelection();
 }
@@ -125,6 +142,11 @@ export function replace(document: PipelineDocument): void {
   keepSelection();
 }
 
+/** Take a change of somebody else's that touches nothing of ours: undo goes on as if it had always been so. */
+export function rewrite(change: (document: PipelineDocument) => PipelineDocument): void {
+  update((state) => ({ history: past.mapped(state.history, change) }));
+}
+
 /** An element that is not there any more cannot stay selected. */
 function keepSelection(): void {
   const state = useEditor.getState();
@@ -132,14 +154,38 @@ function keepSelection(): void {
   select([...state.selected].filter((id) => ids.has(id)));
 }
 
+/** Touches only what is selected or was: with hundreds of elements a click would be felt otherwise. */
 export function select(ids: Iterable<string>, edges: Iterable<string> = []): void {
-  update(() => ({ selected: new Set(ids), selectedEdges: new Set(edges) }));
+  const selected = new Set(ids);
+  const selectedEdges = new Set(edges);
+  const mark = <T extends { id: string; selected?: boolean }>(
+    items: T[],
+    chosen: ReadonlySet<string>,
+  ): T[] =>
+    items.some((item) => !!item.selected !== chosen.has(item.id))
+      ? items.map((item) =>
+          !!item.selected === chosen.has(item.id) ? item : { ...item, selected: chosen.has(item.id) },
+        )
+      : items;
+  useEditor.setState(({ nodes, edges: streams }) => ({
+    selected,
+    selectedEdges,
+    nodes: mark(nodes, selected),
+    edges: mark(streams, selectedEdges),
+  }));
 }
 
 /** `document`: what runs, while the draft differs from it; else null. */
 export function showDeployed(document: PipelineDocument | null): void {
   if (useEditor.getState().deployed === document) return;
   update(() => ({ deployed: document }));
+  keepSelection();
+}
+
+/** Show another document in place of the draft, to be looked at; null: the draft again. */
+export function look(looked: LookedAt | null): void {
+  if (useEditor.getState().looked === looked) return;
+  update(() => ({ looked }));
   keepSelection();
 }
 
@@ -153,31 +199,60 @@ export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
   const wanted = changes.filter(
     (change) => change.type !== "remove" && !("id" in change && change.id.startsWith("group:")),
   );
-  const applied = applyNodeChanges(wanted, state.nodes);
-  const cards = applied.filter((node): node is CardNode => node.type === "card");
+  if (wanted.length === 0) return;
+  const measured = new Set(wanted.flatMap((change) => (change.type === "dimensions" ? [change.id] : [])));
+  const cards = applyNodeChanges(wanted, state.nodes)
+    .filter((node): node is CardNode => node.type === "card")
+    .map((node) =>
+      measured.has(node.id) && node.measured?.width && node.measured.height
+        ? sized(node, { width: node.measured.width, height: node.measured.height })
+        : node,
+    );
   const selected = wanted.some((change) => change.type === "select")
     ? new Set(cards.filter((node) => node.selected).map((node) => node.id))
     : state.selected;
   useEditor.setState({ nodes: [...boxes(shown(state), cards), ...cards], selected });
-  const settled = wanted.flatMap((change) =>
-    change.type === "position" && !change.dragging ? [change.id] : [],
+  const settled = new Set(
+    wanted.flatMap((change) => (change.type === "position" && !change.dragging ? [change.id] : [])),
   );
-  if (settled.length === 0) return;
+  if (settled.size === 0) return;
   const places = Object.fromEntries(
     cards
-      .filter((node) => settled.includes(node.id))
+      .filter((node) => settled.has(node.id))
       .map((node) => [node.id, { x: Math.round(node.position.x), y: Math.round(node.position.y) }]),
   );
-  commit(doc.moveElements(current(), places), `move ${settled.join(" ")}`);
+  commit(doc.moveElements(current(), places), `move ${[...settled].join(" ")}`);
 }
 
-export function addElement(type: string, at: doc.Point): string | null {
+/** `join`: what else the same step of undo does with the new element, such as connecting it. */
+export function addElement(
+  type: string,
+  at: Point,
+  join: (document: PipelineDocument, id: string) => PipelineDocument = (document) => document,
+): string | null {
   const operator = useEditor.getState().operators.get(type);
   if (!operator) return null;
   const { document, id } = doc.addElement(current(), operator, at);
-  commit(document);
+  commit(join(document, id));
   select([id]);
   return id;
+}
+
+/** The selected cards in a row or column, or evenly apart. */
+export function arrangeSelected(how: Arrangement): void {
+  const { nodes, selected } = useEditor.getState();
+  const cards = nodes
+    .filter((node) => selected.has(node.id))
+    .map(({ id, position }) => ({ id, x: position.x, y: position.y }));
+  if (cards.length < 2) return;
+  const places = arranged(cards, how).map(([card, place]) => [card.id, place] as const);
+  commit(doc.moveElements(current(), Object.fromEntries(places)));
+}
+
+/** Ask for the name of the one selected element, on its card. */
+export function startRenaming(): void {
+  const [id, ...others] = useEditor.getState().selected;
+  if (id && others.length === 0) useEditor.setState({ renaming: id });
 }
 
 export function removeSelected(): void {
@@ -246,18 +321,22 @@ export interface LocatedFault extends Fault {
   local: string;
 }
 
+const located = new WeakMap<Fault[], { document: PipelineDocument; byId: Map<string, LocatedFault[]> }>();
+const NO_FAULTS: LocatedFault[] = [];
+
+/** Sorted by element once, for each card asks. */
 export function faultsOf(faults: Fault[], document: PipelineDocument, id: string): LocatedFault[] {
-  return faults.flatMap((fault) => {
-    const { element, path } = doc.locate(document, fault.path);
-    return (fault.element ?? element) === id
-      ? [
-          {
-            ...fault,
-            local: path,
-            message:
-              fault.code === "missing" && path.startsWith("params.") ? "This is required." : fault.message,
-          },
-        ]
-      : [];
-  });
+  let known = located.get(faults);
+  if (known?.document !== document) {
+    known = { document, byId: new Map() };
+    for (const fault of faults) {
+      const { element, path } = doc.locate(document, fault.path);
+      const owner = fault.element ?? element;
+      if (owner === null) continue;
+      const mine = { ...fault, local: path, message: sentence(fault.message) };
+      known.byId.set(owner, [...(known.byId.get(owner) ?? []), mine]);
+    }
+    located.set(faults, known);
+  }
+  return known.byId.get(id) ?? NO_FAULTS;
 }

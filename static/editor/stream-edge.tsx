@@ -1,9 +1,19 @@
-import { memo } from "react";
-import { BaseEdge, EdgeLabelRenderer, getBezierPath, type EdgeProps } from "@xyflow/react";
+import { memo, useMemo } from "react";
+import {
+  BaseEdge,
+  EdgeLabelRenderer,
+  getBezierPath,
+  ViewportPortal,
+  type Edge,
+  type EdgeProps,
+} from "@xyflow/react";
 import { X } from "lucide-react";
+import { useShallow } from "zustand/react/shallow";
 import { count, rate } from "../shared/format";
 import { useElement } from "../shared/live";
-import { disconnect } from "./document";
+import { disconnect, nameOfId } from "./document";
+import type { FlowNode } from "./flow";
+import { CARD } from "./places";
 import { commit, current, useEditor } from "./store";
 
 /** 1.5 px for a trickle, 6 px for 100,000 rows a second. */
@@ -20,6 +30,11 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
   const pipeline = useEditor((state) => state.name);
   const producer = useElement(pipeline, source);
   const consumer = useElement(pipeline, target);
+  const names = useEditor(
+    useShallow(({ history, operators }) =>
+      [source, target].map((end) => nameOfId(history.present, operators, end)),
+    ),
+  );
   const [path, x, y] = getBezierPath(props);
   const flowing = live ? (producer?.rows_out_per_s ?? 0) : 0;
   const lag = live ? (consumer?.lag_rows ?? 0) : 0;
@@ -36,28 +51,58 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
         className={`stream${flowing > 0 ? " stream--flowing" : ""}${selected ? " stream--selected" : ""}`}
         style={{ strokeWidth: live ? thickness(flowing) : undefined }}
       />
-      <EdgeLabelRenderer>
-        <div
-          className="stream__label"
-          style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}
-        >
-          {live && queued && (
-            <span className="badge badge--warning num" title={`${count(lag)} rows wait for ${target}`}>
-              {rate(lag)} waiting
-            </span>
-          )}
-          {!live && selected && (
-            <button
-              type="button"
-              className="button button--icon button--small stream__cut nodrag nopan"
-              aria-label={`Remove the stream from ${source} to ${target}`}
-              onClick={() => commit(disconnect(current(), { element: target, port: targetHandleId ?? "in" }))}
-            >
-              <X aria-hidden="true" />
-            </button>
-          )}
-        </div>
-      </EdgeLabelRenderer>
+      {(live ? queued : selected) && (
+        <EdgeLabelRenderer>
+          <div
+            className="stream__label"
+            style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}
+          >
+            {live ? (
+              <span
+                className="badge badge--warning num"
+                title={`${count(lag)} rows wait for ${consumer?.title ?? target}`}
+              >
+                {rate(lag)} waiting
+              </span>
+            ) : (
+              <button
+                type="button"
+                className="button button--icon button--small stream__cut nodrag nopan"
+                aria-label={`Remove the stream from ${names[0]} to ${names[1]}`}
+                onClick={() =>
+                  commit(disconnect(current(), { element: target, port: targetHandleId ?? "in" }))
+                }
+              >
+                <X aria-hidden="true" />
+              </button>
+            )}
+          </div>
+        </EdgeLabelRenderer>
+      )}
     </>
   );
 });
+
+/** All streams as one line: seen from afar, hundreds of drawings of their own would make panning jerk. */
+export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Edge[] }) {
+  const path = useMemo(() => {
+    const places = new Map(nodes.map((node) => [node.id, node]));
+    return edges
+      .flatMap(({ source, target }) => {
+        const [from, to] = [places.get(source), places.get(target)];
+        if (!from || !to) return [];
+        const [x1, y1] = [from.position.x + CARD.width, from.position.y + (from.measured?.height ?? 0) / 2];
+        const [x2, y2] = [to.position.x, to.position.y + (to.measured?.height ?? 0) / 2];
+        const bend = Math.max(24, (x2 - x1) / 2);
+        return `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+      })
+      .join("");
+  }, [nodes, edges]);
+  return (
+    <ViewportPortal>
+      <svg className="plain-streams" aria-hidden="true">
+        <path d={path} />
+      </svg>
+    </ViewportPortal>
+  );
+}

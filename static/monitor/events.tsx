@@ -4,10 +4,13 @@ import { get } from "../shared/api";
 import { instant } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
-import type { AuditEntry, LogEvent } from "../shared/types";
-import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import type { LogEvent } from "../shared/types";
+import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Tabs } from "../shared/ui/tabs";
+import { Audit } from "./audit";
+import { EVENT_KINDS } from "./audit-words";
 import { Feed } from "./feed";
+import { FilterSelect } from "./filters";
 import { Frame } from "./frame";
 
 function EventsPage() {
@@ -29,16 +32,27 @@ function EventsPage() {
   );
 }
 
+const SEVERITIES = [
+  ["error", "Errors"],
+  ["warning", "Warnings"],
+  ["info", "Information"],
+] as const;
+
 const keyOf = (event: LogEvent) =>
   event.id !== undefined ? String(event.id) : `${event.at} ${event.message}`;
 
 function Events() {
-  const { data, error, reload } = useLoaded("events", (signal) =>
-    get<LogEvent[]>("/events?limit=300", signal),
-  );
-  const pushed = useLive((state) => state.events);
+  const [pipeline, setPipeline] = useParam("pipeline");
+  const [kind, setKind] = useParam("kind");
   const [severity, setSeverity] = useParam("severity");
   const [words, setWords] = useParam("q");
+  const set = Object.entries({ pipeline, kind, severity }).filter(([, value]) => value);
+  const query = new URLSearchParams([["limit", "300"], ...set]).toString();
+  const { data, error, reload } = useLoaded(`events ${query}`, (signal) =>
+    get<LogEvent[]>(`/events?${query}`, signal),
+  );
+  const pushed = useLive((state) => state.events);
+  const pipelines = useLive((state) => state.pipelines);
   const events = useMemo(() => {
     const all = new Map([...pushed, ...(data ?? [])].map((event) => [keyOf(event), event]));
     return [...all.values()].sort((a, b) => (instant(b.at) ?? 0) - (instant(a.at) ?? 0));
@@ -46,6 +60,8 @@ function Events() {
   const shown = events.filter(
     (event) =>
       (!severity || event.severity === severity) &&
+      (!pipeline || event.pipeline === pipeline) &&
+      (!kind || event.kind.startsWith(`${kind}.`)) &&
       `${event.message} ${event.pipeline} ${event.element} ${event.node}`
         .toLowerCase()
         .includes(words.toLowerCase()),
@@ -63,17 +79,21 @@ function Events() {
           value={words}
           onChange={(event) => setWords(event.target.value)}
         />
-        <select
-          className="select"
-          aria-label="Severity"
+        <FilterSelect
+          label="Pipeline"
+          all="All pipelines"
+          value={pipeline}
+          options={pipelines.map(({ name }) => [name, name] as const)}
+          onChange={setPipeline}
+        />
+        <FilterSelect label="Kind" all="All kinds" value={kind} options={EVENT_KINDS} onChange={setKind} />
+        <FilterSelect
+          label="Severity"
+          all="All severities"
           value={severity}
-          onChange={(event) => setSeverity(event.target.value)}
-        >
-          <option value="">All severities</option>
-          <option value="error">Errors</option>
-          <option value="warning">Warnings</option>
-          <option value="info">Information</option>
-        </select>
+          options={SEVERITIES}
+          onChange={setSeverity}
+        />
       </div>
       {shown.length ? (
         <Feed events={shown} />
@@ -82,52 +102,6 @@ function Events() {
       )}
     </div>
   );
-}
-
-function Audit() {
-  const {
-    data: entries,
-    error,
-    reload,
-  } = useLoaded("audit", (signal) => get<AuditEntry[]>("/audit?limit=300", signal), 10_000);
-  if (error && !entries) return <Problem error={error} onRetry={reload} />;
-  if (!entries) return <Skeleton lines={6} />;
-  if (entries.length === 0) return <p className="muted">Nobody has changed anything yet.</p>;
-  return (
-    <div className="table-wrap">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>What</th>
-            <th>On</th>
-            <th>Detail</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry, index) => (
-            <tr key={entry.id ?? index}>
-              <td className="muted">
-                <Ago at={entry.at} />
-              </td>
-              <td>{entry.user ?? "system"}</td>
-              <td>{entry.action}</td>
-              <td>{entry.target}</td>
-              <td className="mono muted">{detail(entry.detail)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function detail(value: unknown): string {
-  if (!value || typeof value !== "object") return value ? String(value) : "";
-  return Object.entries(value)
-    .map(([name, each]) => `${name}: ${typeof each === "object" ? JSON.stringify(each) : String(each)}`)
-    .join(", ");
 }
 
 mount(<EventsPage />);

@@ -1,5 +1,7 @@
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
 import { livePage } from "../shared/address";
+import { useLive } from "../shared/live";
+import { nameIn } from "../shared/live-reducer";
 import type { LogEvent } from "../shared/types";
 import { Ago } from "../shared/ui/parts";
 
@@ -29,6 +31,7 @@ function handoverOf(event: LogEvent): string | null {
 }
 
 export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
+  const elements = useLive((state) => state.elements);
   return (
     <ul className="feed">
       {collapse(events)
@@ -44,8 +47,9 @@ export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
                 <div className="feed__links">
                   {event.pipeline && (
                     <a href={livePage(event.pipeline, event.element)}>
-                      {event.pipeline}
-                      {event.element ? ` / ${event.element}` : ""}
+                      {event.element
+                        ? `${nameIn(elements, event.pipeline, event.element)} of ${event.pipeline}`
+                        : event.pipeline}
                     </a>
                   )}
                   {handoverOf(event) && (

@@ -4,12 +4,14 @@ import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, exact, millis, seconds, timeOfDay } from "../shared/format";
 import { durationOf, kindWords, later, phaseRows, phaseWords } from "../shared/handovers";
-import { useHandover } from "../shared/live";
+import { useHandover, useLive } from "../shared/live";
+import { nameIn } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
+import { measuredRows, pauseTold } from "../shared/pause";
 import { page } from "../shared/page";
 import type { Handover } from "../shared/types";
 import { HandoverCard, HandoverMark } from "../shared/ui/handover";
-import { Ago, Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "./frame";
 
 function HandoverPage() {
@@ -25,6 +27,12 @@ function HandoverPage() {
   // what was seen once is never taken back by an older answer
   newest.current = later(later(pushed, data), newest.current);
   const handover = newest.current;
+  const name = useLive(({ elements }) =>
+    handover ? nameIn(elements, handover.pipeline, handover.element) : "",
+  );
+  const group = useLive(({ elements }) =>
+    handover ? nameIn(elements, handover.pipeline, handover.group) : "",
+  );
   if (!handover) {
     return (
       <Frame title="Handover">
@@ -36,7 +44,7 @@ function HandoverPage() {
     <Frame
       crumbs={[
         [handover.pipeline, livePage(handover.pipeline)],
-        [handover.element, livePage(handover.pipeline, handover.element)],
+        [name, livePage(handover.pipeline, handover.element)],
       ]}
       title={`${kindWords(handover)} to ${handover.target}`}
       state={<HandoverMark handover={handover} pill />}
@@ -45,13 +53,37 @@ function HandoverPage() {
       <Section title="Phases">
         <Phases handover={handover} />
       </Section>
+      <Section title="Details">
+        <Measured handover={handover} />
+      </Section>
       <p className="muted small">
-        Ordered by {handover.created_by ?? "Fogline itself"} <Ago at={handover.created_at} /> (
-        {exact(handover.created_at)})
-        {handover.group !== handover.element && `, for the group ${handover.group}`}. The gap is the time from
-        the last output of the old owner to the first of the new one.
+        Ordered by {handover.created_by ?? "Fogline itself"} on {exact(handover.created_at)}
+        {handover.group !== handover.element && `, for what runs as one (${group})`}.
       </p>
     </Frame>
+  );
+}
+
+/** What the pause was computed from, by the broker's clock. */
+function Measured({ handover }: { handover: Handover }) {
+  return (
+    <div className="card card__body stack stack--tight">
+      <p className="muted small">{pauseTold(handover).why}</p>
+      <dl className="measured">
+        {measuredRows(handover).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="num">{value}</dd>
+          </div>
+        ))}
+        {handover.strategy === "standby" && (
+          <div title="Messages to the broker and back that the new owner waited for, from the commit that handed over to its first">
+            <dt>Round trips to the broker while it passed</dt>
+            <dd className="num">{handover.round_trips ?? "not known"}</dd>
+          </div>
+        )}
+      </dl>
+    </div>
   );
 }
 

@@ -155,12 +155,12 @@ function Choice({
       type="button"
       role="radio"
       aria-checked={checked}
-      aria-label={title}
+      aria-description={text}
       className="template"
       onClick={choose}
     >
       <b>{title}</b>
-      <span>{text}</span>
+      <span aria-hidden="true">{text}</span>
     </button>
   );
 }

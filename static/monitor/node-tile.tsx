@@ -8,7 +8,8 @@ import { Ago, Meter, StatusMark } from "../shared/ui/parts";
 
 export function NodeMark({ node, pill }: { node: ClusterNode; pill?: boolean }) {
   const status = nodeStatus(node);
-  return <StatusMark status={status} word={status} pill={pill} />;
+  const far = node.drain ? `, ${node.drain.moved} of ${node.drain.total}` : "";
+  return <StatusMark status={status} word={`${status}${far}`} pill={pill} />;
 }
 
 function Load({ label, ratio }: { label: string; ratio: number | null | undefined }) {

@@ -1,21 +1,26 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
+import { useShallow } from "zustand/react/shallow";
 import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
 import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
 import { livePage } from "../shared/address";
 import { get } from "../shared/api";
+import { drainWords, hosted } from "../shared/draining";
 import { bytes, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
+import { eventMark, handoverMark, marksIn, sortedMarks, type Mark } from "../shared/marks";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
+import { useEvents } from "../shared/events";
 import { loadPointOf } from "../shared/points";
 import { drainRefusal, loadNow, NOT_HEARD } from "../shared/status";
-import type { ClusterNode } from "../shared/types";
-import { Chart } from "../shared/ui/chart";
+import { spanOf, useTimeRange, within } from "../shared/time-range";
+import type { ClusterNode, NodePoint } from "../shared/types";
+import { ChartCards, type ChartData } from "../shared/ui/chart";
 import { NodeAlerts } from "../shared/ui/node-alerts";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
-import { RangeChoice } from "../shared/ui/range";
+import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
 import { NodeMark, useCare } from "./node-tile";
@@ -107,15 +112,31 @@ function SilenceNote({ node }: { node: ClusterNode }) {
 }
 
 function DrainNote({ node }: { node: ClusterNode }) {
-  const how = `${node.name} is being drained: what it runs moves to other nodes, one group after another. Uncordon it to end that.`;
-  if (!node.drain_blocked) return <p className="muted small">{how}</p>;
+  const elements = useLive((state) => state.elements);
+  const how = `What ${node.name} runs moves to other nodes, one group after another. Uncordon it to end that.`;
   return (
-    <Warning>
-      <div className="stack stack--tight">
-        <span>{how} These cannot leave now:</span>
-        <span>{node.drain_blocked}</span>
-      </div>
-    </Warning>
+    <section className="card card__body stack stack--tight" aria-label={`Drain of ${node.name}`}>
+      {node.drain && (
+        <div className="drain">
+          <b role="status">{drainWords(node.drain, elements)}</b>
+          <progress
+            className="drain__bar"
+            aria-label="Groups moved away"
+            value={node.drain.moved}
+            max={Math.max(1, node.drain.total)}
+          />
+        </div>
+      )}
+      <p className="muted small">{how}</p>
+      {node.drain_blocked && (
+        <Warning>
+          <div className="stack stack--tight">
+            <span>These cannot leave now:</span>
+            <span>{node.drain_blocked}</span>
+          </div>
+        </Warning>
+      )}
+    </section>
   );
 }
 
@@ -200,56 +221,49 @@ function Charts({ node }: { node: ClusterNode }) {
     [node.last_seen_at, node.up],
   );
   const { points } = useLivePoints(`/nodes/${encodeURIComponent(node.name)}`, newest);
-  const [minutes, setMinutes] = useState(15);
+  const marks = useNodeMarks(node.name);
+  const range = useTimeRange();
   const charts = useMemo(() => {
-    const shown = points.filter((point) => point.t > Date.now() - minutes * 60_000);
-    const times = shown.map((point) => point.t);
-    const battery = shown.some((point) => point.battery_ratio != null);
-    return [
-      {
-        title: "CPU",
-        unit: "of all cores",
-        times,
-        scale: "ratio" as const,
-        lines: [{ name: "CPU", values: shown.map((p) => p.cpu_ratio) }],
-      },
-      {
-        title: "Memory",
-        unit: "of the machine's",
-        times,
-        scale: "ratio" as const,
-        lines: [{ name: "memory", values: shown.map((p) => p.memory_ratio), series: 3 }],
-      },
-      {
-        title: "Disk",
-        unit: "used",
-        times,
-        scale: "ratio" as const,
-        lines: [{ name: "disk", values: shown.map((p) => p.disk_ratio), series: 7 }],
-      },
-      ...(battery
-        ? [
-            {
-              title: "Battery",
-              unit: "charge",
-              times,
-              scale: "ratio" as const,
-              lines: [{ name: "battery", values: shown.map((p) => p.battery_ratio), series: 2 }],
-            },
-          ]
-        : []),
-    ];
-  }, [points, minutes]);
+    const span = spanOf(range, Date.now());
+    const shown = { marks: marksIn(marks, span), of: node.name, span_ms: range.minutes * 60_000 };
+    return chartsOf(within(points, span)).map((chart) => ({ ...chart, ...shown }));
+  }, [points, range, marks, node.name]);
   return (
-    <Section title="Load" aside={<RangeChoice minutes={minutes} onChange={setMinutes} />}>
-      <div className="charts">
-        {charts.map((chart) => (
-          <div key={chart.title} className="card card__body">
-            <Chart {...chart} span_ms={minutes * 60_000} />
-          </div>
-        ))}
-      </div>
+    <Section title="Load" aside={<RangeBar />}>
+      <MarkLegend marks={charts[0]?.marks ?? []} />
+      <ChartCards charts={charts} />
     </Section>
+  );
+}
+
+function chartsOf(points: NodePoint[]): ChartData[] {
+  const chart = (title: string, unit: string, figure: keyof NodePoint, series: number): ChartData => ({
+    title,
+    unit,
+    times: points.map((point) => point.t),
+    scale: "ratio",
+    lines: [{ name: title.toLowerCase(), values: points.map((point) => point[figure]), series }],
+  });
+  const battery = points.some((point) => point.battery_ratio != null);
+  return [
+    chart("CPU", "of all cores", "cpu_ratio", 1),
+    chart("Memory", "of the machine's", "memory_ratio", 3),
+    chart("Disk", "used", "disk_ratio", 7),
+    ...(battery ? [chart("Battery", "charge", "battery_ratio", 2)] : []),
+  ];
+}
+
+/** What happened to it, and what moved to it or away from it, as far as is known here. */
+function useNodeMarks(name: string): Mark[] {
+  const events = useEvents({ node: name });
+  const handovers = useLive(
+    useShallow((state) =>
+      state.handovers.filter((handover) => handover.origin === name || handover.target === name),
+    ),
+  );
+  return useMemo(
+    () => sortedMarks([...events.map(eventMark), ...handovers.map(handoverMark)]),
+    [events, handovers],
   );
 }
 
@@ -275,6 +289,7 @@ function Elements({ node }: { node: ClusterNode }) {
             <tbody>
               {node.elements.map(({ pipeline, element, role }) => {
                 const state = elements[pipeline]?.find((each) => each.id === element);
+                const here = hosted(role, state, node.name);
                 return (
                   <tr key={`${pipeline}/${element}`}>
                     <td>
@@ -283,8 +298,8 @@ function Elements({ node }: { node: ClusterNode }) {
                       </a>
                     </td>
                     <td>{pipeline}</td>
-                    <td className="muted">{role}</td>
-                    <td>{state ? <StatusMark status={state.status} /> : "–"}</td>
+                    <td className="muted">{here.role}</td>
+                    <td>{here.status ? <StatusMark status={here.status} word={here.word} /> : "–"}</td>
                   </tr>
                 );
               })}

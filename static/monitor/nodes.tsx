@@ -6,9 +6,12 @@ import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { aligned } from "../shared/points";
 import { alertsNow, loadNow } from "../shared/status";
+import { spanOf, useTimeRange } from "../shared/time-range";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
-import { Ago, Problem, Skeleton, Spark, StatusMark, useLoaded } from "../shared/ui/parts";
+import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
+import { RangeBar } from "../shared/ui/range";
+import { Spark } from "../shared/ui/spark";
 import { AddMachine } from "./add-machine";
 import { Frame } from "./frame";
 import { NodeMark } from "./node-tile";
@@ -60,8 +63,6 @@ function NodesPage() {
   );
 }
 
-const SPAN_MS = 10 * 60_000;
-
 const historyOf = async (name: string, signal: AbortSignal): Promise<NodePoint[]> =>
   (await get<{ points: NodePoint[] }>(`/nodes/${encodeURIComponent(name)}/history`, signal)).points;
 
@@ -72,23 +73,28 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
     (signal) => Promise.all(names.map((name) => historyOf(name, signal))),
     5000,
   );
+  const range = useTimeRange();
   const charts = useMemo(() => {
+    const { from, to } = spanOf(range, Date.now());
     const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
-      const { times, values } = aligned(data ?? [], figure, Date.now(), SPAN_MS);
+      const { times, values } = aligned(data ?? [], figure, to, to - from);
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
       return { title, unit, times, lines, scale: "ratio" as const };
     };
     return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
-    // a new answer is what changes them; the names are part of its key
+    // a new answer is what changes them, or another range; the names are part of its key
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [data]);
+  }, [data, range]);
   return (
-    <div className="charts">
-      {charts.map((chart) => (
-        <div key={chart.title} className="card card__body">
-          <Chart {...chart} span_ms={SPAN_MS} />
-        </div>
-      ))}
+    <div className="stack stack--tight">
+      <RangeBar />
+      <div className="charts">
+        {charts.map((chart) => (
+          <div key={chart.title} className="card card__body">
+            <Chart {...chart} of="nodes" span_ms={range.minutes * 60_000} />
+          </div>
+        ))}
+      </div>
     </div>
   );
 }
@@ -118,17 +124,21 @@ function Row({ node }: { node: ClusterNode }) {
         )}
       </td>
       <td className="spark-cell">
-        <Spark values={points.map((point) => point.cpu_ratio)} max={1} label={`CPU of ${node.name}`} />
+        <Spark
+          values={points.map((point) => point.cpu_ratio)}
+          max={1}
+          label={`CPU of ${node.name}, last 5 min`}
+        />
       </td>
       <td className="num">{percent(load.cpu_ratio)}</td>
       <td className="num" title={bytes(load.memory_bytes)}>
         {percent(load.memory_ratio)}
       </td>
       <td className="num">{bytes(load.disk_free_bytes)}</td>
-      <td title={owned.map((element) => `${element.pipeline} / ${element.element}`).join("\n")}>
+      <td title={owned.map((element) => `${element.pipeline} / ${element.title}`).join("\n")}>
         {owned.length ? (
           owned
-            .map((element) => element.element)
+            .map((element) => element.title)
             .slice(0, 3)
             .join(", ") + (owned.length > 3 ? ` and ${owned.length - 3} more` : "")
         ) : (

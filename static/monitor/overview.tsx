@@ -1,6 +1,6 @@
 import { Server, Workflow } from "lucide-react";
 import { get } from "../shared/api";
-import { count, plural, rate } from "../shared/format";
+import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { total } from "../shared/points";
@@ -10,12 +10,16 @@ import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
 import { NodeTile } from "./node-tile";
 import { NewPipeline } from "./new-pipeline";
+import { ordered, type Throughput } from "./overview-order";
+import { DraftLine, RunningTile } from "./pipeline-tile";
 
 interface Overview {
   pipelines: PipelineItem[];
   nodes: ClusterNode[];
   /** what is the matter now */
   attention: LogEvent[];
+  /** by pipeline, of what is deployed */
+  throughput: Record<string, Throughput>;
 }
 
 function OverviewPage() {
@@ -35,17 +39,35 @@ function OverviewPage() {
     );
   }
   const attention = data?.attention ?? [];
+  const { trouble, running, drafts } = ordered(pipelines);
   return (
     <Frame title="Overview" actions={<NewPipeline />}>
       <Summary pipelines={pipelines} nodes={nodes} />
-      {attention.length > 0 && (
-        <Section title="Needs attention" aside={<a href="/events/">All events</a>}>
-          <div className="card">
-            <Feed events={attention} />
-          </div>
+      <Section title="Needs attention" aside={<a href="/events/">All events</a>}>
+        <Attention events={attention} trouble={trouble} throughput={data?.throughput} asked={!!data} />
+      </Section>
+      {pipelines.length > 0 ? (
+        <Section title="Running" aside={<a href="/pipelines/">All pipelines</a>}>
+          {running.length > 0 ? (
+            <Tiles pipelines={running} throughput={data?.throughput} />
+          ) : (
+            <p className="muted">
+              {trouble.length ? "Nothing runs without trouble." : "Nothing runs. Open a draft and deploy it."}
+            </p>
+          )}
+        </Section>
+      ) : (
+        <FirstPipeline />
+      )}
+      {drafts.length > 0 && (
+        <Section title="Drafts">
+          <ul className="card drafts">
+            {drafts.map((pipeline) => (
+              <DraftLine key={pipeline.name} pipeline={pipeline} />
+            ))}
+          </ul>
         </Section>
       )}
-      <Pipelines pipelines={pipelines} />
       <Nodes nodes={nodes} />
       <Section title="Latest">
         <div className="card">
@@ -60,26 +82,65 @@ function OverviewPage() {
   );
 }
 
-function Pipelines({ pipelines }: { pipelines: PipelineItem[] }) {
+/** Every trouble in words, and the pipelines that have one. */
+function Attention({
+  events,
+  trouble,
+  throughput,
+  asked,
+}: {
+  events: LogEvent[];
+  trouble: PipelineItem[];
+  throughput: Overview["throughput"] | undefined;
+  asked: boolean;
+}) {
+  if (events.length === 0 && trouble.length === 0) {
+    return (
+      <p className="calm">
+        {asked ? <StatusMark status="running" word="Nothing needs attention" /> : "Looking…"}
+      </p>
+    );
+  }
   return (
-    <Section title="Pipelines" aside={<a href="/pipelines/">All pipelines</a>}>
-      {pipelines.length ? (
-        <div className="grid">
-          {pipelines.map((pipeline) => (
-            <PipelineTile key={pipeline.name} pipeline={pipeline} />
-          ))}
-        </div>
-      ) : (
-        <div className="card empty">
-          <Workflow aria-hidden="true" />
-          <h3>No pipelines yet</h3>
-          <p>
-            A pipeline reads data, works on it and writes it, over as many machines as you have. Start from a
-            template or from nothing.
-          </p>
-          <NewPipeline />
+    <>
+      {events.length > 0 && (
+        <div className="card">
+          <Feed events={events} />
         </div>
       )}
+      {trouble.length > 0 && <Tiles pipelines={trouble} throughput={throughput} />}
+    </>
+  );
+}
+
+function Tiles({
+  pipelines,
+  throughput,
+}: {
+  pipelines: PipelineItem[];
+  throughput: Overview["throughput"] | undefined;
+}) {
+  return (
+    <div className="grid">
+      {pipelines.map((pipeline) => (
+        <RunningTile key={pipeline.name} pipeline={pipeline} throughput={throughput?.[pipeline.name]} />
+      ))}
+    </div>
+  );
+}
+
+function FirstPipeline() {
+  return (
+    <Section title="Pipelines">
+      <div className="card empty">
+        <Workflow aria-hidden="true" />
+        <h3>No pipelines yet</h3>
+        <p>
+          A pipeline reads data, works on it and writes it, over as many machines as you have. Start from a
+          template or from nothing.
+        </p>
+        <NewPipeline />
+      </div>
     </Section>
   );
 }
@@ -114,7 +175,8 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
   const elements = useLive((state) => state.elements);
   const all = Object.values(elements).flat();
   const up = nodes.filter((node) => node.up).length;
-  const running = pipelines.filter((pipeline) => pipeline.status === "running").length;
+  // one that needs attention runs, too
+  const running = pipelines.filter(({ status }) => status === "running" || status === "attention").length;
   const heard = nodes.every((node) => node.heard);
   return (
     <div className="card summary">
@@ -128,33 +190,6 @@ function Summary({ pipelines, nodes }: { pipelines: PipelineItem[]; nodes: Clust
       <Figure label="Rows written" value={rate(total(all, "rows_out_per_s"))} unit="rows/s" />
       <Figure label="Waiting" value={count(total(all, "lag_rows"))} unit="rows" />
     </div>
-  );
-}
-
-function PipelineTile({ pipeline }: { pipeline: PipelineItem }) {
-  const elements = useLive((state) => state.elements[pipeline.name]) ?? [];
-  const nodes = new Set(elements.flatMap((element) => element.node ?? []));
-  const deployed = pipeline.deployed_version !== null;
-  return (
-    <a
-      className="card tile"
-      href={`/pipelines/${encodeURIComponent(pipeline.name)}${deployed ? "?mode=live" : ""}`}
-    >
-      <span className="row row--between">
-        <span className="tile__name ellipsis">{pipeline.name}</span>
-        <StatusMark status={pipeline.status} />
-      </span>
-      <div className="tile__loads">
-        <Figure label="Out" value={deployed ? rate(total(elements, "rows_out_per_s")) : "–"} unit="rows/s" />
-        <Figure label="Lag" value={deployed ? count(total(elements, "lag_rows")) : "–"} unit="rows" />
-        <Figure label="Nodes" value={nodes.size || "–"} />
-      </div>
-      <span className="muted small">
-        {plural(pipeline.elements ?? elements.length, "element")}
-        {deployed ? ` · version ${pipeline.deployed_version}` : " · not deployed"}
-        {deployed && pipeline.differs ? " · draft differs" : ""}
-      </span>
-    </a>
   );
 }
 

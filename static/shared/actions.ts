@@ -1,20 +1,24 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
-import { del, elementPath, post } from "./api";
+import { del, elementPath, get, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
-import { listed } from "./format";
+import { expectation, inSentences } from "./forecast";
+import { listed, sentence } from "./format";
 import { useLive } from "./live";
+import { nameIn } from "./live-reducer";
 import { roleReason } from "./page";
 import { standbyNodes } from "./replicas";
 import { mayRun, NOT_HEARD, nameOf } from "./status";
-import type { Allowed, ClusterNode, Handover, LiveElement, PipelineDocument, Strategy } from "./types";
+import type {
+  Allowed,
+  ClusterNode,
+  Forecast,
+  Handover,
+  LiveElement,
+  PipelineDocument,
+  Strategy,
+} from "./types";
 import { confirm } from "./ui/confirm";
 import { toast, toastError } from "./ui/toast";
-
-/** The server speaks in clauses: "it is paused already". */
-function sentence(clause: string): string {
-  const text = clause.charAt(0).toUpperCase() + clause.slice(1);
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-}
 
 /** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
 export async function createPipeline(name: string, document: PipelineDocument): Promise<void> {
@@ -37,19 +41,9 @@ export function nodeRefusal(node: ClusterNode, owner: string | null): string | n
   return null;
 }
 
-/** The gap of the element's last live migration by this strategy, for what the next will cost. */
-export function lastGap(pipeline: string, element: LiveElement, strategy: Strategy): number | null {
-  const last = useLive
-    .getState()
-    .handovers.find(
-      (handover) =>
-        handover.pipeline === pipeline &&
-        handover.group === (element.group ?? element.id) &&
-        handover.strategy === strategy &&
-        handover.gap_ms !== null,
-    );
-  return last?.gap_ms ?? null;
-}
+/** What moving the element to each other node will take. */
+export const forecastPath = (pipeline: string, element: string): string =>
+  `${elementPath(pipeline, element)}/forecast`;
 
 /** What the server says one should know before, in sentences of its own; empty: nothing. */
 export const noteOf = (allowed: Allowed | undefined): string => allowed?.note ?? "";
@@ -101,11 +95,15 @@ export function moveBackRefusal(element: LiveElement, node: ClusterNode | undefi
 export async function moveBack(pipeline: string, element: LiveElement, back: WayBack): Promise<void> {
   const name = nameOf(element);
   const strategy = element.follow === "none" ? "stop-and-copy" : "standby";
-  const cost = back.instant
-    ? `${back.target} still follows as a standby, so nothing is copied; output pauses for about one batch.`
+  const how = back.instant
+    ? `${back.target} still follows as a standby, so nothing is copied.`
     : strategy === "standby"
-      ? `${back.target} starts as a standby first and takes over when it has caught up; output pauses for about one batch.`
-      : "It stops, its state is copied, and output pauses for a few seconds.";
+      ? `${back.target} starts as a standby first and takes over when it has caught up.`
+      : "It stops, its state is copied, and output pauses meanwhile.";
+  // without it the question is asked all the same
+  const forecast = await get<Forecast>(forecastPath(pipeline, element.id)).catch(() => null);
+  const expected = expectation(forecast, back.target, strategy, name);
+  const cost = expected ? `${how} ${inSentences(expected)}` : how;
   const agreed = await confirm({
     title: `Move ${name} back to ${back.target}?`,
     text: `${name} moves from ${element.node ?? "its node"} to ${back.target}. ${cost}${groupNote(pipeline, element)}`,
@@ -126,7 +124,7 @@ export async function cancelHandover(handover: Handover, after: string): Promise
   const agreed =
     !automatic(handover) ||
     (await confirm({
-      title: `End the ${what} of ${handover.element}?`,
+      title: `End the ${what} of ${nameIn(useLive.getState().elements, handover.pipeline, handover.element)}?`,
       text: after,
       action: `End the ${what}`,
       danger: true,
@@ -240,7 +238,7 @@ export function removalText(node: ClusterNode): string {
   return [
     `${name} leaves the list of nodes, and open invitations for its name are revoked. No pipeline runs there; what lies on its disk stays there.`,
     ...(standbys.length
-      ? [`These lose their standby: ${standbys.map((element) => element.element).join(", ")}.`]
+      ? [`These lose their standby: ${standbys.map((element) => element.title).join(", ")}.`]
       : []),
     ...(mayRun(node)
       ? [
@@ -274,7 +272,7 @@ export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
   const agreed = await confirm({
     title: `Drain ${node.name}?`,
-    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.element).join(", ") || "none now"}. Nothing is lost; output of each pauses shortly while it moves.`,
+    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.title).join(", ") || "none now"}. Nothing is lost; output of each pauses shortly while it moves.`,
     action: `Drain ${node.name}`,
   });
   if (!agreed) return;

@@ -26,3 +26,7 @@ export function useParam(name: string): [string, (value: string) => void] {
 /** The live view of a pipeline, with the element chosen if there is one. */
 export const livePage = (pipeline: string, element?: string | null): string =>
   `/pipelines/${encodeURIComponent(pipeline)}?mode=live${element ? `&element=${encodeURIComponent(element)}` : ""}`;
+
+/** An element with its charts and records in full width. */
+export const elementPage = (pipeline: string, element: string): string =>
+  `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}`;

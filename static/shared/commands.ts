@@ -5,6 +5,8 @@ export interface Command {
   id: string;
   title: string;
   keys?: string;
+  /** other words that somebody may look for it by */
+  keywords?: string[];
   disabled?: string | null;
   run: () => void;
 }

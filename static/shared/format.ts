@@ -64,23 +64,44 @@ export function ago(at: string | number | null | undefined, now: number = Date.n
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-export function exact(at: string | number | null | undefined): string {
-  const then = instant(at);
-  return then == null
-    ? ""
-    : new Date(then).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-}
-
-const CLOCK = new Intl.DateTimeFormat(undefined, {
+const DAY = { day: "numeric", month: "short", year: "numeric" } as const;
+const EXACT = new Intl.DateTimeFormat("en-GB", {
+  ...DAY,
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
-  fractionalSecondDigits: 3,
   hourCycle: "h23",
 });
 
+/** Local date and time: "23 Nov 2026, 22:42:31". */
+export function exact(at: string | number | null | undefined): string {
+  const then = instant(at);
+  return then == null ? "" : EXACT.format(then);
+}
+
+const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
+const CLOCK = new Intl.DateTimeFormat("en-GB", { ...TIME, fractionalSecondDigits: 3 });
+
 /** Local time to the millisecond: "14:03:12.085". */
 export const timeOfDay = (time_ms: number): string => CLOCK.format(time_ms);
+
+const DATE = new Intl.DateTimeFormat("en-GB", DAY);
+
+/** Local time to the millisecond, with its date unless it is of today. */
+export function moment(time_ms: number, now_ms: number = Date.now()): string {
+  const [date, today] = [DATE.format(time_ms), DATE.format(now_ms)];
+  return date === today ? timeOfDay(time_ms) : `${date}, ${timeOfDay(time_ms)}`;
+}
+
+/** A clause as a sentence: "has to be a number" -> "Has to be a number." */
+export function sentence(clause: string): string {
+  const text = clause.charAt(0).toUpperCase() + clause.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+const TO_THE_SECOND = new Intl.DateTimeFormat("en-GB", TIME);
+
+/** Local time: "14:03:12". */
+export const toTheSecond = (time_ms: number): string => TO_THE_SECOND.format(time_ms);
 
 const AND = new Intl.ListFormat("en-GB", { type: "conjunction" });
 

@@ -117,6 +117,8 @@ export const behindWords = (behind: number): string =>
 export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "behind" | "state">): string {
   const origin = handover.origin || "the origin";
   const { target } = handover;
+  // said while it lasts: it may well be most of the time
+  const slow = handover.begun?.start === "cold" && row.state === "active";
   switch (row.phase) {
     case "PENDING":
       return "Waits for the control process to begin";
@@ -126,8 +128,8 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
       return row.behind === null || row.state !== "active"
         ? `${target} catches up with ${origin}, which goes on`
         : row.behind === 0
-          ? `${target} has caught up and opens its paths; ${origin} goes on`
-          : `${target} is ${behindWords(row.behind)}; ${origin} goes on`;
+          ? `${target} ${slow ? "starts its first query, which takes a while" : "has caught up and opens its paths"}; ${origin} goes on`
+          : `${target} is ${behindWords(row.behind)}${slow ? ": its first query takes a while to start" : ""}; ${origin} goes on`;
     case "CUT":
       return `${origin} commits its last batch and hands over with it; ${target} owns from then on`;
     case "STOP":
@@ -137,11 +139,11 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
         ? `${target} fetches the checkpoint to go back to`
         : `${target} fetches the checkpoint`;
     case "CLAIM":
-      return `${target} takes the next epoch, which shuts every older copy out, and reads on`;
+      return `${target} takes over, which shuts every older copy out, and reads on`;
     case "FINISH":
       return handover.strategy === "standby"
-        ? `${target} goes on, and its first output is awaited to measure the gap; ${origin} stays as a standby for a while`
-        : `${target} goes on, and its first output is awaited to measure the gap; what is left on ${origin} goes`;
+        ? `${target} goes on, and its first output is awaited to measure the pause; ${origin} stays as a standby for a while`
+        : `${target} goes on, and its first output is awaited to measure the pause; what is left on ${origin} goes`;
     default:
       return "";
   }
@@ -169,9 +171,8 @@ export const cancelling = (handover: Handover): boolean =>
 export const automatic = (handover: Handover): boolean =>
   handover.created_by === null && handover.reason !== "";
 
-/** What becomes of the element when the handover is cancelled before the cut. */
-export function afterCancel(handover: Handover, originUp: boolean): string {
-  const { element } = handover;
+/** What becomes of the element, called so, when the handover is cancelled before the cut. */
+export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
   const origin = handover.origin || "its node";
   const again = automatic(handover);
   if (handover.kind === "migration")

@@ -1,49 +1,93 @@
 import { startClock, useNow } from "./clock";
-import { live, useLive, type Connection } from "./live";
+import { contactOf, contactWords, type Contact } from "./contact";
+import { seconds } from "./format";
+import { live, useLive } from "./live";
+import "./contact.css";
 
-/** Older than this and the page says how old it is. */
-const OLD_MS = 14_000;
+const TITLES: Record<Contact, string> = {
+  live: "Connected to the server",
+  connecting: "The server is being connected.",
+  lost: "What you see is old; the connection is being opened again.",
+  "signed out": "You are signed out: what you see is old.",
+};
 
-function titleOf(state: string, { connected, heard, signedOut }: Connection): string {
-  if (signedOut) return "You are signed out: what you see is old.";
-  if (state === "live") return "Connected to the server";
-  if (heard === null) return "The server is being connected.";
-  return connected
-    ? "What you see is old. The server is asked; without an answer the connection is opened again."
-    : "What you see is old; the connection is being opened again.";
-}
+const SAID: Record<Contact, string> = {
+  live: "Live",
+  connecting: "Connecting",
+  lost: "No contact",
+  "signed out": "Signed out",
+};
 
-/** Fill the rail's `[data-shell=live]`: "live", or how old what is shown is. */
+/**
+ * Says on every page whether what is shown is of now: in the rail's `[data-shell=live]`, and, when it is not, in
+ * a bar across the view. `data-contact` at the root element greys figures and status (contact.css).
+ */
 export function showLive(place: HTMLElement): void {
-  const dot = document.createElement("span");
-  dot.className = "live-dot";
-  dot.setAttribute("aria-hidden", "true");
-  const word = document.createElement("span");
-  word.className = "rail__word";
-  place.append(dot, word);
+  const opened = Date.now();
+  const mark = railMark(place);
+  const bar = contactBar();
   const show = () => {
-    const { connected, heard, loaded, signedOut } = useLive.getState();
-    const age = heard === null ? null : Date.now() - heard;
-    const old = !connected || (age !== null && age > OLD_MS);
-    const state = !loaded && connected ? "waiting" : old ? "old" : "live";
-    const age_s = Math.round((age ?? 0) / 1000);
-    const text = signedOut
-      ? "signed out"
-      : state === "live"
-        ? "live"
-        : heard === null
-          ? "connecting"
-          : `${age_s} s old`;
-    if (place.dataset.state !== state) place.dataset.state = state;
-    const title = titleOf(state, { connected, heard, signedOut });
-    if (place.title !== title) place.title = title;
-    // a live region that changes each second would be read out each second
-    place.setAttribute("aria-label", state === "live" ? "Live" : "Not live, reconnecting");
-    if (word.textContent !== text) word.textContent = text;
+    const state = useLive.getState();
+    const now = Date.now();
+    const contact = contactOf(state, now);
+    const { dataset } = document.documentElement;
+    if (dataset.contact !== contact) dataset.contact = contact;
+    mark(contact, state.heard, now);
+    bar(contactWords(contact, state.heard, opened, now));
   };
   startClock();
   live.start();
   useNow.subscribe(show);
   useLive.subscribe(show);
   show();
+}
+
+const setText = (place: HTMLElement, text: string) => {
+  if (place.textContent !== text) place.textContent = text;
+};
+
+function part(name: "span" | "div", className: string, hidden = false): HTMLElement {
+  const made = document.createElement(name);
+  made.className = className;
+  if (hidden) made.setAttribute("aria-hidden", "true");
+  return made;
+}
+
+/** "live", or how old what is shown is. */
+function railMark(place: HTMLElement) {
+  const word = part("span", "rail__word");
+  place.append(part("span", "live-dot", true), word);
+  return (contact: Contact, heard: number | null, now_ms: number) => {
+    if (place.dataset.state !== contact) place.dataset.state = contact;
+    if (place.title !== TITLES[contact]) place.title = TITLES[contact];
+    // a live region that changes each second would be read out each second
+    if (place.ariaLabel !== SAID[contact]) place.ariaLabel = SAID[contact];
+    const lost = contact === "lost" && heard !== null;
+    setText(word, lost ? `${seconds(now_ms - heard)} old` : contact);
+  };
+}
+
+/** The bar lies over the end of the view, which gets that much room to be scrolled: nothing moves when it comes. */
+function contactBar() {
+  const bar = part("div", "contact-bar");
+  bar.hidden = true;
+  bar.role = "region";
+  bar.ariaLabel = "Contact with the server";
+  const text = part("span", "contact-bar__text num", true);
+  const said = part("span", "visually-hidden");
+  said.role = "alert";
+  const more = part("span", "contact-bar__more");
+  more.textContent = "Running pipelines go on. It is tried again by itself.";
+  const again = document.createElement("button");
+  again.type = "button";
+  again.className = "button button--small";
+  again.textContent = "Try now";
+  again.addEventListener("click", () => live.wake());
+  bar.append(part("span", "contact-bar__mark", true), text, said, more, again);
+  document.body.append(bar);
+  return (words: string | null) => {
+    bar.hidden = words === null;
+    setText(text, words ?? "");
+    setText(said, words === null ? "" : "No contact with the server: figures are old.");
+  };
 }

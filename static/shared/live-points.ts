@@ -1,5 +1,6 @@
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { get } from "./api";
+import { useLive } from "./live";
 import { withGaps, withNewest } from "./points";
 import { useLoaded } from "./ui/parts";
 
@@ -13,6 +14,14 @@ export function useLivePoints<P extends { t: number }>(path: string, newest: P |
     (signal) => get<{ points: P[] }>(`${path}/history`, signal),
     60_000,
   );
+  const snapshots = useLive((state) => state.snapshots);
+  const seen = useRef(snapshots);
+  useEffect(() => {
+    // what was measured while there was no contact, nobody pushed
+    if (seen.current !== snapshots) reload();
+    seen.current = snapshots;
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [snapshots]);
   const [fresh, setFresh] = useState<P[]>([]);
   useEffect(() => {
     if (newest) setFresh((old) => withNewest(old, newest));

@@ -92,6 +92,13 @@ function byId(operations: Operation[]): Record<string, Operation> {
   return Object.fromEntries(operations.map((operation) => [operation.id, operation]));
 }
 
+/** What people call an element or a group. */
+export function nameIn(elements: LiveData["elements"], pipeline: string | null, id: string): string {
+  const list = elements[pipeline ?? ""] ?? [];
+  const element = list.find((each) => each.id === id);
+  return element?.title ?? list.find((each) => each.group === id)?.group_title ?? id;
+}
+
 /** A node as it is now. null: there is none of that name; undefined: not known yet. */
 export function nodeNow(
   { loaded, nodes }: Pick<LiveData, "loaded" | "nodes">,

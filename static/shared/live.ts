@@ -1,29 +1,30 @@
 /** The one websocket of a page, and the store that its messages fill. */
 import { create } from "zustand";
-import { nothing, reduce, type LiveData, type LiveMessage } from "./live-reducer";
+import type { Connection } from "./contact";
+import { nameIn, nothing, reduce, type LiveData, type LiveMessage } from "./live-reducer";
 import type { ClusterNode, Handover, LiveElement } from "./types";
 
-export interface Connection {
-  connected: boolean;
-  /** when the newest message came, ms since the epoch; null: none yet */
-  heard: number | null;
-  signedOut: boolean;
+interface Followed extends LiveData, Connection {
+  /** how many there were: with each, all that was asked for apart may have missed something */
+  snapshots: number;
 }
 
-export const useLive = create<LiveData & Connection>(() => ({
+export const useLive = create<Followed>(() => ({
   ...nothing,
   connected: false,
   heard: null,
   signedOut: false,
+  snapshots: 0,
 }));
 
 /** The close code by which the server says that the session is over. */
 const SIGNED_OUT = 4401;
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15_000];
-/** Silence on an open socket after which we ask, so that "live" is never a guess; and without an answer for so
- * long again, the socket is dead: a machine that slept, or changed its network, is told of no end. */
-const SILENCE_MS = 10_000;
+/** Silence on an open socket after which we ask, so that "live" is never a guess. Without an answer for
+ * ANSWER_MS the socket is dead: a machine that slept, or changed its network, is told of no end. */
+const SILENCE_MS = 5000;
+const ANSWER_MS = 10_000;
 const PROBE_MS = 2000;
 /** A busy server may take long over the first snapshot, and no shorter when it is asked again and again. */
 const FIRST_MS = 30_000;
@@ -43,6 +44,8 @@ class LiveClient {
     this.started = true;
     this.open();
     window.addEventListener("online", () => this.wake());
+    // not the end: a server on this machine needs no network
+    window.addEventListener("offline", () => this.wake());
     document.addEventListener("visibilitychange", () => {
       if (document.visibilityState === "visible") this.wake();
     });
@@ -86,8 +89,8 @@ class LiveClient {
     window.setTimeout(() => this.socket === socket && this.open(), wait * (0.7 + Math.random() * 0.6));
   }
 
-  /** The network is back, or somebody looks again: now is when to know. */
-  private wake(): void {
+  /** The network has changed, or somebody looks again: now is when to know. */
+  wake(): void {
     const state = this.socket?.readyState;
     if (state === WebSocket.OPEN) this.ask();
     else if (state !== WebSocket.CONNECTING) {
@@ -98,13 +101,14 @@ class LiveClient {
 
   private take(message: LiveMessage): void {
     const { state, resync } = reduce(useLive.getState(), message);
-    useLive.setState({ ...state, heard: Date.now(), signedOut: false });
+    const snapshots = useLive.getState().snapshots + (message.type === "snapshot" ? 1 : 0);
+    useLive.setState({ ...state, heard: Date.now(), signedOut: false, snapshots });
     if (resync) this.send({ resync: true });
   }
 
   private probe(): void {
     if (this.asked_ms !== null) {
-      if (Date.now() - this.asked_ms > (this.spoken ? SILENCE_MS : FIRST_MS)) this.giveUp();
+      if (Date.now() - this.asked_ms > (this.spoken ? ANSWER_MS : FIRST_MS)) this.giveUp();
     } else {
       const { connected, heard } = useLive.getState();
       if (connected && heard && Date.now() - heard > SILENCE_MS) this.ask();
@@ -138,8 +142,24 @@ export function useElements(pipeline: string): LiveElement[] {
   return useLive((state) => state.elements[pipeline] ?? NO_ELEMENTS);
 }
 
+const byId = new WeakMap<LiveElement[], Map<string, LiveElement>>();
+
+/** Sorted by id once, for each card and each stream asks. */
+function elementOf(elements: LiveElement[], id: string): LiveElement | undefined {
+  let known = byId.get(elements);
+  if (!known) byId.set(elements, (known = new Map(elements.map((element) => [element.id, element]))));
+  return known.get(id);
+}
+
 export function useElement(pipeline: string, id: string | null): LiveElement | undefined {
-  return useLive((state) => state.elements[pipeline]?.find((element) => element.id === id));
+  return useLive(({ elements }) =>
+    id === null ? undefined : elementOf(elements[pipeline] ?? NO_ELEMENTS, id),
+  );
+}
+
+/** What people call an element, as far as it is known here. */
+export function useName(pipeline: string, id: string): string {
+  return useLive((state) => nameIn(state.elements, pipeline, id));
 }
 
 export function useNode(name: string): ClusterNode | undefined {

@@ -7,6 +7,7 @@ interface PageProps {
   /** of the views that show one */
   pipeline?: string;
   mode?: "edit" | "live";
+  element?: string;
   node?: string;
   id?: string;
 }

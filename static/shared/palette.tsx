@@ -70,12 +70,14 @@ function Item({
   icon,
   children,
   disabled,
+  keywords,
 }: {
   value: string;
   run: () => void;
   icon: React.ReactNode;
   children: React.ReactNode;
   disabled?: boolean;
+  keywords?: string[];
 }) {
   const select = () => {
     close();
@@ -83,7 +85,7 @@ function Item({
     window.setTimeout(run);
   };
   return (
-    <Command.Item value={value} onSelect={select} disabled={disabled}>
+    <Command.Item value={value} keywords={keywords} onSelect={select} disabled={disabled}>
       {icon}
       {children}
     </Command.Item>
@@ -99,6 +101,7 @@ function OwnCommands() {
         <Item
           key={command.id}
           value={`${command.title} ${command.id}`}
+          keywords={command.keywords}
           run={command.run}
           disabled={!!command.disabled}
           icon={<TerminalSquare aria-hidden="true" />}

@@ -40,8 +40,10 @@ export function pointOf(element: LiveElement, node: ClusterNode | undefined): El
   const t = instant(node?.last_seen_at);
   if (t === null) return null;
   if (!isHeard(element)) return { t: t + 1 };
-  const { rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, latency_ms_p50, state_bytes } = element;
-  return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, latency_ms_p50, state_bytes };
+  const { rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, state_bytes } = element;
+  const { latency_ms_p50, latency_ms_p95, latency_ms_p99 } = element;
+  const latency = { latency_ms_p50, latency_ms_p95, latency_ms_p99 };
+  return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, ...latency, state_bytes };
 }
 
 /** A node's load likewise. */
@@ -74,6 +76,39 @@ export function aligned(
     times: steps.slice(from).map((step) => step * STEP_MS),
     values: values.map((each) => each.slice(from)),
   };
+}
+
+const SPARK = { width: 100, height: 28, room: 2 };
+
+/** The pieces of a small curve, each a line and the area below it, in a box of 100 by 28. */
+export function sparkPaths(
+  values: readonly (number | null | undefined)[],
+  max?: number,
+): { line: string; area: string }[] {
+  const top = max ?? Math.max(1e-9, ...values.map((value) => value ?? 0));
+  const step = values.length > 1 ? SPARK.width / (values.length - 1) : SPARK.width;
+  const pieces: [number, number][][] = [];
+  let piece: [number, number][] = [];
+  values.forEach((value, index) => {
+    if (value == null) {
+      piece = [];
+      return;
+    }
+    if (piece.length === 0) pieces.push(piece);
+    const share = Math.min(value, top) / top;
+    piece.push([index * step, SPARK.height - 1 - share * (SPARK.height - 1 - SPARK.room)]);
+  });
+  return pieces
+    .filter((points) => points.length > 1)
+    .map((points) => {
+      const line = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" L");
+      const [first, last] = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0];
+      const bottom = SPARK.height;
+      return {
+        line: `M${line}`,
+        area: `M${first.toFixed(1)},${bottom} L${line} L${last.toFixed(1)},${bottom} Z`,
+      };
+    });
 }
 
 /** Of the elements whose figure is known; null: of none. */

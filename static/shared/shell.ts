@@ -37,19 +37,44 @@ function wireCollapse(): void {
 
 /** A collapsed rail shows icons alone: their words become tooltips. */
 function nameLinks(): void {
-  for (const link of document.querySelectorAll<HTMLElement>(".rail__link")) {
-    const word = link.querySelector(".rail__word")?.textContent?.trim();
-    if (!word) continue;
-    link.title = word;
-    if (!link.hasAttribute("aria-label")) link.setAttribute("aria-label", word);
-  }
+  for (const link of document.querySelectorAll<HTMLElement>(".rail__link"))
+    link.title ||= link.querySelector(".rail__word")?.textContent?.trim() ?? "";
+}
+
+/** As in shell.css: below it the rail lies over the page, and only while it is open. */
+const PHONE = "(max-width: 640px)";
+
+function wireMenu(): void {
+  const button = part("menu");
+  const rail = document.getElementById("rail");
+  const main = document.getElementById("root");
+  if (!button || !rail || !main) return;
+  const isOpen = () => button.getAttribute("aria-expanded") === "true";
+  const show = (open: boolean) => {
+    button.setAttribute("aria-expanded", String(open));
+    document.documentElement.toggleAttribute("data-menu", open);
+    main.inert = open;
+  };
+  button.addEventListener("click", () => show(!isOpen()));
+  document.addEventListener("click", ({ target }) => {
+    if (isOpen() && target instanceof Node && !rail.contains(target) && !button.contains(target)) show(false);
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape" || !isOpen()) return;
+    show(false);
+    button.focus();
+  });
+  window.matchMedia(PHONE).addEventListener("change", () => show(false));
+  // come back to by the browser's button: as it was when a link in it was followed
+  window.addEventListener("pageshow", () => show(false));
 }
 
 async function startApp(): Promise<void> {
   const { startPalette, openPalette } = await import("./palette");
   const { showLive } = await import("./live-indicator");
   startPalette();
-  part("search")?.addEventListener("click", openPalette);
+  for (const button of document.querySelectorAll('[data-shell="search"]'))
+    button.addEventListener("click", openPalette);
   const indicator = part("live");
   if (indicator) showLive(indicator);
 }
@@ -58,4 +83,5 @@ applyStored();
 wireTheme();
 wireCollapse();
 nameLinks();
+wireMenu();
 if (document.getElementById("root")?.dataset.view) void startApp();

@@ -1,6 +1,7 @@
 /** What is being done about the elements of a node that is silent. Pure. */
 import { shortPhase } from "./handovers";
 import { instant } from "./format";
+import { nameIn } from "./live-reducer";
 import { nameOf } from "./status";
 import type { ClusterNode, Handover, LiveElement } from "./types";
 
@@ -30,13 +31,12 @@ export function careOf(
     const key = `${handover.pipeline}/${handover.group}`;
     if (handover.origin !== node.name || seen.has(key)) continue;
     if (handover.outcome !== null && (instant(handover.ended_at) ?? 0) < since) continue;
-    const element = elements[handover.pipeline]?.find((each) => each.id === handover.element);
     seen.add(key);
     lines.push({
       pipeline: handover.pipeline,
       element: handover.element,
       handover: handover.id,
-      ...handoverCare(handover, element ? nameOf(element) : handover.element),
+      ...handoverCare(handover, nameIn(elements, handover.pipeline, handover.element)),
     });
   }
   for (const [pipeline, list] of Object.entries(elements)) {

@@ -46,6 +46,9 @@ export interface Fault {
   path: string;
   message: string;
   code?: string;
+  /** what people call the element, and the field of its form */
+  title?: string;
+  place?: string;
 }
 
 export interface SchemaField {
@@ -99,6 +102,10 @@ export interface PipelineItem {
   deployed_version: number | null;
   deployment: string | null;
   differs: boolean;
+  /** the last change of what runs, if that failed: deploying tries it again */
+  upgrade_failed?: { message: string; at: string | null } | null;
+  /** what runs on another node than the draft pins it to */
+  elsewhere?: { element: string; pinned: string; node: string }[];
   updated_at: string;
   updated_by: string | null;
   elements?: number;
@@ -108,9 +115,15 @@ export interface Pipeline extends PipelineItem {
   document: PipelineDocument;
 }
 
-/** A version as it was deployed, or saved. */
-export interface PipelineVersion {
+/** A draft as it was deployed, or saved. */
+export interface VersionItem {
   number: number;
+  note: string;
+  created_at: string;
+  created_by: string | null;
+}
+
+export interface PipelineVersion extends VersionItem {
   document: PipelineDocument;
 }
 
@@ -162,8 +175,10 @@ export type ElementAction =
 export interface LiveElement {
   id: string;
   type: string;
-  title: string | null;
+  /** what people call it, and the group that it runs in */
+  title: string;
   group: string | null;
+  group_title: string;
   status: Status;
   node: string | null;
   epoch: number | null;
@@ -176,8 +191,10 @@ export interface LiveElement {
   dead_letters_total: number | null;
   lag_rows: number | null;
   batch_ms_p50: number | null;
+  batch_ms_p95: number | null;
   batch_ms_p99: number | null;
   latency_ms_p50: number | null;
+  latency_ms_p95: number | null;
   latency_ms_p99: number | null;
   state_bytes: number | null;
   checkpoint: CheckpointNote | null;
@@ -213,6 +230,12 @@ export interface ClusterNode {
   cordoned: boolean;
   /** all that it runs is moved away, one group after another, until it is empty or uncordoned */
   draining: boolean;
+  /** how far its drain has come, in groups; null: it is not drained */
+  drain: {
+    moved: number;
+    total: number;
+    moving: { pipeline: string; element: string; target: string } | null;
+  } | null;
   /** which groups cannot leave now, and why; null: none */
   drain_blocked: string | null;
   url: string;
@@ -225,7 +248,7 @@ export interface ClusterNode {
   /** what it says is wrong with itself now */
   alerts: { message: string; since: string }[];
   load: Partial<NodeLoad> | null;
-  elements: { pipeline: string; element: string; role: string }[];
+  elements: { pipeline: string; element: string; title: string; role: string }[];
   remove: Allowed;
 }
 
@@ -241,6 +264,53 @@ export interface Phase {
 
 export type Strategy = "standby" | "stop-and-copy" | "hot-standby" | "checkpoint" | "rewind";
 
+/** How long the element paused: what lay between less what usually does. */
+export interface HandoverPause {
+  /** at most that, where `usual_ms` is null */
+  ms: number;
+  by: "outputs" | "commits";
+  between_ms: number;
+  /** null: there were too few before to tell */
+  usual_ms: number | null;
+}
+
+/** By the broker's clock, ms since the epoch, and usual intervals in ms. */
+export interface Measured {
+  last_output_at_ms: number | null;
+  first_output_at_ms: number | null;
+  usual_output_ms: number | null;
+  last_commit_at_ms: number | null;
+  first_commit_at_ms: number | null;
+  usual_commit_ms: number | null;
+}
+
+export interface Begun {
+  /** its copy followed; it ran something; it ran nothing */
+  start: "follows" | "warm" | "cold";
+  /** of the newest checkpoint; null: there was none */
+  bytes: number | null;
+  /** it had a copy of that */
+  had: boolean;
+}
+
+/** A median of what was measured, or a typical value. */
+export interface Expected {
+  ms: number;
+  basis: "group" | "node" | "pipeline" | "typical";
+  /** of how many moves */
+  n: number;
+}
+
+/** What moving an element to a node will take; `ready` null: nothing is prepared, all of it is the pause. */
+export interface NodeForecast extends Begun {
+  standby: { ready: Expected | null; pause: Expected };
+  "stop-and-copy": { ready: Expected | null; pause: Expected };
+}
+
+export interface Forecast {
+  nodes: Record<string, NodeForecast>;
+}
+
 export interface Handover {
   id: string;
   pipeline: string;
@@ -255,6 +325,11 @@ export interface Handover {
   message: string;
   timeline: Phase[];
   gap_ms: number | null;
+  /** null: it was not measured, or nothing came to be processed */
+  pause: HandoverPause | null;
+  measured: Partial<Measured>;
+  /** what the target had when it was ordered; null: ordered by an earlier version */
+  begun: Begun | null;
   /** to the broker, from the RELEASE's commit to the first output's */
   round_trips: number | null;
   bytes_copied: number | null;
@@ -287,14 +362,24 @@ export interface Operation {
 /** What a deployment would do with an element of a running pipeline. */
 export interface DeployChange {
   element: string;
-  change: "unchanged" | "upgraded" | "incompatible" | "added" | "removed";
+  /** "restart": it cannot keep its state, but can begin without */
+  change: "unchanged" | "upgraded" | "restart" | "incompatible" | "added" | "removed";
   /** what changed, or what is in the way */
   reason: string | null;
   /** of the parameter that is in the way, below its element */
   path: string | null;
+  /** of "restart": what of its state is lost */
+  loses?: string | null;
+  /** of a pipeline that is not deployed: where it goes; null: only the dashboard shows it, or no node can take it */
+  node?: string | null;
+  why?: string | null;
+  /** why no node can take it */
+  problem?: string | null;
+  /** that may pass by itself, and a deployment waits for it */
+  waits?: boolean;
 }
 
-/** What a deployment would do to a running pipeline. */
+/** What a deployment would do. */
 export interface DeployPlan {
   changes: DeployChange[];
   /** an upgrade that failed is tried again, whatever changes */
@@ -317,6 +402,9 @@ export interface LogEvent {
 export interface AuditEntry {
   id?: number;
   at: string;
+  /** of the first of `times` entries that this one stands for */
+  since: string;
+  times: number;
   user: string | null;
   action: string;
   target: string;
@@ -339,6 +427,8 @@ export interface ElementPoint {
   lag_rows?: number | null;
   batch_ms_p50?: number | null;
   latency_ms_p50?: number | null;
+  latency_ms_p95?: number | null;
+  latency_ms_p99?: number | null;
   state_bytes?: number | null;
 }
 
@@ -364,7 +454,7 @@ export interface UploadedFile {
   name: string;
   size: number;
   sha256: string;
-  columns?: { name: string; type: string }[];
+  created_at: string;
 }
 
 export interface Problem {

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
+from tests.waiting import wait_until
 
 _WINDOW = ViewportSize(width=1440, height=900)
+_START_S = 180
+_WATCHED: dict[str, Any] = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": "watched"},
+    "spec": {
+        "elements": [
+            {"id": "numbers", "type": "generator", "params": {"rate": 10}, "node": "edge-a"},
+            {
+                "id": "positive",
+                "type": "filter",
+                "params": {"condition": "value > 0"},
+                "inputs": {"in": "numbers"},
+                "node": "edge-a",
+            },
+        ]
+    },
+}
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +46,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Callable[[str, str], Dashboard]]:
+def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Callable[..., Dashboard]]:
     """Signs in, in a window of its own: `open_dashboard(username, password)`.
+
+    More arguments, such as `has_touch`, are Playwright's for a context.
 
     No page of a test may log an error to the browser's console or throw.
     """
@@ -42,8 +64,9 @@ def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Calla
             lambda message: wrong.append(f"{page.url}: {message.text}") if message.type == "error" else None,
         )
 
-    def open_page(username: str, password: str) -> Dashboard:
-        context = chromium.new_context(base_url=fogline.url, viewport=_WINDOW, accept_downloads=True)
+    def open_page(username: str, password: str, **options: Any) -> Dashboard:
+        options = {"viewport": _WINDOW, "accept_downloads": True, **options}
+        context = chromium.new_context(base_url=fogline.url, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
@@ -59,6 +82,21 @@ def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Calla
 
 
 @pytest.fixture
-def dashboard(open_dashboard: Callable[[str, str], Dashboard], fogline: RunningFogline) -> Dashboard:
+def dashboard(open_dashboard: Callable[..., Dashboard], fogline: RunningFogline) -> Dashboard:
     """Signed in as the generated account, an admin."""
     return open_dashboard(*fogline.login())
+
+
+@pytest.fixture(scope="session")
+def watched(fogline: RunningFogline) -> str:
+    """The name of a pipeline that runs, for tests that only look: `numbers` -> `positive`, 10 rows a second.
+
+    It is started once, so a test must leave it running, with the draft that it found.
+    """
+    name = "watched"
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"name": name, "document": _WATCHED}).raise_for_status()
+        client.post(f"/api/v1/pipelines/{name}/deploy").raise_for_status()
+        element = f"/api/v1/pipelines/{name}/elements/positive"
+        wait_until(lambda: client.get(element).json()["rows_out_total"], "the first rows", _START_S)
+    return name

@@ -21,7 +21,7 @@ class Dashboard:
         self.page.get_by_label("User name").fill(username)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
-        expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()
+        expect(self.page.locator("#root")).to_be_visible()
 
     def create_pipeline(self, name: str) -> None:
         """By its dialog; the empty editor is open afterwards."""
@@ -79,6 +79,10 @@ class Dashboard:
         with self.page.expect_file_chooser() as chooser:
             self.inspector.get_by_role("button", name="Upload").click()
         chooser.value.set_files(file)
+        self.expect_uploaded(file)
+
+    def expect_uploaded(self, file: Path) -> None:
+        """The file's size is told once it is there."""
         expect(self.inspector.get_by_role("status").filter(has_text=file.name)).to_contain_text(
             re.compile(rf"^{re.escape(file.name)}, ")
         )
@@ -91,6 +95,51 @@ class Dashboard:
         aggregate.get_by_label("Column").fill(column)
         aggregate.get_by_label("As (optional)").fill(name)
 
+    # -- by keyboard
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def tab_to(self, target: Locator, most: int = 80) -> None:
+        """Presses Tab until the control has the focus."""
+        expect(target).to_be_visible()
+        for _ in range(most):
+            if target.evaluate("control => control === document.activeElement"):
+                return
+            self.press("Tab")
+        raise AssertionError(f"the Tab key does not lead to {target}")
+
+    def type_into(self, target: Locator, text: str) -> None:
+        self.tab_to(target)
+        self.press("ControlOrMeta+a")
+        self.page.keyboard.type(text)
+
+    def add_by_keyboard(self, title: str, id: str) -> None:
+        """By the search of the elements; its card has the focus then."""
+        self.press("/")
+        self.page.keyboard.type(title)
+        self.press("Enter")
+        expect(self.card(id)).to_be_focused()
+
+    def open_parameters(self) -> None:
+        """Of the card that has the focus."""
+        self.press("Enter")
+        expect(self.inspector.locator(":focus")).to_have_count(1)
+
+    def run_command(self, words: str, title: str | re.Pattern[str]) -> None:
+        """In the command palette: types the words, and runs what they lead to."""
+        palette = self.open_palette(words)
+        expect(palette.get_by_role("option", selected=True)).to_have_text(title)
+        self.press("Enter")
+
+    def open_palette(self, words: str) -> Locator:
+        # the shell starts it after what the page itself needs, and its live indicator last
+        expect(self.page.locator("[data-shell=live]")).not_to_be_empty()
+        self.press("ControlOrMeta+k")
+        self.page.keyboard.type(words)
+        return self.page.get_by_role("dialog", name="Command palette")
+
     @property
     def problems(self) -> Locator:
         return self.page.get_by_role("region", name="Problems")
@@ -98,6 +147,13 @@ class Dashboard:
     @property
     def deploy_button(self) -> Locator:
         return self.page.get_by_role("button", name=re.compile("^Deploy( changes)?$"))
+
+    def deploy(self) -> None:
+        """By the button, and the dialog that says what it will do."""
+        self.deploy_button.click()
+        dialog = self.page.get_by_role("dialog", name=re.compile("^Deploy "))
+        dialog.get_by_role("button", name=re.compile("^Deploy( changes)?$")).click()
+        expect(dialog).to_have_count(0)
 
     @property
     def toast(self) -> Locator:

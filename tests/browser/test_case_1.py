@@ -1,4 +1,5 @@
-"""Case 1, by mouse: numbers of a CSV file, the average of the last n, a CSV file; moved while it runs."""
+"""Case 1, by keyboard alone: numbers of a CSV file, the average of the last n, a CSV file; moved while it
+runs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
@@ -24,7 +25,7 @@ def averages_of_last(values: list[float], n: int) -> list[float]:
     return [sum(values[end - n : end]) / n for end in range(n, len(values) + 1)]
 
 
-def test_case_1_drawn_deployed_and_moved_writes_what_the_oracle_computes(
+def test_case_1_drawn_deployed_and_moved_by_keyboard_writes_what_the_oracle_computes(
     dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
 ) -> None:
     # quarters: their sums are exact in any order, so the result must be equal, not near
@@ -32,8 +33,13 @@ def test_case_1_drawn_deployed_and_moved_writes_what_the_oracle_computes(
     numbers = tmp_path / "numbers.csv"
     numbers.write_text("value\n" + "".join(f"{value}\n" for value in values))
 
-    draw(dashboard, "case-1", numbers)
-    dashboard.deploy_button.click()
+    dashboard.create_pipeline("case-1")
+    draw(dashboard, numbers)
+    dashboard.run_command("deploy", "Deploy")
+    dialog = dashboard.page.get_by_role("dialog", name=re.compile("^Deploy "))
+    dashboard.tab_to(dialog.get_by_role("button", name="Deploy", exact=True))
+    dashboard.press("Enter")
+    expect(dialog).to_have_count(0)
     expect(dashboard.live_panel).to_be_visible()
 
     # live: the elements run and rows flow through the aggregate
@@ -45,7 +51,7 @@ def test_case_1_drawn_deployed_and_moved_writes_what_the_oracle_computes(
     target = {"edge-a": "edge-b", "edge-b": "edge-a"}[origin]
     assert written(fogline, "case-1") < ROWS - LAST, "the replay is over: a move would show nothing"
 
-    dashboard.migrate("count-window-aggregate", target)
+    migrate(dashboard, aggregate, "Count window aggregate", target)
     expect(aggregate).to_contain_text(target, timeout=SLOW_MS)
     expect(dashboard.live_panel.locator(".handover--done")).to_be_visible(timeout=SLOW_MS)
     dashboard.expect_status("count-window-aggregate", re.compile("running|lagging|ended"))
@@ -59,22 +65,55 @@ def test_case_1_drawn_deployed_and_moved_writes_what_the_oracle_computes(
     assert [float(row[0]) for row in rows] == averages_of_last(values, LAST)
 
 
-def draw(dashboard: Dashboard, name: str, numbers: Path) -> None:
-    dashboard.create_pipeline(name)
-    dashboard.drag_from_palette("CSV replay", 160, 160)
-    dashboard.upload(numbers)
-    dashboard.field("Rate").fill(str(RATE))
+def draw(dashboard: Dashboard, numbers: Path) -> None:
+    """From the empty canvas: each element is connected with the one before as it is added."""
+    dashboard.add_by_keyboard("csv replay", "csv-replay")
+    dashboard.open_parameters()
+    with dashboard.page.expect_file_chooser() as chooser:
+        dashboard.tab_to(dashboard.inspector.get_by_role("button", name="Upload"))
+        dashboard.press("Enter")
+    chooser.value.set_files(numbers)
+    dashboard.expect_uploaded(numbers)
+    dashboard.type_into(dashboard.field("Rate"), str(RATE))
+    dashboard.press("Escape")
+    expect(dashboard.card("csv-replay")).to_be_focused()
 
-    dashboard.drag_from_palette("Count window aggregate", 420, 320)
-    dashboard.field("Size").fill(str(LAST))
-    dashboard.add_average("value", "average")
+    dashboard.add_by_keyboard("count window", "count-window-aggregate")
+    dashboard.open_parameters()
+    dashboard.type_into(dashboard.field("Size"), str(LAST))
+    dashboard.tab_to(dashboard.inspector.get_by_role("button", name="Add aggregate"))
+    dashboard.press("Enter")
+    first = dashboard.inspector.get_by_role("group", name="Aggregate 1").first
+    function = first.get_by_label("Function")
+    dashboard.tab_to(function)
+    dashboard.page.keyboard.type("avg")
+    expect(function).to_have_value("avg")
+    dashboard.type_into(first.get_by_label("Column"), "value")
+    dashboard.type_into(first.get_by_label("As (optional)"), "average")
+    dashboard.press("Escape")
 
-    dashboard.drag_from_palette("CSV file", 680, 480)
-    dashboard.field("File").fill("averages.csv")
+    dashboard.add_by_keyboard("csv file", "csv-sink")
+    dashboard.press("F2")
+    dashboard.page.keyboard.type("Averages")
+    dashboard.press("Enter")
+    expect(dashboard.card("csv-sink")).to_contain_text("Averages")
+    dashboard.open_parameters()
+    dashboard.type_into(dashboard.field("File"), "averages.csv")
 
-    dashboard.connect("csv-replay", "count-window-aggregate")
-    dashboard.connect("count-window-aggregate", "csv-sink")
+    expect(dashboard.canvas.locator(".react-flow__edge")).to_have_count(2)
     expect(dashboard.problems).to_contain_text("No problems")
+
+
+def migrate(dashboard: Dashboard, card: Locator, name: str, target: str) -> None:
+    """By the Tab key to the card, then by the command palette, which has what can be done with it."""
+    dashboard.tab_to(card)
+    dashboard.press("Enter")
+    expect(dashboard.live_panel.get_by_role("button", name="Migrate")).to_be_focused()
+    dashboard.run_command("migrate", f"Migrate {name}")
+    dialog = dashboard.page.get_by_role("dialog", name=f"Migrate {name}")
+    dashboard.tab_to(dialog.get_by_role("button", name=f"Migrate to {target}"))
+    dashboard.press("Enter")
+    expect(dialog).to_have_count(0)
 
 
 def element(fogline: RunningFogline, pipeline: str, id: str) -> dict[str, object]:

@@ -46,7 +46,7 @@ def deployed(fogline: RunningFogline) -> Iterator[str]:
 
 
 def test_a_viewer_sees_everything_and_changes_nothing(
-    deployed: str, open_dashboard: Callable[[str, str], Dashboard]
+    deployed: str, open_dashboard: Callable[..., Dashboard]
 ) -> None:
     viewer = open_dashboard("viewer", PASSWORD)
     viewer.page.goto(f"/pipelines/{deployed}?mode=live")

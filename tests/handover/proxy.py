@@ -190,9 +190,10 @@ class Proxy:
 class Proxies:
     """One process for as many lines as there are nodes."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        ports = free_ports(2 * len(names))
-        pairs = list(zip(ports[::2], ports[1::2], strict=True))
+    def __init__(self, names: tuple[str, ...], targets: tuple[int, ...] = ()) -> None:
+        """`targets`: the ports behind the lines; without, they are free ones, to be listened on."""
+        ports = free_ports(2 * len(names) - len(targets))
+        pairs = list(zip(ports[: len(names)], targets or ports[len(names) :], strict=True))
         self.lines = {name: Proxy(self, *pair) for name, pair in zip(names, pairs, strict=True)}
         self._mine, theirs = _context.Pipe()
         self._process = _context.Process(target=_main, args=(dict(pairs), theirs), daemon=True)

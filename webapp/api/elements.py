@@ -15,7 +15,7 @@ from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.config.static_files import in_thread
 from webapp.handovers import actions as handover_actions
-from webapp.handovers.selectors import handover_json
+from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.health import kafka_settings
 from webapp.monitoring.selectors import element_history
 from webapp.nodes.models import Node
@@ -81,6 +81,14 @@ def migrate(request: HttpRequest, response: HttpResponse, name: str, id: str, bo
     handover = handover_actions.migrate(actor(request), name, id, body.target, body.strategy)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
+
+
+@router.get(PATH + "/forecast")
+def forecast(request: HttpRequest, name: str, id: str) -> Any:
+    """What moving it to each other node will take, by what earlier moves took."""
+    pipeline = pipeline_named(name)
+    element_named(pipeline, id)
+    return {"nodes": handover_forecast(pipeline, id)}
 
 
 @router.post(PATH + "/restore", response={202: dict[str, Any]})

@@ -5,14 +5,30 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import File, Router, Status
 from ninja.files import UploadedFile
+from pydantic import Field
 
+from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter
+from pipeline_runtime.operators.recording import COLUMNS_MAX
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
+from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.pipelines import files as data_files
 from webapp.pipelines.models import DataFile
 
 router = Router(tags=["files"])
+
+
+class Look(Body):
+    """What is known of how a file is read; what is left out is found out."""
+
+    path: str = Field(max_length=200, description="upload:<id> or demo:<name>")
+    delimiter: Delimiter | None = None
+    decimal: Decimal | None = None
+    header: bool | None = None
+    columns: list[ColumnType] | None = Field(default=None, max_length=COLUMNS_MAX)
+    time_column: str | None = Field(default=None, max_length=120)
+    time_format: str | None = Field(default=None, max_length=120)
 
 
 @router.get("/files")
@@ -26,3 +42,11 @@ def upload(request: HttpRequest, file: File[UploadedFile]) -> Any:
     """Multipart, field `file`. Its `reference` is what a source takes as its path."""
     require(actor(request), Role.EDITOR, "upload files")
     return Status(201, data_files.file_json(data_files.upload(actor(request), file)))
+
+
+@router.post("/files/preview")
+def preview(request: HttpRequest, body: Look) -> Any:
+    """The first rows of a data file, what could not be read of them, and which column can be their time. It
+    changes nothing, and reads the first 64 KiB alone."""
+    known = {name: getattr(body, name) for name in body.model_fields_set - {"path"}}
+    return data_files.look(body.path, known).model_dump(mode="json")

@@ -10,7 +10,9 @@ from webapp.accounts.permissions import require
 from webapp.api.authentication import actor
 from webapp.monitoring import selectors
 from webapp.monitoring.attention import attention
+from webapp.monitoring.audit_log import audit_entries, people
 from webapp.monitoring.control_state import control_state
+from webapp.monitoring.throughput import throughputs
 from webapp.nodes.selectors import all_nodes
 from webapp.pipelines.selectors import whole_board
 
@@ -19,7 +21,7 @@ router = Router(tags=["overview"])
 
 @router.get("/overview")
 def overview(request: HttpRequest) -> Any:
-    """`attention`: what is the matter now. What was, is in the events."""
+    """`attention`: what is the matter now. What was, is in the events. `throughput`: of what is deployed."""
     board, nodes = whole_board(), all_nodes()
     pipelines = [board.item(pipeline) for pipeline in board.pipelines]
     elements = {pipeline.name: board.elements(pipeline) for pipeline in board.pipelines}
@@ -27,6 +29,7 @@ def overview(request: HttpRequest) -> Any:
         "pipelines": pipelines,
         "nodes": nodes,
         "attention": attention(nodes, pipelines, elements, control_state()),
+        "throughput": throughputs(board),
     }
 
 
@@ -37,12 +40,30 @@ def events(
     pipeline: str | None = None,
     node: str | None = None,
     severity: str | None = None,
+    kind: str | None = None,
 ) -> Any:
-    return selectors.events(limit, pipeline, node, severity)
+    """Newest first. `kind`: the first word of the events' kinds, such as element or node."""
+    return selectors.events(limit, pipeline, node, severity, kind)
 
 
 @router.get("/audit")
-def audit(request: HttpRequest, limit: int = Query(50, ge=1, le=1000)) -> Any:
-    """Who did what; newest first."""
+def audit(
+    request: HttpRequest,
+    limit: int = Query(50, ge=1, le=1000),
+    pipeline: str | None = None,
+    user: str | None = None,
+    kind: str | None = None,
+    fold: bool = False,
+) -> Any:
+    """Who did what; newest first. `kind`: the first word of the actions, such as pipeline or node.
+
+    `fold`: the saves of one sitting are one entry, which says how many `times` and `since` when."""
     require(actor(request), Role.OPERATOR, "read the audit log")
-    return selectors.audit_records(limit)
+    return audit_entries(limit, pipeline=pipeline, user=user, kind=kind, fold=fold)
+
+
+@router.get("/audit/people")
+def audit_people(request: HttpRequest) -> Any:
+    """The names of all who are in the audit log."""
+    require(actor(request), Role.OPERATOR, "read the audit log")
+    return people()

@@ -52,6 +52,7 @@ class Deploy(Body):
     placement: dict[str, str] = {}
     revision: int | None = None  # of the draft that was seen: 409 when it is another by now
     dry_run: bool = False
+    restart: list[str] = []  # elements that may begin without their state, when a change cannot keep it
 
 
 class NewName(Body):
@@ -187,12 +188,16 @@ def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None)
 @router.post("/pipelines/{name}/deploy", response={200: dict[str, Any], 202: dict[str, Any]})
 def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None) -> Any:
     """Deploys a version (default: the draft, as a new one); the operation to follow. What runs already is
-    upgraded in place. `dry_run`: only says what would happen to each element, and whether that `repeats` an
-    upgrade that failed."""
+    upgraded in place. `dry_run`: only says what would happen to each element (`change: "restart"`: it cannot
+    keep its state, and `loses` says what that is), and whether that `repeats` an upgrade that failed; of a
+    pipeline that is not deployed, which node each element gets and why. `restart`: the elements that may lose
+    their state; without it a change that cannot keep one is refused."""
     wanted = body or Deploy()
     if wanted.dry_run:
         return Status(200, actions.what_would_change(actor(request), name, wanted.version, wanted.placement))
-    operation = actions.deploy(actor(request), name, wanted.version, wanted.placement, wanted.revision)
+    operation = actions.deploy(
+        actor(request), name, wanted.version, wanted.placement, wanted.revision, wanted.restart
+    )
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 

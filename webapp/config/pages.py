@@ -19,6 +19,8 @@ from webapp.api.problem_middleware import problem_response_of
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
+from webapp.pipelines.selectors import element_named
+from webapp.problems import Missing
 
 THEMES = ("light", "dark")
 RAIL = (
@@ -27,7 +29,7 @@ RAIL = (
     ("nodes", "/nodes/", "Nodes"),
     ("events", "/events/", "Events"),
 )
-SECTION_OF_VIEW = {"editor": "pipelines", "handover": "pipelines", "node": "nodes"}
+SECTION_OF_VIEW = {"editor": "pipelines", "element": "pipelines", "handover": "pipelines", "node": "nodes"}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -90,6 +92,20 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
+def element(request: HttpRequest, name: str, id: str) -> HttpResponse:
+    found = Pipeline.objects.filter(name=name).first()
+    if found is None:
+        raise Http404(f'There is no pipeline "{name}".')
+    try:
+        title = element_named(found, id)["title"]
+    except Missing as error:
+        raise Http404(str(error)) from error
+    return view_page(request, "element", f"{title} of {name}", pipeline=name, element=id)
+
+
+@login_required
+@never_cache
+@require_safe
 def nodes(request: HttpRequest) -> HttpResponse:
     return view_page(request, "nodes", "Nodes")
 
@@ -114,10 +130,12 @@ def events(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def handover(request: HttpRequest, id: UUID) -> HttpResponse:
-    found = Handover.objects.filter(pk=id).first()
+    found = Handover.objects.select_related("deployment__version").filter(pk=id).first()
     if found is None:
         raise Http404("There is no such handover.")
-    return view_page(request, "handover", f"Handover of {found.element}", id=str(id))
+    return view_page(
+        request, "handover", f"Handover of {found.deployment.name_of(found.element)}", id=str(id)
+    )
 
 
 # --- errors -------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.static_files.StaticFilesMiddleware",
+    "webapp.config.compression.ApiCompressionMiddleware",
     "csp.middleware.CSPMiddleware",
     "webapp.api.problem_middleware.ProblemMiddleware",
     "webapp.config.plain_requests.PlainRequestMiddleware",

@@ -1,4 +1,7 @@
-"""WhiteNoise under ASGI."""
+"""WhiteNoise under ASGI.
+
+In the place of NAME it sends NAME.br or NAME.gz, which the build laid beside it, to browsers that take those.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.overview, name="overview"),
     path("pipelines/", pages.pipelines, name="pipelines"),
     path("pipelines/<str:name>", pages.pipeline, name="pipeline"),
+    path("pipelines/<str:name>/elements/<str:id>", pages.element, name="element"),
     path("nodes/", pages.nodes, name="nodes"),
     path("nodes/<str:name>", pages.node, name="node"),
     path("events/", pages.events, name="events"),

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
+from webapp.handovers.forecast import begun_json
 from webapp.handovers.models import Handover
 from webapp.handovers.phases import BEFORE_CUT
 from webapp.monitoring.records import announce, audit
@@ -23,6 +24,7 @@ from webapp.pipelines.group_state import (
     restore_refusal,
 )
 from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.selectors import busy_nodes
 from webapp.problems import Conflict, Invalid, Missing
 
 UNTOUCHED = "The element goes on as before."
@@ -36,7 +38,8 @@ def migrate(actor: User, pipeline: str, element: str, target: str, strategy: str
         _check_target(group, target)
         refusal = migrate_refusal(group, target, strategy)
         if refusal is not None:
-            raise Conflict(f'"{element}" cannot move to {target}: {refusal}.', safe=UNTOUCHED)
+            name = deployment.name_of(element)
+            raise Conflict(f"{name} cannot move to {target}: {refusal}.", safe=UNTOUCHED)
         return order(
             actor,
             deployment,
@@ -60,7 +63,7 @@ def restore(
     checkpoint. With `rewind`, what was committed after that checkpoint is emitted again."""
     require(actor, Role.OPERATOR, "restore elements")
     if rewind and checkpoint is None:
-        _refuse_checkpoint(element, "a rewind has no default", "say to which checkpoint", "missing")
+        _refuse_checkpoint(element, element, "a rewind has no default", "say to which checkpoint", "missing")
     if checkpoint is not None:
         # Before the transaction: it asks another service, and nobody shall wait for that with a lock.
         deployment, group = deployed_group(pipeline, element, "be restored")
@@ -68,7 +71,10 @@ def restore(
         if checkpoint not in known:
             there_are = ", ".join(map(str, known)) or "none"
             message = f"there is no checkpoint {checkpoint}; there are {there_are}"
-            _refuse_checkpoint(element, f"there is no checkpoint {checkpoint}", message, "unknown")
+            what = "that checkpoint is not kept (any more)"
+            _refuse_checkpoint(element, deployment.name_of(element), what, message, "unknown")
+        if rewind:
+            _refuse_before_new_state(deployment, group, element, checkpoint)
         _refuse_without_inputs(deployment, group.group, element, checkpoint)
     with transaction.atomic():
         deployment, group = deployed_group(pipeline, element, "be restored")
@@ -78,7 +84,8 @@ def restore(
         refusal = restore_refusal(group, chosen)
         if refusal is not None or chosen is None:
             where = f" on {chosen}" if chosen else ""
-            raise Conflict(f'"{element}" cannot be restored{where}: {refusal}.', safe=UNTOUCHED)
+            name = deployment.name_of(element)
+            raise Conflict(f"{name} cannot be restored{where}: {refusal}.", safe=UNTOUCHED)
         return order(
             actor,
             deployment,
@@ -91,6 +98,20 @@ def restore(
         )
 
 
+def _refuse_before_new_state(
+    deployment: Deployment, group: GroupFacts, element: str, checkpoint: int
+) -> None:
+    """What runs now can make nothing of a state that it was restarted without."""
+    anew_from = (group.owner.status.get("anew_from") or 0) if group.owner is not None else 0
+    if checkpoint < anew_from:
+        message = (
+            f"its state was begun anew at {anew_from}, when a changed version was deployed, and its present "
+            "parameters cannot go on from an older one"
+        )
+        what = "that checkpoint is of before it was restarted without its state"
+        _refuse_checkpoint(element, deployment.name_of(element), what, message, "former-state")
+
+
 def _refuse_without_inputs(deployment: Deployment, group: str, element: str, checkpoint: int) -> None:
     """Whoever starts from a checkpoint reads the inputs from there on: a topic that has deleted some of them
     would be found out only when it is too late to go back."""
@@ -101,12 +122,13 @@ def _refuse_without_inputs(deployment: Deployment, group: str, element: str, che
             f"{first.topic} begins at offset {first.first}, but {first.needed} is needed: its retention is"
             " shorter than the age of the checkpoint"
         )
-        _refuse_checkpoint(element, f"checkpoint {checkpoint} is too old", message, "too-old")
+        name = deployment.name_of(element)
+        _refuse_checkpoint(element, name, "that checkpoint is too old for its input", message, "too-old")
 
 
-def _refuse_checkpoint(element: str, what: str, message: str, code: str) -> NoReturn:
+def _refuse_checkpoint(element: str, name: str, what: str, message: str, code: str) -> NoReturn:
     raise Invalid(
-        f'"{element}" cannot be restored: {what}.',
+        f"{name} cannot be restored: {what}.",
         safe=UNTOUCHED,
         next="Choose a checkpoint of the list; without a rewind, leave it out to take the newest.",
         faults=[{"element": element, "path": "checkpoint", "message": message, "code": code}],
@@ -120,16 +142,17 @@ def cancel(actor: User, id: str) -> Handover:
     require(actor, Role.OPERATOR, "cancel handovers")
     handover = handover_with(id)
     if not _before_the_cut(handover):
-        why = "it has ended" if handover.outcome else f"it is past the cut (phase {handover.phase})"
+        why = "it has ended" if handover.outcome else "ownership is passing already"
         raise Conflict(
-            f'The handover of "{handover.element}" cannot be cancelled: {why}.',
+            f"The handover of {handover.deployment.name_of(handover.element)} cannot be cancelled: {why}.",
             safe="The element is owned by exactly one node.",
             next="Move the element back when it has ended.",
         )
     if not handover.cancel_requested:
         Handover.objects.filter(pk=handover.pk).update(cancel_requested=True)
         handover.cancel_requested = True
-        audit(actor, "handover.cancel", str(handover.pk), element=handover.element)
+        target = f"{handover.deployment.pipeline.name}/{handover.element}"
+        audit(actor, "handover.cancel", target, handover=str(handover.pk))
         celery.command(celery.HANDOVER, str(handover.pk))
         announce("handovers", str(handover.pk))
     return handover
@@ -186,10 +209,11 @@ def order(
                 target=target,
                 checkpoint_seq=checkpoint,
                 reason=reason,
+                begun=begun_json(group, target, busy_nodes()),
                 created_by=actor,
             )
     except IntegrityError as error:
-        raise Conflict(f'"{element}" is being moved already.', safe=UNTOUCHED) from error
+        raise Conflict(f"{deployment.name_of(element)} is being moved already.", safe=UNTOUCHED) from error
     if actor is not None and kind == Handover.Kind.RESTORATION:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
         placement.vouch()

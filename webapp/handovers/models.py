@@ -29,6 +29,9 @@ class Operation(models.Model):
     )
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
     steps = models.JSONField(default=list)  # [{name, state, at}]
+    restart = models.JSONField(
+        default=list
+    )  # elements that may begin without their state, as the user agreed
     message = models.TextField(blank=True)
     faults = models.JSONField(default=list)  # [{element, path, message, code}]
     created_by = models.ForeignKey(
@@ -69,9 +72,10 @@ class Handover(models.Model):
     outcome = models.CharField(max_length=16, choices=Outcome.choices, null=True, blank=True)
     message = models.TextField(blank=True)
     timeline = models.JSONField(default=list)  # [{phase, start_ms, end_ms, bytes, note, behind?}]
-    gap_ms = models.BigIntegerField(
-        null=True, blank=True
-    )  # last output before to first after, broker's clock
+    # From the last output before to the first after, by the broker's clock.
+    gap_ms = models.BigIntegerField(null=True, blank=True)
+    measured = models.JSONField(default=dict)  # the times of its Takeover, see pause.py
+    begun = models.JSONField(default=dict)  # what the target had when it was ordered, see forecast.py
     round_trips = models.PositiveIntegerField(null=True, blank=True)  # from RELEASE to the first commit
     bytes_copied = models.BigIntegerField(default=0)
     cancel_requested = models.BooleanField(default=False)

@@ -18,3 +18,6 @@ class Phase(StrEnum):
 
 BEFORE_CUT = (Phase.PENDING, Phase.PREPARE, Phase.WARM, Phase.STOP, Phase.COPY)
 """In these the group is its origin's, so the handover can be cancelled."""
+
+PASSING = (Phase.CUT, Phase.CLAIM)
+"""With the first of these ownership passes."""

@@ -7,7 +7,13 @@ from typing import Any
 from django.db.models import QuerySet
 
 from webapp.handovers.actions import cancellable
+from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover, Operation
+from webapp.handovers.pause import pause_json, pause_of
+from webapp.handovers.phases import PASSING
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.selectors import active_deployment, busy_nodes, group_facts
+from webapp.pipelines.shape import group_of
 from webapp.problems import Missing
 
 RECENT = 20
@@ -35,12 +41,15 @@ def handover_json(handover: Handover) -> dict[str, Any]:
                 "message",
                 "timeline",
                 "gap_ms",
+                "measured",
                 "round_trips",
                 "reason",
                 "bytes_copied",
                 "cancel_requested",
             )
         },
+        "pause": pause_json(handover.measured),
+        "begun": handover.begun or None,
         "created_at": handover.created_at.isoformat(),
         "created_by": handover.created_by.username if handover.created_by else None,
         "ended_at": handover.ended_at.isoformat() if handover.ended_at else None,
@@ -60,6 +69,46 @@ def handovers(
     if group is not None:
         rows = rows.filter(group=group)
     return [handover_json(row) for row in rows[:limit]]
+
+
+PAST = 100
+
+
+def forecast(pipeline: Pipeline, element: str) -> dict[str, Any]:
+    """What moving the element to each other node will take; {} while it is not deployed."""
+    deployment = active_deployment(pipeline)
+    if deployment is None:
+        return {}
+    group = group_facts([deployment])[deployment.pk].get(group_of(deployment.version.document, element))
+    return {} if group is None else forecast_json(_past(pipeline.name), pipeline.name, group, busy_nodes())
+
+
+def _past(pipeline: str) -> list[Past]:
+    """Live migrations that are done, newest first: of the pipeline, and of all."""
+    done = (
+        Handover.objects.filter(kind=Handover.Kind.MIGRATION, outcome=Handover.Outcome.DONE)
+        .select_related("deployment__pipeline")
+        .defer(DRAFT)
+        .order_by("-ended_at")
+    )
+    rows = {row.pk: row for row in (*done.filter(deployment__pipeline__name=pipeline)[:PAST], *done[:PAST])}
+    newest = sorted(rows.values(), key=lambda row: row.ended_at or row.created_at, reverse=True)
+    return [_as_past(row) for row in newest]
+
+
+def _as_past(row: Handover) -> Past:
+    passing = next((entry for entry in row.timeline if entry["phase"] in PASSING), None)
+    ordered_ms = int(row.created_at.timestamp() * 1000)
+    pause = pause_of(row.measured)
+    return Past(
+        pipeline=row.deployment.pipeline.name,
+        group=row.group,
+        target=row.target,
+        strategy=row.strategy,
+        start=row.begun.get("start"),
+        ready_ms=max(0, passing["start_ms"] - ordered_ms) if passing else None,
+        pause_ms=pause.ms if pause else None,
+    )
 
 
 def recent_handovers() -> list[dict[str, Any]]:

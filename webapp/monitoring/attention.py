@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pipeline_runtime.model.names import listed_and
 from webapp.monitoring.control_state import BLIND, ControlState
 
 Item = dict[str, Any]
@@ -28,7 +29,7 @@ def attention(
                 "silent",
                 "moving",
             ):  # being restored is no home yet
-                waiting.setdefault(item["node"], set()).add(f"{pipeline}/{item['group']}")
+                waiting.setdefault(item["node"], set()).add(f"{item['group_title']} of {pipeline}")
     found = list(_of_control(control, nodes))
     for node in nodes:
         # While nobody is heard, only of those that were silent before is it known that they are.
@@ -81,10 +82,10 @@ def _of_pipeline(pipeline: Item, elements: list[Item]) -> Iterator[Item]:
         text = f"{name} was not upgraded: {failed['message']}"
         yield _line("pipeline.upgrade_failed", text, failed["at"], "error", pipeline=name)
     groups = {item["group"]: item for item in elements}
-    for group, item in groups.items():
+    for item in groups.values():
         error = item["error"]
         if item["status"] == "failed" and error is not None:
-            text = f"{group} has failed on {item['node']}: {error['message']} {error['next']}"
+            text = f"{item['group_title']} has failed on {item['node']}: {error['message']} {error['next']}"
             yield _line(
                 "element.failed",
                 text,
@@ -94,10 +95,11 @@ def _of_pipeline(pipeline: Item, elements: list[Item]) -> Iterator[Item]:
                 element=item["id"],
                 node=item["node"],
             )
-    late = [group for group, item in groups.items() if item["status"] == "lagging"]
+    late = [item for item in groups.values() if item["status"] == "lagging"]
     if late:
-        text = f"{', '.join(late)} of {name} cannot keep up: rows wait for longer than they should."
-        yield _line("element.lagging", text, None, pipeline=name, element=groups[late[0]]["id"])
+        names = listed_and([item["group_title"] for item in late])
+        text = f"{names} of {name} cannot keep up: rows wait for longer than they should."
+        yield _line("element.lagging", text, None, pipeline=name, element=late[0]["id"])
 
 
 def _line(

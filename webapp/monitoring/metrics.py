@@ -28,6 +28,7 @@ from webapp.pipelines.shape import groups_of
 LOCAL = ("127.0.0.1", "::1")
 ELEMENT = ("pipeline", "element", "node")
 HANDOVERS = 200
+BATCH_QUANTILES = (("0.5", "batch_ms_p50"), ("0.95", "batch_ms_p95"), ("0.99", "batch_ms_p99"))
 
 
 class FoglineCollector(Collector):
@@ -80,7 +81,7 @@ def _element_metrics(hears: bool) -> list[Metric]:
         state.add_metric(group, status.get("state_bytes") or 0)
         if replica.node.up and hears:  # else they would be those of long ago
             lag.add_metric(group, status.get("lag_rows") or 0)
-            for quantile, name in (("0.5", "batch_ms_p50"), ("0.99", "batch_ms_p99")):
+            for quantile, name in BATCH_QUANTILES:
                 if status.get(name) is not None:
                     labels = dict(zip(ELEMENT, group, strict=True)) | {"quantile": quantile}
                     batch.add_sample(batch.name, labels, status[name] / 1000)

@@ -1,4 +1,4 @@
-"""Reading events, the audit log, and load histories."""
+"""Reading events and load histories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from webapp.monitoring.models import AuditRecord, Event
+from webapp.monitoring.models import Event
 from webapp.problems import BackendAway
 
 RECENT = 50
@@ -30,28 +30,20 @@ def event_json(event: Event) -> dict[str, Any]:
 
 
 def events(
-    limit: int = RECENT, pipeline: str | None = None, node: str | None = None, severity: str | None = None
+    limit: int = RECENT,
+    pipeline: str | None = None,
+    node: str | None = None,
+    severity: str | None = None,
+    kind: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The newest first."""
+    """The newest first. `kind`: the first word of the kinds, such as element."""
     rows = Event.objects.all()
     for name, value in (("pipeline", pipeline), ("node", node), ("severity", severity)):
         if value is not None:
             rows = rows.filter(**{name: value})
+    if kind is not None:
+        rows = rows.filter(kind__startswith=f"{kind}.")
     return [event_json(row) for row in rows[:limit]]
-
-
-def audit_records(limit: int = RECENT) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": row.pk,
-            "at": row.at.isoformat(),
-            "user": row.username,
-            "action": row.action,
-            "target": row.target,
-            "detail": row.detail,
-        }
-        for row in AuditRecord.objects.all()[:limit]
-    ]
 
 
 def node_history(name: str) -> list[dict[str, Any]]:
@@ -59,7 +51,11 @@ def node_history(name: str) -> list[dict[str, Any]]:
 
 
 def element_history(deployment: str, element: str) -> list[dict[str, Any]]:
-    return _points(f"fogline:history:element:{deployment}.{element}")
+    return _points(element_history_key(deployment, element))
+
+
+def element_history_key(deployment: str, element: str) -> str:
+    return f"fogline:history:element:{deployment}.{element}"
 
 
 def _points(key: str) -> list[dict[str, Any]]:

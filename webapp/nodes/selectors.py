@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from webapp.handovers.models import Handover
 from webapp.monitoring.control_state import control_state
+from webapp.nodes.draining import drains_now
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.pipelines.shape import groups_of
+from webapp.pipelines.shape import groups_of, names_of
 from webapp.problems import Missing
 
 
@@ -26,22 +29,41 @@ def node_named(name: str) -> Node:
 def all_nodes() -> list[dict[str, Any]]:
     """Every node as JSON, by name."""
     hosted: dict[int, list[dict[str, Any]]] = {}
-    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
-        "version", "pipeline"
-    )
     # A document is parsed once, not once for each of its replicas.
-    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
+    deployments = list(_active_deployments())
+    groups, called = {row.pk: groups_of(row.version.document) for row in deployments}, _called(deployments)
     replicas = Replica.objects.filter(deployment__in=groups).defer("status", "rates")
     for replica in replicas.order_by("deployment__pipeline__name", "group"):
-        pipeline, elements = groups[replica.deployment_id]
-        for element in elements.get(replica.group, ()):
+        pipeline, names = called[replica.deployment_id]
+        for element in groups[replica.deployment_id].get(replica.group, ()):
             hosted.setdefault(replica.node_id, []).append(
-                {"pipeline": pipeline, "element": element, "group": replica.group, "role": replica.role}
+                {
+                    "pipeline": pipeline,
+                    "element": element,
+                    "title": names[element],
+                    "group": replica.group,
+                    "role": replica.role,
+                }
             )
-    needed, heard = removal_refusals(), control_state().hears
+    needed, heard, nodes = removal_refusals(called), control_state().hears, list(Node.objects.all())
+    drains = drains_now(nodes)
     return [
-        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard) for node in Node.objects.all()
+        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard)
+        | {"drain": drains.get(node.name)}
+        for node in nodes
     ]
+
+
+def _active_deployments() -> QuerySet[Deployment]:
+    return Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related("version", "pipeline")
+
+
+Called = dict[str, tuple[str, dict[str, str]]]
+"""By deployment: its pipeline's name, and what people call its elements and groups."""
+
+
+def _called(deployments: Iterable[Deployment]) -> Called:
+    return {row.pk: (row.pipeline.name, names_of(row.version.document)) for row in deployments}
 
 
 def one_node(name: str) -> dict[str, Any]:
@@ -49,24 +71,32 @@ def one_node(name: str) -> dict[str, Any]:
     return next(node for node in all_nodes() if node["name"] == name)
 
 
-def removal_refusals() -> dict[str, str]:
+def removal_refusals(called: Called | None = None) -> dict[str, str]:
     """By node: why it cannot be removed now. One that is not in it can."""
     to_run: dict[str, list[str]] = {}
-    placed = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
-    for node, pipeline, group in placed.values_list("node__name", "deployment__pipeline__name", "group"):
-        to_run.setdefault(node, []).append(f"{pipeline}/{group}")
+    active = _called(_active_deployments()) if called is None else called
+
+    def name(deployment: str, group: str) -> str:
+        pipeline, names = active.get(deployment, ("", {}))
+        return f"{names.get(group, group)} of {pipeline}" if pipeline else group
+
+    placed = GroupPlacement.objects.filter(deployment__in=active)
+    for node, deployment, group in placed.values_list("node__name", "deployment", "group"):
+        to_run.setdefault(node, []).append(name(deployment, group))
     found = {
         node: f"it is to run {', '.join(sorted(groups))}: drain it, or restore that elsewhere, first"
         for node, groups in to_run.items()
     }
-    for handover in Handover.objects.filter(outcome__isnull=True).select_related("deployment__pipeline"):
-        moving = f"{handover.deployment.pipeline.name}/{handover.group}"
+    for handover in Handover.objects.filter(outcome__isnull=True):
+        moving = name(handover.deployment_id, handover.group)
         for node in (handover.origin, handover.target):
             found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
     # The origin's, of a move with a pause whose target does not own yet; a standby is only a convenience.
-    kept = ExtraReplica.objects.filter(deployment__status__in=Deployment.ACTIVE).exclude(role="standby")
-    for node, pipeline, group in kept.values_list("node__name", "deployment__pipeline__name", "group"):
-        state = f"it keeps the state of {pipeline}/{group}, perhaps the newest, until that runs elsewhere"
+    kept = ExtraReplica.objects.filter(deployment__in=active).exclude(role="standby")
+    for node, deployment, group in kept.values_list("node__name", "deployment", "group"):
+        state = (
+            f"it keeps the state of {name(deployment, group)}, perhaps the newest, until that runs elsewhere"
+        )
         found.setdefault(node, f"{state}: wait for that, or restore it")
     return found
 

@@ -6,6 +6,7 @@ the open dashboards after commit.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -21,15 +22,17 @@ from webapp.nodes.models import Node
 from webapp.pipelines.checking import check, planned
 from webapp.pipelines.group_state import GroupFacts, checkpoint_refusal, pause_refusal, resume_refusal
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from webapp.pipelines.placing import first_placement
 from webapp.pipelines.selectors import (
     active_deployment,
     document_key,
     group_facts,
+    is_what_runs,
     pipeline_named,
     version_of,
 )
-from webapp.pipelines.shape import element_of, elements_of, group_of, is_view
-from webapp.pipelines.upgrades import all_added, refuse_upgrade, upgrade_changes
+from webapp.pipelines.shape import element_of, elements_of, group_of, is_view, names_of
+from webapp.pipelines.upgrades import refuse_upgrade, upgrade_changes
 from webapp.problems import Conflict, Invalid, Missing
 
 
@@ -168,10 +171,12 @@ def deploy(
     version: int | None = None,
     placement: dict[str, str] | None = None,
     revision: int | None = None,
+    restart: Collection[str] = (),
 ) -> Operation:
     """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
     runs is upgraded in place, when its graph and its state allow that. `revision`: of the draft that the user
-    has seen; Conflict when it is another by now."""
+    has seen; Conflict when it is another by now. `restart`: elements that may lose their state, when what is
+    deployed cannot go on from it."""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     if revision is not None and pipeline.draft_revision != revision:
@@ -182,7 +187,7 @@ def deploy(
         )
     running = active_deployment(pipeline)
     if running is not None and running.status == Deployment.Status.RUNNING:
-        return _upgrade(actor, running, version, placement or {})
+        return _upgrade(actor, running, version, placement or {}, restart)
     if running is not None:
         raise Conflict(
             f'"{name}" is {running.status} already (version {running.version.number}).',
@@ -207,25 +212,30 @@ def deploy(
 def what_would_change(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path},
-    "repeats": whether it tries an upgrade again that failed}"""
+    """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path,
+    loses}, or, of a pipeline that is not deployed, as `first_placement` says; "repeats": whether it tries an
+    upgrade again that failed}"""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name)
     document = _valid_document(pipeline, version, placement or {})
     running = active_deployment(pipeline)
     if running is None:
-        return {"changes": all_added(document), "repeats": False}
+        return {"changes": first_placement(document, placement or {}), "repeats": False}
     changes = [change.model_dump() for change in upgrade_changes(running, document)]
     return {"changes": changes, "repeats": _upgrade_failed(running)}
 
 
 def _upgrade(
-    actor: User, deployment: Deployment, version: int | None, placement: dict[str, str]
+    actor: User,
+    deployment: Deployment,
+    version: int | None,
+    placement: dict[str, str],
+    restart: Collection[str],
 ) -> Operation:
     pipeline = deployment.pipeline
     name, runs = pipeline.name, f"version {deployment.version.number}"
     document = _valid_document(pipeline, version, placement)
-    same = document_key(document) == document_key(deployment.version.document)
+    same = is_what_runs(document, deployment)
     if same and _is_upgraded(deployment, document):
         raise Conflict(
             f'"{name}" is running already ({runs}), and that is what would be deployed.',
@@ -233,10 +243,10 @@ def _upgrade(
             next="Change the draft, or undeploy it first.",
             deployment=deployment.pk,
         )
-    refuse_upgrade(deployment, document, placement)
+    begin_anew = refuse_upgrade(deployment, document, placement, restart)
     deployment.version = _chosen_version(actor, pipeline, version)
     deployment.save(update_fields=["version"])
-    return _operate(actor, deployment, Operation.Kind.UPGRADE)
+    return _operate(actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew)
 
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
@@ -262,12 +272,16 @@ def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str
     faults += _placement_faults(document, placement)
     if faults:
         raise Invalid(
-            f'"{pipeline.name}" cannot be deployed: it has {len(faults)} fault(s).',
+            f"{pipeline.name} cannot be deployed: it has {_mistakes(faults)}.",
             safe="Nothing was deployed.",
             next="Correct the elements that are named, then deploy again.",
             faults=faults,
         )
     return document
+
+
+def _mistakes(faults: list[dict[str, Any]]) -> str:
+    return "1 mistake" if len(faults) == 1 else f"{len(faults)} mistakes"
 
 
 def _chosen_version(actor: User, pipeline: Pipeline, version: int | None) -> PipelineVersion:
@@ -300,7 +314,8 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
     deployment, group = deployed_group(name, element, doing)
     refusal = (pause_refusal if paused else resume_refusal)(group)
     if refusal is not None and group.paused != paused:
-        raise Conflict(f'"{element}" cannot {doing}: {refusal}.', safe="Nothing was changed.")
+        title = deployment.name_of(element)
+        raise Conflict(f"{title} cannot {doing}: {refusal}.", safe="Nothing was changed.")
     if group.paused != paused:
         placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
         placement.paused_at = timezone.now() if paused else None
@@ -318,7 +333,8 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
     deployment, group = deployed_group(name, element, "take a checkpoint")
     refusal = checkpoint_refusal(group)
     if refusal is not None:
-        raise Conflict(f'"{element}" cannot take a checkpoint: {refusal}.', safe="Nothing was changed.")
+        title = deployment.name_of(element)
+        raise Conflict(f"{title} cannot take a checkpoint: {refusal}.", safe="Nothing was changed.")
     audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
     celery.command(celery.CHECKPOINT, deployment.pk, group.group, has_row=False)
 
@@ -328,14 +344,16 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
     nobody but the database."""
     pipeline = pipeline_named(name)
     deployment = active_deployment(pipeline)
-    found = element_of(deployment.version.document if deployment else pipeline.draft, element)
+    document = deployment.version.document if deployment else pipeline.draft
+    found = element_of(document, element)
     if found is None:
         raise Missing(f'There is no element "{element}" in the pipeline "{name}".')
+    title = names_of(document)[element]
     if deployment is None:
-        raise Conflict(f'"{element}" cannot {doing}: "{name}" is not deployed.', safe="Nothing was changed.")
+        raise Conflict(f"{title} cannot {doing}: {name} is not deployed.", safe="Nothing was changed.")
     if is_view(found.get("type")):
         raise Conflict(
-            f'"{element}" cannot {doing}: the dashboard itself shows it, no node runs it.',
+            f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
             safe="Nothing was changed.",
         )
     group = group_of(deployment.version.document, element)
@@ -343,8 +361,12 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
     return deployment, facts or GroupFacts(group=group, deployment_status=deployment.status)
 
 
-def _operate(actor: User, deployment: Deployment, kind: Operation.Kind) -> Operation:
-    operation = Operation.objects.create(kind=kind, deployment=deployment, created_by=actor)
+def _operate(
+    actor: User, deployment: Deployment, kind: Operation.Kind, *, restart: Sequence[str] = ()
+) -> Operation:
+    operation = Operation.objects.create(
+        kind=kind, deployment=deployment, created_by=actor, restart=list(restart)
+    )
     name = deployment.pipeline.name
     audit(
         actor,
@@ -353,6 +375,7 @@ def _operate(actor: User, deployment: Deployment, kind: Operation.Kind) -> Opera
         deployment=deployment.pk,
         version=deployment.version.number,
         operation=str(operation.pk),
+        **({"restart": list(restart)} if restart else {}),
     )
     # An upgrade is a deployment to the control side: it looks at the operation.
     command = celery.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else celery.DEPLOY

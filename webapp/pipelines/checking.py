@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument
+from pipeline_runtime.model.faults import Fault
 from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.model.validation import Validation, validate
@@ -15,12 +17,28 @@ from webapp.pipelines.models import DataFile
 
 def check(document: dict[str, Any]) -> Validation:
     """Every fault of a document or draft, and the schemas of its streams."""
-    return validate(
+    found = validate(
         document,
         default_registry(),
         nodes=set(Node.objects.values_list("name", flat=True)),
         describe_file=describe_file,
     )
+    return found.model_copy(update={"faults": tuple(_with_file(document, fault) for fault in found.faults)})
+
+
+_FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")
+
+
+def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
+    """What is wrong with an uploaded file begins with the name that its user gave it."""
+    place = _FILE_PARAMETER.fullmatch(fault.path)
+    if place is None or fault.code != "schema":
+        return fault
+    reference = document["spec"]["elements"][int(place[1])]["params"][place[2]]
+    if not isinstance(reference, str) or not reference.startswith("upload:"):
+        return fault
+    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name").first()
+    return fault if file is None else fault.model_copy(update={"message": f"{file.name}: {fault.message}"})
 
 
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:
@@ -33,5 +51,7 @@ def describe_file(reference: str) -> bytes:
     """The first bytes of `upload:<id>`; FileNotFoundError when there is none."""
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head").first()
     if file is None or not reference.startswith("upload:"):
-        raise FileNotFoundError(f"there is no uploaded file {reference}; upload it, or choose another one")
+        raise FileNotFoundError(
+            "this uploaded file is not there any more; upload it again, or choose another one"
+        )
     return bytes(file.head)

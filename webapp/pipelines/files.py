@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -15,14 +13,15 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
+from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
+from pipeline_runtime.operators.table_preview import TablePreview, preview, preview_demo
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.monitoring.records import audit
 from webapp.pipelines.chunk_store import put_file
 from webapp.pipelines.models import DataFile
-from webapp.problems import Invalid, TooLarge
+from webapp.problems import Invalid, Missing, TooLarge
 
-HEAD_BYTES = 64 * 1024
 NAME_CHARACTERS_MAX = 120
 
 
@@ -87,45 +86,28 @@ def safe_name(name: str) -> str:
 
 
 def csv_columns(head: bytes) -> list[dict[str, str]]:
-    """Names and guessed types of a CSV file's columns; [] when it is none with a header line."""
-    if b"\0" in head:
+    """Names and types of a CSV file's columns, as a source would read it by itself; [] when it is none."""
+    try:
+        columns = preview(head, None).columns
+    except ValueError:
         return []
-    text = head.decode("utf-8-sig", errors="replace")
-    if len(head) >= HEAD_BYTES:
-        text = text.rpartition("\n")[0]
-    lines = text.splitlines()
-    if not lines:
-        return []
-    # Not csv.Sniffer: its expressions take quadratic time, and a comma in a quoted cell misleads it.
-    delimiter = max(",;\t|", key=lines[0].count)
-    rows = list(csv.reader(io.StringIO("\n".join(lines[:200])), delimiter=delimiter))
-    names = [name.strip() for name in rows[0]]
-    if not all(names) or len(set(names)) != len(names) or all(_type_of(name) != "string" for name in names):
-        return []
-    columns = []
-    for index, name in enumerate(names):
-        values = [row[index].strip() for row in rows[1:] if len(row) > index and row[index].strip()]
-        columns.append({"name": name, "type": _common(values)})
-    return columns
+    return [{"name": column.name, "type": column.type.value} for column in columns]
 
 
-def _common(values: list[str]) -> str:
-    types = {_type_of(value) for value in values}
-    if types == {"integer", "number"}:
-        return "number"
-    return types.pop() if len(types) == 1 else "string"
-
-
-def _type_of(value: str) -> str:
-    if re.fullmatch(r"[+-]?\d{1,18}", value):
-        return "integer"
-    if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", value):
-        return "number"
-    if value.lower() in ("true", "false"):
-        return "boolean"
-    if re.fullmatch(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?", value):
-        return "timestamp"
-    return "string"
+def look(reference: str, reading: dict[str, Any]) -> TablePreview:
+    """The first rows behind `upload:<id>` or `demo:<name>`; `reading`: what is known of how to read it, as
+    `preview` takes it. Missing, or Invalid, says what is wrong."""
+    if reference in DEMOS:
+        return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
+    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head", "size").first()
+    if file is None or not reference.startswith("upload:"):
+        raise Missing("There is no such file any more.", next="Upload it, or choose another one.")
+    try:
+        return preview(bytes(file.head), file.size, **reading)
+    except ValueError as error:
+        fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}
+        detail = f"It cannot be read as a table: {error}."
+        raise Invalid(detail, safe="The file stays as it was uploaded.", faults=[fault]) from error
 
 
 def _parts(file: UploadedFile) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from typing import Any
 # Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
 LAG_S_MAX = 5.0
 LAG_ROWS_MIN = 200
+UNREPEATABLE = "run twice on the same rows it may give other results, so no standby can follow it"
 ENDED_DEPLOYMENTS = ("undeployed", "failed")
 
 
@@ -145,7 +146,7 @@ def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str 
     if owner is None or owner.role != "owner":
         return "it has not started on its node yet"
     if strategy == "standby" and group.follow == "none":
-        return "its operator is not deterministic, so no standby can follow it: use stop-and-copy"
+        return f"{UNREPEATABLE}: use stop and copy"
     if strategy not in (None, "standby", "stop-and-copy"):
         return f"there is no strategy {strategy}: use standby or stop-and-copy"
     return _target_refusal(group, target)
@@ -162,7 +163,7 @@ def keep_standby_refusal(group: GroupFacts, node: str | None = None) -> str | No
     if reason is not None:
         return reason
     if group.follow == "none":
-        return "its operator is not deterministic, so no standby can follow it"
+        return UNREPEATABLE
     return _target_refusal(group, node)
 
 
@@ -176,7 +177,7 @@ def drop_standby_refusal(group: GroupFacts) -> str | None:
 
 
 REWIND_NOTE = (
-    "All that was committed after the checkpoint is processed and emitted again, so who reads its output "
+    "All that came after the checkpoint is processed and written again, so who reads its output "
     "sees those rows twice; newer checkpoints are removed. It goes to another node than the present one."
 )
 
@@ -199,10 +200,11 @@ FOLLOW_NOTES = {
 def restore_note(group: GroupFacts) -> str | None:
     if group.follow == "none":
         return (
-            "Its operator is not deterministic: results since the checkpoint may differ after a restoration."
+            "Run twice on the same rows it may give other results: after a restoration, those since the "
+            "checkpoint may differ."
         )
     if group.node_is_up:
-        return f"{group.node} still answers: its copy will be fenced, and what it has committed stays."
+        return f"{group.node} still answers: its copy will be shut out, and what it has written stays."
     return None
 
 

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.pipelines.shape import names_of
+
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -119,6 +121,10 @@ class Deployment(models.Model):
     def __str__(self) -> str:
         return f"{self.pipeline.name} {self.id}"
 
+    def name_of(self, id: str) -> str:
+        """What people call one of its elements or groups."""
+        return names_of(self.version.document).get(id, id)
+
 
 class GroupPlacement(models.Model):
     """Where a group shall run: its wanted owner. `group` is the bare id, not `<D>.<group>`."""
@@ -131,6 +137,7 @@ class GroupPlacement(models.Model):
     order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
     order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
     order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
+    order_anew = models.BooleanField(default=False)  # ClaimOrder.anew, of each order with this spec
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused

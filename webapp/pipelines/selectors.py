@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,9 +32,11 @@ from webapp.pipelines.models import (
     PipelineVersion,
     Replica,
 )
-from webapp.pipelines.shape import elements_of, groups_of, is_view
+from webapp.pipelines.pins import elsewhere, with_pins_of
+from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
 from webapp.problems import Missing
 
+PERCENTILES = tuple(f"{what}_ms_{p}" for what in ("batch", "latency") for p in ("p50", "p95", "p99"))
 NO_ACTION = {"allowed": False, "note": None}
 
 
@@ -76,6 +78,16 @@ def document_key(document: Any) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
+def is_what_runs(
+    document: dict[str, Any], deployment: Deployment, groups: Collection[str] | None = None
+) -> bool:
+    """Whether deploying the document would change nothing. `groups`: those with a node; None: asked for."""
+    if groups is None:
+        groups = set(deployment.placements.values_list("group", flat=True))
+    deployed = with_pins_of(document, deployment.version.document, groups)
+    return document_key(document) == document_key(deployed)
+
+
 # --- many at once -------------------------------------------------------------------------------
 class Board:
     """Pipelines with their deployments and groups, read with a fixed number of queries."""
@@ -108,12 +120,24 @@ class Board:
         status = deployment.status if deployment else None
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
         group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
+        names = names_of(document)
         found = []
         for element in elements_of(document):
             group = group_of[element["id"]]
             facts = groups.get(group) or GroupFacts(group=group, deployment_status=status)
-            found.append(element_json(element, facts))
+            found.append(element_json(element, facts, names))
         return found
+
+    def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[dict[str, str]]:
+        """What runs elsewhere than the draft pins it to, but for what is being moved."""
+        if deployment is None or deployment.status != Deployment.Status.RUNNING:
+            return []
+        settled = {
+            group.group: group.node
+            for group in self.facts.get(deployment.pk, {}).values()
+            if group.node is not None and group.handover is None
+        }
+        return elsewhere(pipeline.draft, deployment.version.document, settled)
 
     def item(self, pipeline: Pipeline) -> dict[str, Any]:
         """The pipeline as it stands in lists."""
@@ -132,7 +156,8 @@ class Board:
             "deployment": deployment.pk if deployment else None,
             "upgrade_failed": self._failed_upgrades.get(deployment.pk) if deployment else None,
             "differs": deployment is not None
-            and document_key(pipeline.draft) != document_key(deployment.version.document),
+            and not is_what_runs(pipeline.draft, deployment, self.facts.get(deployment.pk, {})),
+            "elsewhere": self._elsewhere(pipeline, deployment),
             "updated_at": pipeline.updated_at.isoformat(),
             "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,
             "description": metadata.get("description") if isinstance(metadata, dict) else None,
@@ -194,6 +219,11 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
     }
 
 
+def busy_nodes() -> set[str]:
+    """Those that run a query: their Java is warm."""
+    return set(Replica.objects.exclude(role="stopped").values_list("node__name", flat=True))
+
+
 def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
     """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
     by_id = {deployment.pk: deployment for deployment in deployments}
@@ -253,7 +283,8 @@ def element_named(pipeline: Pipeline, id: str) -> dict[str, Any]:
     return found
 
 
-def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
+def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, str]) -> dict[str, Any]:
+    """`names`: of the document's elements and groups."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
     status = dict(owner.status) if owner else {}
@@ -269,8 +300,9 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
     return {
         "id": element["id"],
         "type": element.get("type"),
-        "title": element.get("title") or element["id"],
+        "title": names[element["id"]],
         "group": group.group,
+        "group_title": names.get(group.group, group.group),
         "status": "view" if view else status_of(group),
         "node": None if view else group.node,
         "epoch": owner.epoch if owner else 0,
@@ -278,10 +310,7 @@ def element_json(element: dict[str, Any], group: GroupFacts) -> dict[str, Any]:
         # Of now, so unknown while its node is not heard: the last ones would look as if it still ran.
         **{name: rates.get(name) if heard else None for name in ("rows_in_per_s", "rows_out_per_s")},
         "lag_rows": status.get("lag_rows") or 0 if heard else None,
-        **{
-            name: status.get(name) if heard else None
-            for name in ("batch_ms_p50", "batch_ms_p99", "latency_ms_p50", "latency_ms_p99")
-        },
+        **{name: status.get(name) if heard else None for name in PERCENTILES},
         **{
             name: status.get(name) or 0
             for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "state_bytes")

@@ -1,9 +1,10 @@
-"""What a pipeline's document says about groups and kinds of elements, for documents that may be drafts."""
+"""What a document says about groups, names and kinds of elements; it may be a draft."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pipeline_runtime.model.names import element_name, group_name
 from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
 from pipeline_runtime.operators.sdk import ViewOperator
 
@@ -41,6 +42,24 @@ def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
     for element in elements_of(document):
         found.setdefault(drawn.get(element["id"], element["id"]), []).append(element["id"])
     return found
+
+
+def names_of(document: dict[str, Any]) -> dict[str, str]:
+    """By id of an element or a group: what people call it."""
+    names = {element["id"]: _name(element) for element in elements_of(document)}
+    members = groups_of(document)
+    for group in _list(_spec(document).get("groups")):
+        id = group.get("id")
+        if isinstance(id, str) and id in members:
+            names[id] = group_name(group.get("title"), [names[member] for member in members[id]])
+    return names
+
+
+def _name(element: dict[str, Any]) -> str:
+    type_ = str(element.get("type"))
+    registry = default_registry()
+    operator_title = registry.get(type_).title if type_ in registry else None
+    return element_name(element["id"], type_, element.get("title"), operator_title)
 
 
 def is_view(type_: object) -> bool:

@@ -33,7 +33,8 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
         )
     refusal = keep_standby_refusal(group, node)
     if refusal is not None:
-        raise Conflict(f'"{element}" cannot have a standby on {node}: {refusal}.', safe=UNTOUCHED)
+        name = deployment.name_of(element)
+        raise Conflict(f"{name} cannot have a standby on {node}: {refusal}.", safe=UNTOUCHED)
     # Locked: of two users who keep one at the same time, the second sees the first's.
     GroupPlacement.objects.select_for_update().get(deployment=deployment, group=group.group)
     there = standbys(deployment.pk, group.group)
@@ -66,7 +67,8 @@ def drop_standby(actor: User, pipeline: str, element: str) -> None:
     deployment, group = deployed_group(pipeline, element, "drop its standby")
     refusal = drop_standby_refusal(group)
     if refusal is not None and group.standbys:
-        raise Conflict(f'"{element}" cannot drop its standby: {refusal}.', safe=UNTOUCHED)
+        name = deployment.name_of(element)
+        raise Conflict(f"{name} cannot drop its standby: {refusal}.", safe=UNTOUCHED)
     if group.standbys:
         nodes = [standby.node for standby in group.standbys]
         ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pipeline_runtime.model.document import parse_document
@@ -23,14 +24,16 @@ def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[El
     return [*element_changes(_running(deployment), new, default_registry()), *_views(deployment, document)]
 
 
-def all_added(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        ElementChange(element=element["id"], change="added").model_dump() for element in elements_of(document)
-    ]
+def refuse_upgrade(
+    deployment: Deployment,
+    document: dict[str, Any],
+    placement: dict[str, str],
+    restart: Collection[str],
+) -> list[str]:
+    """Raises Conflict when the document cannot take over from what runs, or not now.
 
-
-def refuse_upgrade(deployment: Deployment, document: dict[str, Any], placement: dict[str, str]) -> None:
-    """Raises Conflict when the document cannot take over from what runs, or not now."""
+    `restart`: the elements that may begin without their state. Returns those of them that have to.
+    """
     name = deployment.pipeline.name
     if placement:
         raise Conflict(
@@ -38,27 +41,44 @@ def refuse_upgrade(deployment: Deployment, document: dict[str, Any], placement: 
             safe=SAFE,
             next="Deploy without a placement, and move the elements.",
         )
-    wrong = [change for change in upgrade_changes(deployment, document) if change.change == "incompatible"]
+    changes = upgrade_changes(deployment, document)
+    begin_anew = [change for change in changes if change.change == "restart"]
+    wrong = [change for change in changes if change.change == "incompatible"]
+    wrong += [change for change in begin_anew if change.element not in restart]
     if wrong:
         named = "; ".join(f"{change.element}: {change.reason}" for change in wrong)
         raise Conflict(
             f'"{name}" is running already (version {deployment.version.number}), and this version cannot '
             f"take over from it: {named}.",
             safe=SAFE,
-            next="Take these changes back, or undeploy the pipeline and deploy it anew: then it begins "
-            "without the state it has.",
+            next=_way_out(wrong),
             deployment=deployment.pk,
             faults=[
                 {
                     "element": change.element,
                     "path": f"spec.elements.{change.element}" + (f".{change.path}" if change.path else ""),
                     "message": change.reason,
-                    "code": "incompatible",
+                    "code": change.change,
                 }
                 for change in wrong
             ],
         )
     _refuse_now(deployment, document)
+    return [change.element for change in begin_anew]
+
+
+def _way_out(wrong: Collection[ElementChange]) -> str:
+    if any(change.change == "incompatible" for change in wrong):
+        return (
+            "Take these changes back, or undeploy the pipeline and deploy it anew: then it begins without "
+            "the state it has."
+        )
+    lost = "; ".join(f"{change.element} loses {change.loses}" for change in wrong)
+    named = ", ".join(f'"{change.element}"' for change in wrong)
+    return (
+        "Take these changes back, or let these elements alone begin without their state: deploy with "
+        f"restart: [{named}]. {lost}. Each goes on in its input where it stands; the others are not touched."
+    )
 
 
 def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:

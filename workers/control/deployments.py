@@ -15,7 +15,7 @@ from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ens
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.plan import group_of, pins, topics
+from pipeline_runtime.model.plan import topics
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
 from webapp.handovers.models import Handover, Operation
@@ -23,7 +23,7 @@ from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from workers.control.candidates import candidates
+from webapp.pipelines.placing import asked_nodes, candidates
 from workers.control.context import Closing, ControlContext
 from workers.control.replica_rows import reported
 
@@ -135,7 +135,13 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         return
     except NoPlacement as error:
         faults = [_fault(deployment, fault.group, fault.message, "placement") for fault in error.faults]
-        _give_up(deployment, context, steps, f"No node for some groups: {error}", faults)
+        _give_up(
+            deployment,
+            context,
+            steps,
+            f"There is no node for some elements: {_unplaced(deployment, error)}",
+            faults,
+        )
         return
     except (OperationFailed, TopicsFailed) as error:
         _give_up(deployment, context, steps, str(error), getattr(error, "faults", []))
@@ -150,7 +156,7 @@ def deploy(operation: Operation, context: ControlContext) -> None:
         if not _set_status(deployment, Deployment.Status.RUNNING):
             steps.end(Operation.Status.FAILED, UNDEPLOYED_BEFORE)
             return
-        steps.end(Operation.Status.DONE, f"All {len(specs)} groups run.")
+        steps.end(Operation.Status.DONE, "All of it runs.")
         record_event(
             "pipeline.deployed",
             f"{deployment.pipeline.name} version {deployment.version.number} runs.",
@@ -162,7 +168,7 @@ def _place(
     document: PipelineDocument, specs: tuple[GroupSpec, ...], deployment: Deployment, context: ControlContext
 ) -> dict[str, str]:
     """Group -> node. Nodes that are just starting are waited for; a cordon or a wrong name is not."""
-    asked = _pins(document, deployment.placement)
+    asked = asked_nodes(document, deployment.placement)
     groups = [GroupToPlace(spec.group, len(spec.elements), asked.get(spec.group)) for spec in specs]
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
     deadline = monotonic() + NODES_S_MAX
@@ -180,11 +186,8 @@ def _place(
         context.reports.wait(seen, 1.0)
 
 
-def _pins(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
-    """The document's pins, and over them what was asked for with this deployment."""
-    asked = pins(document)
-    asked |= {group_of(document, key): node for key, node in placement.items()}
-    return asked
+def _unplaced(deployment: Deployment, error: NoPlacement) -> str:
+    return "; ".join(f"{deployment.name_of(fault.group)}: {fault.message}" for fault in error.faults) + "."
 
 
 def _create_topics(specs: tuple[GroupSpec, ...], deployment: Deployment, context: ControlContext) -> None:
@@ -254,22 +257,22 @@ def _wait_for_owners(deployment: Deployment, context: ControlContext) -> None:
             elif monotonic() - failing_since.setdefault(placement.group, monotonic()) > ERROR_S_MAX:
                 message = f"On {placement.node.name}: {status.error.message}"
                 raise OperationFailed(
-                    f"{placement.group} does not start. {message}",
+                    f"{deployment.name_of(placement.group)} does not start. {message}",
                     [_fault(deployment, placement.group, message, "start", status.error.traceback)],
                 )
         return waiting == 0
 
     if context.wait_until(all_own, START_S_MAX):
         return
-    faults = []
+    faults, late = [], []
     for placement in deployment.placements.select_related("node"):
         status = status_on(placement)
         if status is None or status.role is not Role.OWNER:
+            late.append(deployment.name_of(placement.group))
             what = f"is {status.phase or status.role.value}" if status else "was not reported by its node"
             message = f"{placement.node.name}: it {what} after {START_S_MAX:.0f} s"
             faults.append(_fault(deployment, placement.group, message, "start"))
-    names = ", ".join(fault["element"] for fault in faults)
-    raise OperationFailed(f"These did not start in time: {names}.", faults)
+    raise OperationFailed(f"These did not start in time: {', '.join(late)}.", faults)
 
 
 def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
@@ -384,7 +387,7 @@ def _retired(placement: GroupPlacement) -> bool:
 
 def _left_running(deployment: Deployment) -> str:
     """Which groups did not confirm their end, if any, as the end of a message."""
-    left = [placement.group for placement in deployment.placements.filter(retire=True)]
+    left = [deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)]
     if not left:
         return ""
     return f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
@@ -447,4 +450,5 @@ def _fault(
     placement = deployment.placements.filter(group=group).first()
     element = placement.spec["elements"][0]["id"] if placement else group
     fault = {"element": element, "path": f"spec.elements.{element}", "message": message, "code": code}
+    fault["title"] = deployment.name_of(group)
     return {**fault, "traceback": traceback} if traceback else fault

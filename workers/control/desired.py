@@ -70,6 +70,7 @@ def _of_placement(
         id=placement.order_id,
         over=Epoch(placement.order_over),
         rewind=None if rewind is None else Seq(rewind),
+        anew=placement.order_anew,
     )
     return DesiredReplica(
         spec=spec,

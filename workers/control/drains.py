@@ -23,9 +23,10 @@ from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.group_state import GroupFacts, default_strategy, migrate_refusal
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.pipelines.names import Names
+from webapp.pipelines.placing import candidates
 from webapp.pipelines.selectors import group_facts
 from webapp.problems import Conflict
-from workers.control.candidates import candidates
 from workers.control.context import ControlContext
 from workers.control.guard import Guard
 
@@ -40,7 +41,7 @@ TRY_AGAIN_S = 5.0
 class Stuck:
     """A group that cannot move now."""
 
-    group: str
+    name: str  # what people call it
     reason: str
     passing: bool = False  # nobody has to do anything about it
 
@@ -68,15 +69,20 @@ def _step(node: Node, context: ControlContext) -> None:
     under_way = Handover.objects.filter(Q(origin=node.name) | Q(target=node.name), outcome__isnull=True)
     moving = set(under_way.values_list("deployment", "group"))
     copies = list(ExtraReplica.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE))
+    names = Names()
     if not placements and not moving and not copies:
         _end(node)
         return
     left = [
-        Stuck(copy.group, "its state is kept here until it runs elsewhere", passing=True)
+        Stuck(
+            names.of(copy.deployment_id, copy.group),
+            "its state is kept here until it runs elsewhere",
+            passing=True,
+        )
         for copy in copies
         if (copy.deployment_id, copy.group) not in moving
     ]
-    _show(node, [*_move_next(node, placements), *left])
+    _show(node, [*_move_next(node, placements, names), *left])
 
 
 def _end(node: Node) -> None:
@@ -84,8 +90,8 @@ def _end(node: Node) -> None:
     # By their end: the drain may have been ordered again while one was moving.
     moved = done.filter(ended_at__gte=node.draining_since).count()
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
-    groups = "1 group was" if moved == 1 else f"{moved} groups were"
-    text = f"{node.name} is drained: nothing runs there, {groups} moved away. It stays cordoned."
+    what = "1 element was" if moved == 1 else f"{moved} elements were"
+    text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."
     record_event("node.drained", text, node=node.name)
     announce("nodes", node.name)
 
@@ -111,7 +117,8 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
         if (extra.deployment_id, extra.group) in busy:
             continue  # its handover decides; a cordoned node keeps none after it
         if extra.wanted:
-            text = f"{extra.group} has no standby any more: {node.name} is drained. Keep one elsewhere."
+            name = extra.deployment.name_of(extra.group)
+            text = f"{name} has no standby any more: {node.name} is drained. Keep one elsewhere."
             record_event("standby.dropped", text, severity="warning", element=extra.group, node=node.name)
         extra.delete()
         transaction.on_commit(context.desired.notify)
@@ -120,7 +127,7 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
 # -- one group after another -------------------------------------------------------------------------
 
 
-def _move_next(node: Node, placements: list[GroupPlacement]) -> list[Stuck]:
+def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> list[Stuck]:
     """Order the move of the next group that can go, unless one is moving; those that cannot."""
     facts = group_facts({placement.deployment for placement in placements})
     known, stuck = candidates(), []
@@ -129,7 +136,7 @@ def _move_next(node: Node, placements: list[GroupPlacement]) -> list[Stuck]:
         group = facts[placement.deployment_id].get(placement.group)
         if group is None or group.handover is not None or group.deployment_status == "undeploying":
             continue  # it goes anyway
-        target = _target(node, placement, group, known)
+        target = _target(node, placement, group, known, names)
         if isinstance(target, Stuck):
             stuck.append(target)
         elif not moving:
@@ -137,10 +144,13 @@ def _move_next(node: Node, placements: list[GroupPlacement]) -> list[Stuck]:
     return stuck
 
 
-def _target(node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate]) -> str | Stuck:
+def _target(
+    node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate], names: Names
+) -> str | Stuck:
     """Where the group goes now, or why it does not."""
     tried = list(_moves(node).filter(deployment=placement.deployment_id, group=placement.group))
-    held_back = _held_back(node, placement.group, tried)
+    name = names.of(placement.deployment_id, placement.group)
+    held_back = _held_back(node, name, tried)
     if held_back is not None:
         return held_back
     elements, failed_on = len(placement.spec["elements"]), {handover.target for handover in tried}
@@ -151,27 +161,27 @@ def _target(node: Node, placement: GroupPlacement, group: GroupFacts, known: lis
         except NoPlacement:
             target = choose_target(placement.group, elements, node.name, known)
     except NoPlacement as error:
-        return Stuck(placement.group, error.faults[0].message)
+        return Stuck(name, error.faults[0].message)
     refusal = migrate_refusal(group, target)
-    return target if refusal is None else Stuck(placement.group, refusal, _is_starting(group))
+    return target if refusal is None else Stuck(name, refusal, _is_starting(group))
 
 
-def _held_back(node: Node, group: str, tried: list[Handover]) -> Stuck | None:
+def _held_back(node: Node, name: str, tried: list[Handover]) -> Stuck | None:
     """By what came of the moves that this drain has ordered before."""
     if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
-        return Stuck(group, f"its move was cancelled; drain {node.name} again to try anew")
+        return Stuck(name, f"its move was cancelled; drain {node.name} again to try anew")
     failed = [handover for handover in tried if handover.outcome == Handover.Outcome.FAILED]
     if not failed:
         return None
     what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
     why = f"its move to {failed[0].target} failed: {what}"
     if failed[0].strategy == "stop-and-copy":
-        return Stuck(group, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
+        return Stuck(name, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
     if len(failed) >= TRIES_MAX:
-        return Stuck(group, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")
+        return Stuck(name, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")
     pause = timedelta(seconds=TRY_AGAIN_S * 2 ** (len(failed) - 1))
     if timezone.now() < (failed[0].ended_at or failed[0].created_at) + pause:
-        return Stuck(group, f"{why} It is tried again", passing=True)
+        return Stuck(name, f"{why} It is tried again", passing=True)
     return None
 
 
@@ -226,5 +236,5 @@ def _in_words(stuck: list[Stuck]) -> str:
     """One sentence for each reason, with all groups that stay for it."""
     groups: dict[str, list[str]] = {}
     for each in stuck:
-        groups.setdefault(each.reason.removesuffix("."), []).append(each.group)
+        groups.setdefault(each.reason.removesuffix("."), []).append(each.name)
     return " ".join(f"{', '.join(names)}: {reason}." for reason, names in groups.items())

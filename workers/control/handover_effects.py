@@ -201,10 +201,11 @@ class Effects:
         )
 
     def _say_standby_is_gone(self, origin: Node) -> None:
+        name = self.handover.deployment.name_of(self.handover.element)
         record_event(
             "standby.dropped",
-            f"{self.handover.element} has no standby any more: the one on {self.handover.target} owns now, "
-            f"and {origin.name} is cordoned. Keep one elsewhere.",
+            f"{name} has no standby any more: the one on {self.handover.target} owns now, and "
+            f"{origin.name} is cordoned. Keep one elsewhere.",
             severity="warning",
             pipeline=self.handover.deployment.pipeline.name,
             element=self.handover.element,
@@ -294,12 +295,13 @@ _KIND_WORDS = {"migration": "Live migration", "restoration": "Restoration"}
 
 def end(handover: Handover, outcome: str, message: str) -> None:
     _close_phase(handover)
+    name = handover.deployment.name_of(handover.element)
     why = f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
     handover.outcome, handover.message, handover.ended_at = outcome, why + message, timezone.now()
     handover.save()
     record_event(
         f"handover.{outcome}",
-        f"{_KIND_WORDS[handover.kind]} of {handover.element} from {handover.origin} to "
+        f"{_KIND_WORDS[handover.kind]} of {name} from {handover.origin} to "
         f"{handover.target}: {handover.message}",
         severity="warning" if outcome == Handover.Outcome.FAILED else "info",
         pipeline=handover.deployment.pipeline.name,

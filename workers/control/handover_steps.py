@@ -63,6 +63,8 @@ CLAIM_MS_MAX = 90_000
 """How long a claimant may stand still: it starts its query and follows all that came since its checkpoint."""
 GAP_MS_MAX = 15_000
 """How long FINISH waits for the new owner's first output: a quiet stream has none."""
+COMMIT_MS_MAX = 3_000
+"""How long it waits for the first commit of what writes nothing, or seldom."""
 ORDERS_MAX = 5
 NO_EPOCH = Epoch(0)
 
@@ -150,8 +152,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Done:
-    gap_ms: int | None
-    round_trips: int | None = None
+    measured: Takeover | None  # as far as it could be within the time for that
 
 
 Step = Enter | Wait | OrderCopy | CopyFromCentral | Reorder | ClaimBack | GiveBack | Fail | Done
@@ -214,7 +215,9 @@ def wants_fresh_checkpoint(origin: ReplicaStatus | None, now_ms: int) -> bool:
 def _prepare(progress: Progress, seen: Observed) -> Step:
     target = seen.target
     if not seen.origin_up:
-        return GiveBack("The origin fell silent before the cut. Restore the element if it stays so.")
+        return GiveBack(
+            "The origin fell silent before it had handed over. Restore the element if it stays so."
+        )
     if not progress.copy_ordered:
         fresh = not wants_fresh_checkpoint(seen.origin, progress.phase_since_ms)
         waited_ms = seen.now_ms - progress.phase_since_ms
@@ -231,14 +234,16 @@ def _prepare(progress: Progress, seen: Observed) -> Step:
 def _warm(progress: Progress, seen: Observed) -> Step:
     origin, target = seen.origin, seen.target
     if not seen.origin_up:
-        return GiveBack("The origin fell silent before the cut. Restore the element if it stays so.")
+        return GiveBack(
+            "The origin fell silent before it had handed over. Restore the element if it stays so."
+        )
     if target is not None and target.error is not None:
         return GiveBack(f"The target's copy failed: {sentence(target.error.message)}")
     if target is not None and target.armed == progress.id:
         if origin is not None and origin.role is Role.OWNER:
             return Enter(Phase.CUT)
         if origin is not None and origin.error is not None:
-            return GiveBack(f"The origin failed before the cut: {sentence(origin.error.message)}")
+            return GiveBack(f"The origin failed before it had handed over: {sentence(origin.error.message)}")
     waited_ms = seen.now_ms - progress.phase_since_ms
     if target is not None and target.behind <= CAUGHT_UP_BEHIND and waited_ms > STALLED_MS_MAX:
         return GiveBack(f"The target did not make itself ready within {STALLED_MS_MAX // 1000} s.")
@@ -263,24 +268,29 @@ def _cut(progress: Progress, seen: Observed) -> Step:
         return Enter(Phase.FINISH)
     if not seen.target_up:
         if has_released(progress, origin) and seen.origin_up:
-            return ClaimBack("the target fell silent after the release: the origin claims back")
+            return ClaimBack("the target fell silent after it was handed over: the origin takes it back")
         if waited_ms > CUT_MS_MAX:
             # Nobody can say who is to own: the target stays it, as whoever restores next will see.
-            return _back_or_claim(seen, "the target fell silent during the cut")
+            return _back_or_claim(seen, "the target fell silent while it took over")
         return Wait()
     if not seen.origin_up:
-        return Enter(Phase.CLAIM, "the origin fell silent during the cut: the target claims")
+        return Enter(
+            Phase.CLAIM, "the origin fell silent while it handed over: the target takes over by itself"
+        )
     if has_released(progress, origin) and seen.released_for_ms > RELEASED_MS_MAX:
-        return Enter(Phase.CLAIM, "the target did not own what was released to it: it claims")
+        return Enter(Phase.CLAIM, "the target did not take what was handed to it: it takes over by itself")
     if waited_ms > CUT_MS_MAX:
-        return Enter(Phase.CLAIM, f"no release within {CUT_MS_MAX // 1000} s: the target claims")
+        return Enter(
+            Phase.CLAIM,
+            f"nothing was handed over within {CUT_MS_MAX // 1000} s: the target takes over by itself",
+        )
     return Wait()
 
 
 def _back_or_claim(seen: Observed, why: str) -> Step:
     if seen.origin_up:
-        return ClaimBack(f"{why}: the origin claims back")
-    return Enter(Phase.CLAIM, f"{why}, and so did the origin: the target claims when it is back")
+        return ClaimBack(f"{why}: the origin takes it back")
+    return Enter(Phase.CLAIM, f"{why}, and so did the origin: the target takes over when it is back")
 
 
 def has_released(progress: Progress, origin: ReplicaStatus | None) -> bool:
@@ -366,14 +376,14 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
     if origin is not None and origin.role is Role.OWNER:
         if origin.order_id == progress.order_id:
             return Fail(
-                "The target fell silent after the owner had released to it, so the origin has claimed the "
-                "element back and goes on with all of its state. Nothing is lost, and nothing was written "
-                "twice. Move it again when the target is well."
+                "The target fell silent after the element was handed to it, so the origin has taken it back "
+                "and goes on with all of its state. Nothing is lost, and nothing was written twice. Move it "
+                "again when the target is well."
             )
         waited_ms = seen.now_ms - progress.phase_since_ms
         if origin.released != progress.id and waited_ms > RELEASED_MS_MAX:
             return Fail(
-                "The target fell silent before the owner had released: the origin owns as before. Nothing "
+                "The target fell silent before it was handed to it: it runs on the origin as before. Nothing "
                 "is lost. Move it again when the target is well."
             )
     again = _refused(progress, seen, origin, "The origin")
@@ -381,7 +391,7 @@ def _claim_back(progress: Progress, seen: Observed) -> Step:
         return again
     if seen.now_ms - progress.phase_since_ms > CLAIM_MS_MAX:
         return Fail(
-            "The target fell silent during the cut, and the origin was ordered to claim back but does not "
+            "The target fell silent while it took over, and the origin was told to take it back but does not "
             f"own yet: {_why_not(origin, seen.origin_up)}. It stays the wanted owner; restore the element "
             "elsewhere if it does not come back. Nothing committed is lost."
         )
@@ -408,11 +418,12 @@ def _why_not(claimant: ReplicaStatus | None, up: bool) -> str:
 def _finish(progress: Progress, seen: Observed) -> Step:
     takeover = takeover_of(progress, seen)
     waited_ms = seen.now_ms - progress.phase_since_ms
-    if takeover is not None and (takeover.gap_ms is not None or takeover.last_output_at_ms is None):
-        return Done(takeover.gap_ms, takeover.round_trips)
-    if waited_ms > GAP_MS_MAX:
-        return Done(None, takeover.round_trips if takeover is not None else None)
-    return Wait()
+    if takeover is None:
+        return Done(None) if waited_ms > GAP_MS_MAX else Wait()
+    # What writes nothing, or seldom, is measured by its commits: they come with each batch.
+    seldom = takeover.last_output_at_ms is None or (takeover.usual_output_ms or 0) > GAP_MS_MAX
+    known = takeover.gap_ms is not None or (seldom and takeover.first_commit_at_ms is not None)
+    return Done(takeover) if known or waited_ms > (COMMIT_MS_MAX if seldom else GAP_MS_MAX) else Wait()
 
 
 def takeover_of(progress: Progress, seen: Observed) -> Takeover | None:

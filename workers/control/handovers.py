@@ -18,6 +18,7 @@ from webapp.handovers.models import Handover
 from webapp.handovers.phases import Phase
 from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
+from webapp.pipelines.following import draft_follows
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
@@ -43,6 +44,16 @@ from workers.control.replica_rows import reported
 log = logging.getLogger(__name__)
 
 SHOW_EVERY_S = 0.5
+MEASURED = {
+    "at_ms",
+    "last_output_at_ms",
+    "first_output_at_ms",
+    "usual_output_ms",
+    "last_commit_at_ms",
+    "first_commit_at_ms",
+    "usual_commit_ms",
+}
+"""What is kept of a Takeover, for `webapp.handovers.pause`."""
 
 
 def drive_handover(id: str, context: ControlContext) -> None:
@@ -208,7 +219,7 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
             )
         case Reorder(over):
             effects.order_again(over)
-            enter(handover, Phase.CLAIM, f"the order was refused: ordered again, over epoch {over}")
+            enter(handover, Phase.CLAIM, "the order was refused: ordered again")
         case ClaimBack(note):
             effects.order_origin_back()
             enter(handover, Phase.CLAIM, note)
@@ -221,9 +232,13 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
             end(handover, outcome, message + ("" if restores else where))
         case Fail(message):
             end(handover, Handover.Outcome.FAILED, message)
-        case Done(gap_ms, round_trips):
-            handover.gap_ms, handover.round_trips = gap_ms, round_trips
-            end(handover, Handover.Outcome.DONE, _done_message(handover))
+        case Done(measured):
+            if measured is not None:
+                handover.gap_ms, handover.round_trips = measured.gap_ms, measured.round_trips
+                handover.measured = measured.model_dump(mode="json", include=MEASURED)
+            # A restoration is for as long as a node is down: the draft says where it is meant to run.
+            followed = draft_follows(handover) if handover.kind == Handover.Kind.MIGRATION else []
+            end(handover, Handover.Outcome.DONE, _done_message(handover, followed))
 
 
 def _on_entering(phase: Phase, effects: Effects) -> None:
@@ -245,12 +260,14 @@ def _on_entering(phase: Phase, effects: Effects) -> None:
             effects.finish()
 
 
-def _done_message(handover: Handover) -> str:
-    message = f"{handover.element} runs on {handover.target}."
+def _done_message(handover: Handover, followed: list[str]) -> str:
+    message = f"{handover.deployment.name_of(handover.element)} runs on {handover.target}."
+    if followed:
+        message += f" The draft pinned it to {handover.origin}, and now says {handover.target}."
     if handover.strategy == Strategy.REWIND:
         message += (
-            f" It re-emits what was committed after seq {handover.checkpoint_seq}; the checkpoints that "
-            "were newer are gone."
+            " It writes again what was written after that checkpoint; the checkpoints that were newer are "
+            "gone."
         )
     return message
 

@@ -41,7 +41,8 @@ LOOK = "Pipelines may well go on; look at the nodes and the network between."
 STALL_MS = 500
 """Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
-_STATUS_POINT = ("lag_rows", "batch_ms_p50", "latency_ms_p50", "state_bytes")
+_LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
+_STATUS_POINT = ("lag_rows", "batch_ms_p50", *_LATENCIES, "state_bytes")
 
 
 class Ingest:
@@ -287,7 +288,7 @@ class Ingest:
         node: Node,
         heard_ms: int,
     ) -> None:
-        for notice in notices(reported(row), status, group, node.name):
+        for notice in notices(reported(row), status, lambda: deployment.name_of(group), node.name):
             record_event(
                 notice.kind,
                 notice.message,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,12 +103,15 @@ class Notice:
     message: str
 
 
-def notices(before: ReplicaStatus | None, now: ReplicaStatus, group: str, node: str) -> list[Notice]:
-    """What is new in `now`; told once, not at each heartbeat. `group`: its name, without the deployment."""
+def notices(
+    before: ReplicaStatus | None, now: ReplicaStatus, name: Callable[[], str], node: str
+) -> list[Notice]:
+    """What is new in `now`; told once, not at each heartbeat. `name()`: what people call the group, which is
+    looked up only when there is something to tell."""
     found = []
     old_error = before.error if before is not None else None
     if now.error is not None and (old_error is None or old_error.at_ms != now.error.at_ms):
-        text = f"On {node}: {now.error.message} {now.error.safe} {now.error.next}"
+        text = f"{name()} on {node}: {now.error.message} {now.error.safe} {now.error.next}"
         if now.phase == "fenced":  # another owner took over: nothing is broken
             found.append(Notice("replica.fenced", "warning", text))
         else:
@@ -118,7 +122,8 @@ def notices(before: ReplicaStatus | None, now: ReplicaStatus, group: str, node: 
             Notice(
                 "order.refused",
                 "warning",
-                f"{node} was not allowed to own {group}: {now.order_refused} Nothing was written twice.",
+                f"{node} was not allowed to take over {name()}: {now.order_refused} Nothing was "
+                "written twice.",
             )
         )
     if now.dead_letters_total > 0 and (before is None or before.dead_letters_total == 0):
@@ -126,7 +131,7 @@ def notices(before: ReplicaStatus | None, now: ReplicaStatus, group: str, node: 
             Notice(
                 "element.dead_letters",
                 "warning",
-                f"{group} sends records to its dead letters. The rest is processed; look at the "
+                f"{name()} sends records to its dead letters. The rest is processed; look at the "
                 "reasons there.",
             )
         )

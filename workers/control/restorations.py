@@ -27,6 +27,7 @@ from webapp.pipelines.group_state import (
     restore_refusal,
 )
 from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.names import Names
 from webapp.pipelines.selectors import group_facts
 from webapp.problems import Problem
 from workers.control.context import ControlContext
@@ -46,13 +47,15 @@ def order_restorations(context: ControlContext, guard: Guard) -> None:
     """A handover for each group whose node fell silent and that has none."""
     if context.settings.restore != "auto":
         return
+    names = Names()
     for placement in on_silent_nodes().select_related("node", "deployment__pipeline", "deployment__version"):
-        alert = f"{placement.group} could not be restored from {placement.node.name}; it is tried again."
+        name = names.of(placement.deployment_id, placement.group)
+        alert = f"{name} could not be restored from {placement.node.name}; it is tried again."
         key = f"restoring {placement.deployment_id}.{placement.group}"
         with guard.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
             if facts is not None and facts.handover is None and facts.node == placement.node.name:
-                _restore(placement, facts)
+                _restore(placement, facts, name)
 
 
 def on_silent_nodes() -> QuerySet[GroupPlacement]:
@@ -65,15 +68,15 @@ def on_silent_nodes() -> QuerySet[GroupPlacement]:
     )
 
 
-def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
+def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
     node = placement.node
     tried = _tried(placement)
     if group.follow == "none":
         _tell_once(
             placement,
             "element.not_restored",
-            f"{placement.group} is not restored by itself: its operator is not deterministic, so results "
-            f"since its checkpoint may differ. Restore it by hand, or wait for {node.name}.",
+            f"{name} is not restored by itself: run twice on the same rows it may give other results, so "
+            f"those since its checkpoint may differ. Restore it by hand, or wait for {node.name}.",
         )
         return
     if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
@@ -82,7 +85,7 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
         _tell_once(
             placement,
             "element.not_restored",
-            f"{placement.group} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
+            f"{name} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
             "cause, then restore it by hand. Nothing committed is lost.",
         )
         return
@@ -91,7 +94,7 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
         _tell_once(
             placement,
             "element.not_restored",
-            f"{placement.group} is held and not restored by itself: it has ended Spark's Java process "
+            f"{name} is held and not restored by itself: it has ended Spark's Java process "
             f"{len(ends)} times, each time while it started or in one of its batches. Deploy a changed "
             "version, or restore it by hand. Nothing committed is lost.",
         )
@@ -100,7 +103,7 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
         _tell_once(
             placement,
             "element.not_restored",
-            f"{placement.group} was restored {RESTORED_MAX} times within "
+            f"{name} was restored {RESTORED_MAX} times within "
             f"{RESTORED_WITHIN.seconds // 60} minutes, and each time its node fell silent: perhaps it is "
             "what ends them (see their logs, for instance whether memory was short). Restore it by hand, or "
             f"wait for {node.name}. Nothing committed is lost.",
@@ -115,13 +118,13 @@ def _restore(placement: GroupPlacement, group: GroupFacts) -> None:
         _tell_once(
             placement,
             "element.waits",
-            f"{placement.group} waits to be restored: {refusal}. It is when a node comes up.",
+            f"{name} waits to be restored: {refusal}. It is when a node comes up.",
         )
         return
-    _order(placement, group, target)
+    _order(placement, group, target, name)
 
 
-def _order(placement: GroupPlacement, group: GroupFacts, target: str) -> None:
+def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> None:
     node, deployment = placement.node, placement.deployment
     silent_s = (timezone.now() - node.last_seen_at).total_seconds() if node.last_seen_at else 0.0
     reason = f"automatically, {silent_s:.1f} s after {node.name} fell silent"
@@ -142,7 +145,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str) -> None:
         return
     record_event(
         "element.restoring",
-        f"{element} is restored on {target}, {reason}.",
+        f"{name} is restored on {target}, {reason}.",
         severity="warning",
         pipeline=deployment.pipeline.name,
         element=element,

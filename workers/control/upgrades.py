@@ -2,8 +2,9 @@
 
 A group gets its new definition and a new claim order together. Its node stops the replica after its
 running batch, starts it from its local state with the new parameters, and it claims: the journal decides
-as ever, and nothing is lost or written twice. Repeatable: a group that has its new definition is only
-waited for.
+as ever, and nothing is lost or written twice. A group whose state the new definition cannot use, and whose
+user agreed to lose it, begins with an empty one, where its inputs stand. Repeatable: a group that has its
+new definition is only waited for.
 """
 
 from __future__ import annotations
@@ -65,11 +66,15 @@ def _upgrade(operation: Operation, context: ControlContext) -> None:
     steps = Steps(operation, [spec.group for spec in changed])
     for spec in changed:
         with steps.step(spec.group):
-            _order(spec, deployment, context)
+            _order(spec, deployment, context, anew=_begins_anew(spec, operation))
             _wait_for_owner(spec.group, deployment, context)
     name, number = deployment.pipeline.name, deployment.version.number
     with transaction.atomic():
-        done = f"{name} runs version {number}: {len(changed)} of {len(specs)} groups were upgraded."
+        started = f"{len(changed)} of {len(specs)} elements were started again"
+        done = f"{name} runs version {number}: {started}."
+        if operation.restart:
+            anew = ", ".join(deployment.name_of(element) for element in operation.restart)
+            done += f" Without the state that it had, as was agreed: {anew}."
         steps.end(Operation.Status.DONE, done)
         record_event("pipeline.upgraded", done, pipeline=name)
 
@@ -95,8 +100,16 @@ def _to_upgrade(operation: Operation, specs: tuple[GroupSpec, ...]) -> list[Grou
     return [spec for spec in specs if concerned(spec)]
 
 
-def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> None:
-    """The new definition with an order to own, once no handover is under way."""
+def _begins_anew(spec: GroupSpec, operation: Operation) -> bool:
+    return any(element.id in operation.restart for element in spec.elements)
+
+
+def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext, *, anew: bool = False) -> None:
+    """The new definition with an order to own, once no handover is under way.
+
+    `anew`: without the state that the former definition has left. That stays with this definition, whoever
+    takes it up: an order that comes after its first CLAIM leaves nothing behind any more.
+    """
 
     def ordered() -> bool:
         _refuse_when_overtaken(deployment)
@@ -106,16 +119,21 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext) -> 
                 return False
             placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
             if placement.spec["version"] != spec.version or _is_down(placement):
+                if placement.spec["version"] != spec.version:
+                    placement.order_anew = anew
                 placement.spec = spec.model_dump(mode="json")
                 placement.give_order(epoch_known(placement))
                 placement.vouch()
-                placement.save(update_fields=["spec", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED])
+                fields = ["spec", "order_anew", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED]
+                placement.save(update_fields=fields)
                 announce("elements", deployment.pipeline.name)
         context.desired.notify()
         return True
 
     if not context.wait_until(ordered, START_S_MAX):
-        raise OperationFailed(f"{spec.group} is being moved all the time, so it was not upgraded.")
+        raise OperationFailed(
+            f"{deployment.name_of(spec.group)} is being moved all the time, so it was not upgraded."
+        )
 
 
 def _is_down(placement: GroupPlacement) -> bool:
@@ -129,6 +147,7 @@ def _is_down(placement: GroupPlacement) -> bool:
 def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext) -> None:
     failing_since: float | None = None
     orders = 1
+    name = deployment.name_of(group)
 
     def owns() -> bool:
         nonlocal failing_since, orders
@@ -142,7 +161,7 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
             # The epoch in the report says nothing about that: who lost to another that claimed at the
             # same time may not have read of that one's epoch yet, and the next order may be right.
             if status.retired or orders >= ORDERS_MAX:
-                raise OperationFailed(f"{group} was refused on {placement.node.name}: {refused}")
+                raise OperationFailed(f"{name} was refused on {placement.node.name}: {refused}")
             orders += 1
             placement.give_order(epoch_known(placement))
             placement.save(update_fields=GroupPlacement.ORDER)
@@ -153,12 +172,12 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
             failing_since = monotonic()
         elif monotonic() - failing_since > ERROR_S_MAX:
             raise OperationFailed(
-                f"{group} does not run its new version on {placement.node.name}: {status.error.message}"
+                f"{name} does not run its new version on {placement.node.name}: {status.error.message}"
             )
         return False
 
     if not context.wait_until(owns, START_S_MAX):
-        raise OperationFailed(f"{group} did not run its new version within {START_S_MAX:.0f} s.")
+        raise OperationFailed(f"{name} did not run its new version within {START_S_MAX:.0f} s.")
 
 
 def _refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | None:

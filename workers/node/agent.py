@@ -148,11 +148,11 @@ class Agent:
         self._desired = desired
 
     def _refusal(self, part: RefusedReplica) -> ReplicaError:
-        message = f"{self._node} cannot take what is wanted of {part.group.partition('.')[2]}: {part.reason}."
+        message = f"{self._node} cannot take what is wanted of it: {part.reason}."
         _, before = self._refused.get(part.group, (0, None))
         if before is not None and before.message == message:
             return before  # at its old time, so that it is not told as something new
-        log.error("%s The other groups go on.", message)
+        log.error("%s: %s The other groups go on.", part.group, message)
         return ReplicaError(
             message=message,
             safe="Its state and its checkpoints on this node are kept, and what ran of it goes on.",

@@ -131,10 +131,10 @@ def has_come_through(ends: tuple[JavaEnd, ...], batch_done: bool, for_ms: int) -
     return (batch_done and len(ends) < 2) or for_ms >= TRIED_MS * len(ends)
 
 
-def held_error(name: str, ends: tuple[JavaEnd, ...]) -> ReplicaError:
+def held_error(ends: tuple[JavaEnd, ...]) -> ReplicaError:
     nodes = " and ".join(dict.fromkeys(end.node for end in ends))
     return ReplicaError(
-        message=f"{name} is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
+        message=f"It is held: it has ended Spark's Java process {len(ends)} times (on {nodes}), each "
         "time while it started or in one of its batches.",
         safe="Committed batches are in the journal and its state is kept; the other elements go on.",
         next="See those nodes' logs, for instance whether memory was short. Deploy a changed version, "

@@ -49,7 +49,6 @@ again and again is to be seen, not to be hidden."""
 class Slot:
     def __init__(self, group: str, runtime: NodeRuntime) -> None:
         self.group = group
-        self._name = group.partition(".")[2]  # as people know it
         self._runtime = runtime
         self._local = LocalState(runtime.directory, group)
         self._wake = threading.Condition()
@@ -119,7 +118,7 @@ class Slot:
         ends = self._runtime.java_ends.of(self.group, want)
         update |= {"java_ends": ends, "vouched": want.vouched if want else ""}
         if replica is None and want is not None and want.role is not Role.STOPPED and is_held(ends):
-            update |= {"phase": "held", "error": held_error(self._name, ends)}
+            update |= {"phase": "held", "error": held_error(ends)}
             return status.model_copy(update=update)
         # A new wish may have come while the slot was still busy with the one before.
         error = self._error if want is None or _key(want) == self._failures_of else None
@@ -266,8 +265,8 @@ class Slot:
         else:
             self._count_failure(
                 ReplicaError(
-                    message=f"{self._name} ended without being told to.",
-                    safe="All committed batches are in the journal; the local state is kept.",
+                    message="It ended without being told to.",
+                    safe="What was committed stays committed; the local state is kept.",
                     next="It is started again from its local state.",
                     at_ms=self._runtime.now_ms(),
                 )
@@ -422,8 +421,8 @@ class Slot:
             self._runtime.java_ends.tried(self.group)
         self._count_failure(
             ReplicaError(
-                message=f"{type(action).__name__} of {self._name} failed: {error}",
-                safe="Committed batches are in the journal; no state was lost.",
+                message=f"{_FAILED.get(type(action), 'It could not be brought to what is wanted')}: {error}",
+                safe="What was committed stays committed; no state was lost.",
                 next="It is tried again by itself; see the node's log when that does not help.",
                 traceback="".join(traceback.format_exception(error)),
                 at_ms=self._runtime.now_ms(),
@@ -446,6 +445,14 @@ class Slot:
             )
         self._error, self._phase = error, "failed"
         self._failures = failures
+
+
+_FAILED: dict[type[Action], str] = {
+    Start: "It could not be started",
+    Fetch: "Its checkpoint could not be fetched",
+    Stop: "It could not be stopped",
+    FinalCheckpoint: "Its last checkpoint could not be taken",
+}
 
 
 def _key(want: DesiredReplica) -> tuple[object, ...]:

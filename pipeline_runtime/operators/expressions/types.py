@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pipeline_runtime.model.faults import did_you_mean, listed
-from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.schema import FieldType, StreamSchema, types_in_words
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS, Kind
 from pipeline_runtime.operators.expressions.syntax import (
     Binary,
@@ -100,9 +100,9 @@ def _require(node: Node, types: Mapping[str, FieldType], kind: Kind, where: str)
         "digits": (FieldType.INTEGER,),
     }[kind]
     if found is not None and found not in allowed:
-        wanted = " or ".join(item.value for item in allowed)
+        wanted = types_in_words(allowed)
         raise ExpressionInvalid(
-            f"{where} needs {wanted}, but {_name(node)} is {found.value}{_fix(found, kind)}"
+            f"{where} needs {wanted}, but {_name(node)} is {found.words}{_fix(found, kind)}"
         )
     return found
 
@@ -148,7 +148,7 @@ def _common(parts: Iterable[_Typed], where: str) -> FieldType | None:
             common = FieldType.NUMBER
         else:
             raise ExpressionInvalid(
-                f"{where} mixes {common.value} and {found.value} ({_name(node)});"
+                f"{where} mixes {common.words} and {found.words} ({_name(node)});"
                 " make them alike with cast(... as ...)"
             )
     return common
@@ -176,7 +176,7 @@ def _cast_type(operand: Node, target: FieldType, types: Mapping[str, FieldType])
     found = type_of(operand, types)
     pair = {found, target}
     if pair == {FieldType.BOOLEAN, FieldType.TIMESTAMP}:
-        raise ExpressionInvalid(f"{found.value if found else 'null'} cannot be cast to {target.value}")
+        raise ExpressionInvalid(f"{found.words if found else 'null'} cannot become {target.words}")
     return target
 
 

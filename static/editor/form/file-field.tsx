@@ -1,35 +1,47 @@
-import { useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useRef, useState } from "react";
 import { Upload } from "lucide-react";
 import { get, problemText, request } from "../../shared/api";
-import { bytes } from "../../shared/format";
+import { ago, bytes } from "../../shared/format";
 import type { UploadedFile } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
 import { toast, toastError } from "../../shared/ui/toast";
+import { Context, type LeafProps } from "./leaves";
+import { proposed, tableOf, type TablePreview } from "./table";
+import { TableLook } from "./table-look";
 
-interface Props {
-  id: string;
-  value: string;
-  readOnly: boolean;
-  invalid: boolean;
-  describedBy: string | undefined;
-  onChange: (reference: string) => void;
-}
-
-/** A reference to a data file: chosen from what is there, or uploaded now. */
-export function FileField({ id, value, readOnly, invalid, describedBy, onChange }: Props) {
+/** A data file: chosen from what is there, or uploaded now. Of a table's file the first rows are shown. */
+export function FileField({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
+  const { readOnly, values, patch } = useContext(Context);
   const chooser = useRef<HTMLInputElement>(null);
   const [busy, setBusy] = useState("");
   const [error, setError] = useState("");
   const { data: files = [], reload } = useLoaded("files", (signal) => get<UploadedFile[]>("/files", signal));
-  const known = files.find((file) => file.reference === value);
+  const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
+  const reference = typeof value === "string" ? value : "";
+  const known = files.find((file) => file.reference === reference);
+  const table = tableOf(field.schema);
+
+  const take = (chosen: string, found: TablePreview | null) => {
+    if (table && found) patch({ ...proposed(table, found, values), [field.name]: chosen }, field.path);
+    else onChange(chosen, field.path);
+  };
   // an upload takes its time: what it is put into is the form as it is then, not as it was when it began
-  const put = useRef<Props["onChange"] | null>(onChange);
+  const put = useRef<typeof take | null>(take);
+  const turn = useRef(0);
   useEffect(() => {
-    put.current = onChange;
+    put.current = take;
     return () => {
       put.current = null;
     };
   });
+  /** With all that follows from what is in the file, as one step. */
+  const choose = async (chosen: string) => {
+    const mine = ++turn.current;
+    const looked =
+      table &&
+      (await request<TablePreview>("POST", "/files/preview", { body: { path: chosen } }).catch(() => null));
+    if (mine === turn.current) put.current?.(chosen, looked ?? null);
+  };
   const upload = async (file: File) => {
     setBusy(`Uploading ${file.name}, ${bytes(file.size)}…`);
     setError("");
@@ -38,7 +50,7 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
     try {
       const uploaded = await request<UploadedFile>("POST", "/files", { form });
       if (put.current) {
-        put.current(uploaded.reference);
+        await choose(uploaded.reference);
         reload();
       } else
         toast({
@@ -56,19 +68,39 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
   return (
     <>
       <div className="row">
-        <input
-          className="input mono"
+        <select
+          className="select"
           id={id}
-          list={`${id}-files`}
-          value={value}
-          readOnly={readOnly}
+          value={reference}
+          disabled={readOnly}
           aria-invalid={invalid}
           aria-describedby={describedBy}
-          placeholder="Choose or upload a file"
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => onChange(event.target.value)}
-        />
+          onChange={(event) => void choose(event.target.value)}
+        >
+          {!known && !shipped.some((file) => file.reference === reference) && (
+            <option value={reference} disabled={reference === ""}>
+              {reference === "" ? "Choose or upload a file" : "A file that is not here"}
+            </option>
+          )}
+          {files.length > 0 && (
+            <optgroup label="Uploaded">
+              {files.map((file) => (
+                <option key={file.reference} value={file.reference}>
+                  {file.name}, {bytes(file.size)}, {ago(file.created_at)}
+                </option>
+              ))}
+            </optgroup>
+          )}
+          {shipped.length > 0 && (
+            <optgroup label="To try out">
+              {shipped.map((file) => (
+                <option key={file.reference} value={file.reference}>
+                  {file.name}
+                </option>
+              ))}
+            </optgroup>
+          )}
+        </select>
         <button
           type="button"
           className="button"
@@ -91,17 +123,13 @@ export function FileField({ id, value, readOnly, invalid, describedBy, onChange 
           event.target.value = "";
         }}
       />
-      <datalist id={`${id}-files`}>
-        {files.map((file) => (
-          <option key={file.reference} value={file.reference}>
-            {file.name}
-          </option>
-        ))}
-      </datalist>
-      <p className="field__help" role="status">
+      <p className={busy ? "field__help" : "visually-hidden"} role="status">
         {busy || (known ? `${known.name}, ${bytes(known.size)}` : "")}
       </p>
       {error && <p className="field__error">{error}</p>}
+      {table && reference !== "" && (
+        <TableLook key={reference} table={table} reference={reference} told={invalid} />
+      )}
     </>
   );
 }

@@ -6,16 +6,18 @@ import {
   EnumControl,
   NumberControl,
   TextControl,
-  FileControl,
   ScalarControl,
   JsonControl,
   Context,
   type ControlProps,
-  type FormContext,
+  type FormSetting,
   type LeafProps,
 } from "./leaves";
+import { ChoiceControl } from "./choices";
+import { FileField } from "./file-field";
 import {
   blank,
+  drawnElsewhere,
   fieldOf,
   fieldsOf,
   folded,
@@ -27,32 +29,37 @@ import {
   words,
   type Field,
 } from "./schema";
+import { patched, tableOf } from "./table";
 import "./form.css";
 
-interface FormProps extends FormContext {
+interface FormProps extends FormSetting {
   value: Record<string, unknown>;
   example: Record<string, unknown>;
   onChange: (value: Record<string, unknown>, path: string) => void;
 }
 
 /** A form made from an operator's JSON Schema. `onChange` names the path that changed. */
-export function SchemaForm({ value, example, onChange, ...context }: FormProps) {
-  const fields = fieldsOf(context.root, context.root, "params", example);
+export function SchemaForm({ value, example, onChange, ...setting }: FormProps) {
+  const all = fieldsOf(setting.root, setting.root, "params", example);
+  const elsewhere = drawnElsewhere(all);
+  const fields = all.filter((field) => !elsewhere.has(field.name));
   // chosen once: a field must not move away while it is typed in
   const [names] = useState(() => new Set(folded(fields, value).more.map((field) => field.name)));
   if (fields.length === 0) return <p className="muted small">This element has no parameters.</p>;
+  const patch = (changes: Record<string, unknown>, path: string) => onChange(patched(value, changes), path);
   const row = (field: Field) => (
     <FieldRow
       key={field.name}
       field={field}
       value={value[field.name]}
-      onChange={(next, path) => onChange(changed(value, field.name, next), path)}
+      onChange={(next, path) => patch({ [field.name]: next }, path)}
     />
   );
   const more = fields.filter((field) => names.has(field.name));
-  const faulty = more.some((field) => context.faults.some(({ local }) => local.startsWith(field.path)));
+  const faulty = more.some((field) => setting.faults.some(({ local }) => local.startsWith(field.path)));
+  const inside = (name: string) => all.filter((field) => field.name === name).map(row);
   return (
-    <Context.Provider value={context}>
+    <Context.Provider value={{ ...setting, values: value, patch, row: inside }}>
       <div className="form">
         {fields.filter((field) => !names.has(field.name)).map(row)}
         {more.length > 0 && (
@@ -66,27 +73,23 @@ export function SchemaForm({ value, example, onChange, ...context }: FormProps) 
   );
 }
 
-/** An object with one member set; undefined takes it out, so that the operator's default holds. */
-function changed(object: Record<string, unknown>, name: string, value: unknown): Record<string, unknown> {
-  const { [name]: _, ...rest } = object;
-  if (value === undefined) return rest;
-  return name in object ? { ...object, [name]: value } : { ...rest, [name]: value };
-}
-
 /** Parts of a small object need no line of help each: it is their tooltip. */
 function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: boolean }) {
   const id = useId();
-  const { faults } = useContext(Context);
+  const { faults, mends, readOnly } = useContext(Context);
   const messages = messagesAt(field.path, field.kind, faults);
-  const nested = ["object", "list", "map", "union"].includes(field.kind);
+  const nested = ["object", "list", "map", "union", "choices"].includes(field.kind);
+  // what is asked for in words, or by looking, says itself what it is
+  const help = field.kind === "choices" || tableOf(field.schema) ? "" : field.description;
   const describedBy =
-    [field.description && `${id}-help`, messages.length && `${id}-error`].filter(Boolean).join(" ") ||
-    undefined;
+    [help && `${id}-help`, messages.length && `${id}-error`].filter(Boolean).join(" ") || undefined;
   const leaf = { field, value, onChange, id, invalid: messages.length > 0, describedBy };
   const label = (
     <>
       {field.title}
-      {!field.required && field.nullable && <span className="muted"> (optional)</span>}
+      {!field.required && field.nullable && field.kind !== "choices" && (
+        <span className="muted"> (optional)</span>
+      )}
     </>
   );
   return (
@@ -94,7 +97,7 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
       className="field"
       data-path={field.path}
       title={terse ? field.description : undefined}
-      role={nested ? "group" : undefined}
+      role={field.kind === "choices" ? "radiogroup" : nested ? "group" : undefined}
       aria-label={nested ? field.title : undefined}
     >
       {field.kind === "boolean" ? null : nested ? (
@@ -110,11 +113,25 @@ function FieldRow({ field, value, onChange, terse }: ControlProps & { terse?: bo
           {messages.join(" ")}
         </p>
       )}
-      {field.description && (
+      {!readOnly && messages.length > 0 && <MendButtons mends={mends[field.path]} />}
+      {help && (
         <p className={terse ? "visually-hidden" : "field__help"} id={`${id}-help`}>
-          {field.description}
+          {help}
         </p>
       )}
+    </div>
+  );
+}
+
+function MendButtons({ mends }: { mends: FormSetting["mends"][string] | undefined }) {
+  if (!mends?.length) return null;
+  return (
+    <div className="mends">
+      {mends.map(({ title, run }) => (
+        <button key={title} type="button" className="button button--small" onClick={run}>
+          {title}
+        </button>
+      ))}
     </div>
   );
 }
@@ -128,8 +145,10 @@ function Control(props: LeafProps) {
     case "integer":
     case "number":
       return <NumberControl {...props} />;
+    case "choices":
+      return <ChoiceControl {...props} />;
     case "file":
-      return <FileControl {...props} />;
+      return <FileField {...props} />;
     case "list":
       return <ListControl {...props} />;
     case "object":
@@ -243,7 +262,7 @@ function Tool({ label, icon, run }: { label: string; icon: React.ReactNode; run:
 /** A control without a visible label, named for those who do not see its place. */
 function BareField({ field, value, onChange }: ControlProps) {
   const id = useId();
-  const { faults } = useContext(Context);
+  const { faults, mends, readOnly } = useContext(Context);
   const messages = messagesAt(field.path, field.kind, faults);
   return (
     <div className="field" data-path={field.path}>
@@ -263,6 +282,7 @@ function BareField({ field, value, onChange }: ControlProps) {
           {messages.join(" ")}
         </p>
       )}
+      {!readOnly && messages.length > 0 && <MendButtons mends={mends[field.path]} />}
     </div>
   );
 }
@@ -278,9 +298,9 @@ function ObjectControl({ field, value, onChange }: LeafProps) {
         <FieldRow
           key={inner.name}
           terse={small}
-          field={inner}
+          field={{ ...inner, beside: object }}
           value={object[inner.name]}
-          onChange={(next, path) => onChange(changed(object, inner.name, next), path)}
+          onChange={(next, path) => onChange(patched(object, { [inner.name]: next }), path)}
         />
       ))}
     </div>
@@ -312,8 +332,8 @@ function MapControl({ field, value, onChange }: LeafProps) {
   return (
     <div className="form-list">
       <datalist id={listId}>
-        {columns.map((column) => (
-          <option key={column} value={column} />
+        {columns.map(({ name }) => (
+          <option key={name} value={name} />
         ))}
       </datalist>
       {rows.map(([name, item], index) => (

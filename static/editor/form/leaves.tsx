@@ -1,18 +1,41 @@
 /** Controls for single values. */
-import { createContext, useContext, useEffect, useState } from "react";
-import type { JsonSchema } from "../../shared/types";
+import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import { typeWords } from "../../shared/column-types";
+import type { JsonSchema, SchemaField } from "../../shared/types";
+import { optionWords } from "../../shared/words";
+import { typesOf } from "../columns";
 import type { LocatedFault } from "../store";
-import { FileField } from "./file-field";
 import { wantsColumn, type Field } from "./schema";
 
-export interface FormContext {
+export interface FormSetting {
   root: JsonSchema;
   faults: readonly LocatedFault[];
-  columns: readonly string[];
+  /** of the streams that are read; of a source, those that it gives */
+  columns: readonly SchemaField[];
+  /** what would mend the parameter at a path */
+  mends: Readonly<Record<string, { title: string; run: () => void }[]>>;
   readOnly: boolean;
 }
 
-export const Context = createContext<FormContext>({ root: {}, faults: [], columns: [], readOnly: false });
+export interface FormContext extends FormSetting {
+  /** all parameters, as they are */
+  values: Record<string, unknown>;
+  /** several changes as one step of undo; undefined takes a parameter out */
+  patch: (changes: Record<string, unknown>, path: string) => void;
+  /** the field of a parameter that is drawn inside another one */
+  row: (name: string) => ReactNode;
+}
+
+export const Context = createContext<FormContext>({
+  root: {},
+  faults: [],
+  columns: [],
+  mends: {},
+  readOnly: false,
+  values: {},
+  patch: () => undefined,
+  row: () => null,
+});
 
 export interface ControlProps {
   field: Field;
@@ -69,7 +92,7 @@ export function EnumControl({ field, value, onChange, id, invalid, describedBy }
       {(shown == null || field.nullable) && <option value="">{field.nullable ? "None" : "Choose…"}</option>}
       {options.map((option) => (
         <option key={String(option)} value={String(option)}>
-          {String(option)}
+          {optionWords(option)}
         </option>
       ))}
     </select>
@@ -129,8 +152,10 @@ export function NumberControl({ field, value, onChange, id, invalid, describedBy
 }
 
 export function TextControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
-  const { readOnly, columns } = useContext(Context);
-  const offered = wantsColumn(field) && columns.length > 0;
+  const { readOnly, columns, values } = useContext(Context);
+  const types = typesOf(field.schema, field.beside ?? values);
+  const fitting = columns.filter((column) => !types || types.includes(column.type));
+  const offered = wantsColumn(field) && fitting.length > 0;
   const long =
     field.schema.format === "expression" ||
     /expression|condition|sql|query|template/.test(field.name) ||
@@ -157,7 +182,9 @@ export function TextControl({ field, value, onChange, id, invalid, describedBy }
     return (
       <>
         <textarea className="textarea mono" rows={2} {...shared} />
-        {columns.length > 0 && <p className="field__help">Columns: {columns.join(", ")}</p>}
+        {columns.length > 0 && (
+          <p className="field__help">Columns: {columns.map((column) => column.name).join(", ")}</p>
+        )}
       </>
     );
   }
@@ -166,26 +193,12 @@ export function TextControl({ field, value, onChange, id, invalid, describedBy }
       <input className="input" list={offered ? `${id}-columns` : undefined} autoComplete="off" {...shared} />
       {offered && (
         <datalist id={`${id}-columns`}>
-          {columns.map((column) => (
-            <option key={column} value={column} />
+          {fitting.map((column) => (
+            <option key={column.name} value={column.name} label={typeWords(column.type)} />
           ))}
         </datalist>
       )}
     </>
-  );
-}
-
-export function FileControl({ field, value, onChange, id, invalid, describedBy }: LeafProps) {
-  const { readOnly } = useContext(Context);
-  return (
-    <FileField
-      id={id}
-      value={asText(value)}
-      readOnly={readOnly}
-      invalid={invalid}
-      describedBy={describedBy}
-      onChange={(reference) => onChange(reference, field.path)}
-    />
   );
 }
 

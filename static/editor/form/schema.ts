@@ -13,7 +13,23 @@ type Kind =
   | "object"
   | "map"
   | "union"
+  | "choices"
   | "json";
+
+/**
+ * A value that is asked for in words: `x-choices` of a parameter. Either it has a `value`, or a number is
+ * asked for, which begins as `given`.
+ */
+export interface Choice {
+  title: string;
+  value?: unknown;
+  given?: number;
+  /** the parameter without which it means nothing */
+  needs?: string;
+  /** parameters that belong to it, drawn with it */
+  with?: string[];
+  help?: string;
+}
 
 export interface Field {
   name: string;
@@ -27,6 +43,8 @@ export interface Field {
   default: unknown;
   /** a value that works, shown as placeholder */
   example: unknown;
+  /** the object that it is a part of, below the parameters themselves */
+  beside?: Record<string, unknown>;
 }
 
 /** The schema that `$ref`s and one-part `allOf`s lead to, with what is said beside them. */
@@ -59,6 +77,7 @@ export function unwrap(schema: JsonSchema, root: JsonSchema): { schema: JsonSche
 }
 
 export function kindOf(schema: JsonSchema): Kind {
+  if (Array.isArray(schema["x-choices"])) return "choices";
   if (schema.const !== undefined) return "enum";
   if (Array.isArray(schema.enum)) return "enum";
   if (Array.isArray(schema.oneOf) || Array.isArray(schema.anyOf)) return "union";
@@ -78,6 +97,24 @@ export function kindOf(schema: JsonSchema): Kind {
     default:
       return "json";
   }
+}
+
+export const choicesOf = (schema: JsonSchema): Choice[] => (schema["x-choices"] as Choice[]) ?? [];
+
+/** Which of the choices a value is: its own, else the one that asks for a number. */
+export function chosenOf(choices: Choice[], value: unknown): number {
+  const own = choices.findIndex((choice) => "value" in choice && choice.value === (value ?? null));
+  return own >= 0 ? own : choices.findIndex((choice) => "given" in choice);
+}
+
+/** Names of the parameters that others draw beside themselves. */
+export function drawnElsewhere(fields: Field[]): Set<string> {
+  return new Set(
+    fields.flatMap(({ schema }) => [
+      ...choicesOf(schema).flatMap((choice) => choice.with ?? []),
+      ...((schema["x-table"]?.reads as string[] | undefined) ?? []),
+    ]),
+  );
 }
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

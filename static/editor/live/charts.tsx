@@ -1,25 +1,15 @@
-import { useMemo, useState } from "react";
-import { remember } from "../../shared/address";
+import { useMemo } from "react";
 import { elementPath } from "../../shared/api";
 import { useNode } from "../../shared/live";
 import { useLivePoints } from "../../shared/live-points";
+import { marksIn } from "../../shared/marks";
 import { pointOf } from "../../shared/points";
-import type { LiveElement } from "../../shared/types";
-import { Chart } from "../../shared/ui/chart";
+import { spanOf, useTimeRange, within } from "../../shared/time-range";
+import type { ElementPoint, LiveElement } from "../../shared/types";
+import { Chart, ChartCards, type ChartData } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
-import { isRange, RangeChoice } from "../../shared/ui/range";
-
-function useRange(): [number, (minutes: number) => void] {
-  const given = Number(new URL(window.location.href).searchParams.get("range"));
-  const [minutes, setMinutes] = useState(isRange(given) ? given : 5);
-  return [
-    minutes,
-    (next) => {
-      setMinutes(next);
-      remember({ range: next === 5 ? null : String(next) });
-    },
-  ];
-}
+import { MarkLegend, RangeBar } from "../../shared/ui/range";
+import { useMarks } from "./marks";
 
 function usePoints(pipeline: string, element: LiveElement) {
   const node = useNode(element.node ?? "");
@@ -32,60 +22,78 @@ function usePoints(pipeline: string, element: LiveElement) {
   return useLivePoints(elementPath(pipeline, element.id), newest);
 }
 
-export function ElementCharts({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+function chartsOf(points: ElementPoint[]): ChartData[] {
+  const times = points.map((point) => point.t);
+  const line = (name: string, figure: keyof ElementPoint, series?: number) => ({
+    name,
+    series,
+    values: points.map((point) => point[figure]),
+  });
+  return [
+    {
+      title: "Throughput",
+      unit: "rows/s",
+      times,
+      lines: [line("in", "rows_in_per_s"), line("out", "rows_out_per_s")],
+    },
+    { title: "Lag", unit: "rows", times, lines: [line("lag", "lag_rows", 4)], height: 120 },
+    {
+      title: "Latency",
+      unit: "ms",
+      times,
+      lines: [
+        line("p50", "latency_ms_p50", 1),
+        line("p95", "latency_ms_p95", 6),
+        line("p99", "latency_ms_p99", 2),
+      ],
+    },
+    { title: "Batch, p50", unit: "ms", times, lines: [line("batch", "batch_ms_p50", 3)], height: 120 },
+    {
+      title: "State",
+      unit: "bytes",
+      times,
+      scale: "bytes",
+      lines: [line("state", "state_bytes", 7)],
+      height: 120,
+    },
+  ];
+}
+
+const WIDE_HEIGHT = 220;
+
+/** `wide`: as cards side by side, for a page. */
+export function ElementCharts({
+  pipeline,
+  element,
+  wide = false,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  wide?: boolean;
+}) {
   const { points, error, reload, loading } = usePoints(pipeline, element);
-  const [minutes, setMinutes] = useRange();
-  const shown = useMemo(
-    () => points.filter((point) => point.t > Date.now() - minutes * 60_000),
-    [points, minutes],
-  );
+  const marks = useMarks(pipeline, element);
+  const range = useTimeRange();
   const charts = useMemo(() => {
-    const times = shown.map((point) => point.t);
-    return [
-      {
-        title: "Throughput",
-        unit: "rows/s",
-        times,
-        lines: [
-          { name: "in", values: shown.map((p) => p.rows_in_per_s) },
-          { name: "out", values: shown.map((p) => p.rows_out_per_s) },
-        ],
-      },
-      {
-        title: "Lag",
-        unit: "rows",
-        times,
-        lines: [{ name: "lag", values: shown.map((p) => p.lag_rows), series: 4 }],
-        height: 120,
-      },
-      {
-        title: "Batch and latency, p50",
-        unit: "ms",
-        times,
-        lines: [
-          { name: "batch", values: shown.map((p) => p.batch_ms_p50), series: 3 },
-          { name: "latency", values: shown.map((p) => p.latency_ms_p50), series: 5 },
-        ],
-        height: 140,
-      },
-      {
-        title: "State",
-        unit: "bytes",
-        times,
-        scale: "bytes" as const,
-        lines: [{ name: "state", values: shown.map((p) => p.state_bytes), series: 7 }],
-        height: 110,
-      },
-    ];
-  }, [shown]);
-  if (loading && points.length === 0) return <Skeleton lines={4} height={110} />;
+    const span = spanOf(range, Date.now());
+    const shown = {
+      marks: marksIn(marks, span),
+      of: `${pipeline} ${element.id}`,
+      span_ms: range.minutes * 60_000,
+      ...(wide ? { height: WIDE_HEIGHT } : {}),
+    };
+    return chartsOf(within(points, span)).map((chart) => ({ ...chart, ...shown }));
+  }, [points, range, marks, pipeline, element.id, wide]);
+  // not before the history is here: figures of some seconds would be taken for all that there are
+  if (loading) return <Skeleton lines={4} height={110} />;
   return (
     <div className="stack">
-      <RangeChoice minutes={minutes} onChange={setMinutes} />
+      <div className="stack stack--tight">
+        <RangeBar />
+        <MarkLegend marks={charts[0]?.marks ?? []} />
+      </div>
       {error && points.length === 0 ? <Problem error={error} onRetry={reload} /> : null}
-      {charts.map((chart) => (
-        <Chart key={chart.title} {...chart} span_ms={minutes * 60_000} />
-      ))}
+      {wide ? <ChartCards charts={charts} /> : charts.map((chart) => <Chart key={chart.title} {...chart} />)}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import * as actions from "../../shared/actions";
 import { elementPath, get } from "../../shared/api";
-import { bytes } from "../../shared/format";
+import { bytes, exact } from "../../shared/format";
 import { useNode } from "../../shared/live";
 import type { LiveElement } from "../../shared/types";
 import { NodeAlerts } from "../../shared/ui/node-alerts";
@@ -66,7 +66,6 @@ function List({ pipeline, element, onRestore }: Props) {
       <table className="table table--tight">
         <thead>
           <tr>
-            <th className="num">Seq</th>
             <th>Taken</th>
             <th className="num">Size</th>
             <th>Kept at</th>
@@ -78,19 +77,22 @@ function List({ pipeline, element, onRestore }: Props) {
         <tbody>
           {rows.map((row) => (
             <tr key={row.seq}>
-              <td className="num">{row.seq}</td>
               <td>
                 <Ago at={row.at} />
               </td>
               <td
                 className="num"
-                title={row.bytes_new === null ? undefined : `${bytes(row.bytes_new)} of it were new`}
+                title={
+                  row.bytes_new === null
+                    ? undefined
+                    : `${bytes(row.bytes_new)} of it were new; after batch ${row.seq}`
+                }
               >
                 {bytes(row.bytes)}
               </td>
               <td className="muted">{placesOf(row)}</td>
               <td>
-                <Tip text={refused ?? `Restore from the checkpoint at ${row.seq}`}>
+                <Tip text={refused ?? `Restore from the checkpoint of ${exact(row.at)}`}>
                   <button
                     type="button"
                     className="button button--quiet button--small"

@@ -1,20 +1,24 @@
-import { useState } from "react";
-import { ArrowRightLeft, Download, Pause, Play, RotateCcw, Save } from "lucide-react";
+import { useState, type ReactNode } from "react";
+import { ArrowRightLeft, Download, Maximize2, Pause, Play, RotateCcw, Save } from "lucide-react";
 import * as actions from "../../shared/actions";
+import { elementPage } from "../../shared/address";
 import { elementPath } from "../../shared/api";
-import { bytes, count, millis, rate } from "../../shared/format";
+import { bytes, count, rate } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
 import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
+import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
 import { displayName, findElement, parseReference } from "../document";
 import { shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";
 import { Checkpoints } from "./checkpoints";
+import { ForEngineers } from "./engineers";
 import { MigrateDialog } from "./migrate";
+import { Percentiles } from "./percentiles";
 import { DeadLetters, Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
@@ -29,6 +33,7 @@ export function LivePanel() {
   const element = useElement(pipeline, selected.size === 1 ? (id ?? null) : null);
   return (
     <aside className="panel panel--inspector" aria-label="Live state">
+      <Resizer name="live" label="Width of the live state" />
       {element ? (
         <Drawer key={element.id} pipeline={pipeline} element={element} />
       ) : (
@@ -41,9 +46,31 @@ export function LivePanel() {
 type Asking = { kind: "migrate" } | { kind: "restore"; checkpoint: number | null };
 type Ask = (what: Asking) => void;
 
-function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+export interface Shown {
+  pipeline: string;
+  element: LiveElement;
+  operator: Operator | undefined;
+  /** opens the dialog of an action */
+  ask: Ask;
+}
+
+/** What an element's actions ask before they are done: how to open the dialogs, and those that are open. */
+export function useDialogs(pipeline: string, element: LiveElement): { ask: Ask; dialogs: ReactNode } {
   const [asking, setAsking] = useState<Asking | null>(null);
   const close = () => setAsking(null);
+  const dialogs = (
+    <>
+      {asking?.kind === "migrate" && <MigrateDialog pipeline={pipeline} element={element} onClose={close} />}
+      {asking?.kind === "restore" && (
+        <RestoreDialog pipeline={pipeline} element={element} checkpoint={asking.checkpoint} onClose={close} />
+      )}
+    </>
+  );
+  return { ask: setAsking, dialogs };
+}
+
+function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const { ask, dialogs } = useDialogs(pipeline, element);
   const operator = useEditor((state) => state.operators.get(element.type));
   return (
     <div className="inspector">
@@ -64,6 +91,16 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           </span>
         </div>
         <StatusMark status={element.status} pill />
+        {element.status !== "draft" && (
+          <a
+            className="button button--quiet button--small button--icon"
+            href={elementPage(pipeline, element.id)}
+            aria-label="Open as a page"
+            title="Open as a page, with charts and records in full width"
+          >
+            <Maximize2 aria-hidden="true" />
+          </a>
+        )}
       </header>
       {element.status === "draft" ? (
         <Nothing text={NOT_DEPLOYED} />
@@ -72,23 +109,22 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           <ElementErrorNote element={element} />
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
-            <Actions pipeline={pipeline} element={element} operator={operator} ask={setAsking} />
+            <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />
           )}
           {element.status !== "view" && <Figures element={element} />}
-          <Details pipeline={pipeline} element={element} operator={operator} ask={setAsking} />
+          {element.status !== "view" && <Percentiles element={element} />}
+          {element.status !== "view" && <ForEngineers pipeline={pipeline} element={element} />}
+          <Details pipeline={pipeline} element={element} operator={operator} ask={ask} />
         </div>
       )}
-      {asking?.kind === "migrate" && <MigrateDialog pipeline={pipeline} element={element} onClose={close} />}
-      {asking?.kind === "restore" && (
-        <RestoreDialog pipeline={pipeline} element={element} checkpoint={asking.checkpoint} onClose={close} />
-      )}
+      {dialogs}
     </div>
   );
 }
 
 const NOT_DEPLOYED = "It does not run yet. Deploy the pipeline to see its figures and records here.";
 
-function ElementErrorNote({ element }: { element: LiveElement }) {
+export function ElementErrorNote({ element }: { element: LiveElement }) {
   if (!element.error) return null;
   const { message, safe, next, traceback, at } = element.error;
   return (
@@ -111,7 +147,7 @@ function ElementErrorNote({ element }: { element: LiveElement }) {
   );
 }
 
-function ActiveHandover({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+export function ActiveHandover({ pipeline, element }: { pipeline: string; element: LiveElement }) {
   const group = element.group ?? element.id;
   const newest = useLive((state) =>
     state.handovers.find(
@@ -127,17 +163,7 @@ function ActiveHandover({ pipeline, element }: { pipeline: string; element: Live
   return recent ? <HandoverCard handover={newest} /> : null;
 }
 
-function Actions({
-  pipeline,
-  element,
-  operator,
-  ask,
-}: {
-  pipeline: string;
-  element: LiveElement;
-  operator: Operator | undefined;
-  ask: Ask;
-}) {
+export function Actions({ pipeline, element, operator, ask }: Shown) {
   const { migrate, restore, pause, resume, checkpoint } = element.actions;
   return (
     <div className="drawer__actions" role="group" aria-label="Actions">
@@ -188,7 +214,7 @@ function Actions({
   );
 }
 
-function Figures({ element }: { element: LiveElement }) {
+export function Figures({ element }: { element: LiveElement }) {
   const dead = element.dead_letters_total ?? 0;
   return (
     <div className="figures">
@@ -210,93 +236,67 @@ function Figures({ element }: { element: LiveElement }) {
         unit="rows"
         tone={element.status === "lagging" ? "lagging" : undefined}
       />
-      <Figure
-        label="Latency p50"
-        value={millis(element.latency_ms_p50)}
-        title={`p99 ${millis(element.latency_ms_p99)}`}
-      />
-      <Figure
-        label="Batch p50"
-        value={millis(element.batch_ms_p50)}
-        title={`p99 ${millis(element.batch_ms_p99)}`}
-      />
       <Figure label="State" value={bytes(element.state_bytes)} />
       <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
-      <Figure label="Epoch" value={element.epoch ?? "–"} title={`seq ${element.seq ?? "–"}`} />
     </div>
   );
 }
 
-function Details({
-  pipeline,
-  element,
-  operator,
-  ask,
-}: {
-  pipeline: string;
-  element: LiveElement;
-  operator: Operator | undefined;
-  ask: Ask;
-}) {
+function Details(shown: Shown) {
+  const { pipeline, element } = shown;
   const isView = element.status === "view";
   const [tab, setTab] = useState(isView ? "view" : "charts");
+  const view = useView(pipeline, element);
+  const first: Tab = isView
+    ? { id: "view", title: "View", content: <View {...view} /> }
+    : { id: "charts", title: "Charts", content: <ElementCharts pipeline={pipeline} element={element} /> };
+  const tabs = [first, ...detailTabs(shown, view.source)];
+  return <Tabs label="Details" value={tab} onChange={setTab} tabs={tabs} />;
+}
+
+/** What a view element shows, as it was drawn. */
+export function useView(pipeline: string, element: LiveElement) {
   const node = useEditor((state) => findElement(shown(state), element.id));
   const input = Object.values(node?.inputs ?? {})[0];
   const source = input ? parseReference(input).element : null;
-  const tabs: Tab[] = [];
-  if (isView)
-    tabs.push({
-      id: "view",
-      title: "View",
+  return { pipeline, element: element.id, source, type: element.type, params: node?.params ?? {} };
+}
+
+/** Records, dead letters, checkpoints, replicas, as far as there are such. `source`: whose output it reads. */
+export function detailTabs({ pipeline, element, operator, ask }: Shown, source: string | null): Tab[] {
+  const reads = (operator?.outputs.length ?? 0) === 0 ? source : element.id;
+  const records: Tab[] = reads
+    ? [{ id: "records", title: "Records", content: <Records pipeline={pipeline} element={reads} /> }]
+    : [];
+  if (element.status === "view") return records;
+  const dead = element.dead_letters_total ?? 0;
+  return [
+    ...records,
+    {
+      id: "dead",
+      title: dead > 0 ? `Dead letters (${count(dead)})` : "Dead letters",
+      content: <DeadLetters pipeline={pipeline} element={element.id} />,
+    },
+    {
+      id: "checkpoints",
+      title: "Checkpoints",
       content: (
-        <View
+        <Checkpoints
           pipeline={pipeline}
-          element={element.id}
-          source={source}
-          type={element.type}
-          params={node?.params ?? {}}
+          element={element}
+          onRestore={(checkpoint) => ask({ kind: "restore", checkpoint })}
         />
       ),
-    });
-  else
-    tabs.push({
-      id: "charts",
-      title: "Charts",
-      content: <ElementCharts pipeline={pipeline} element={element} />,
-    });
-  const reads = (operator?.outputs.length ?? 0) === 0 ? source : element.id;
-  if (reads)
-    tabs.push({ id: "records", title: "Records", content: <Records pipeline={pipeline} element={reads} /> });
-  if (!isView) {
-    const dead = element.dead_letters_total ?? 0;
-    tabs.push(
-      {
-        id: "dead",
-        title: dead > 0 ? `Dead letters (${count(dead)})` : "Dead letters",
-        content: <DeadLetters pipeline={pipeline} element={element.id} />,
-      },
-      {
-        id: "checkpoints",
-        title: "Checkpoints",
-        content: (
-          <Checkpoints
-            pipeline={pipeline}
-            element={element}
-            onRestore={(checkpoint) => ask({ kind: "restore", checkpoint })}
-          />
-        ),
-      },
-      {
-        id: "replicas",
-        title: "Replicas",
-        content: (
-          <>
-            <Replicas pipeline={pipeline} element={element} />
-            <PastHandovers pipeline={pipeline} element={element} />
-          </>
-        ),
-      },
-    );
-  }
-  return <Tabs label="Details" value={tab} onChange={setTab} tabs={tabs} />;
+    },
+    {
+      id: "replicas",
+      title: "Replicas",
+      content: (
+        <>
+          <Replicas pipeline={pipeline} element={element} />
+          <PastHandovers pipeline={pipeline} element={element} />
+        </>
+      ),
+    },
+  ];
 }

@@ -1,13 +1,15 @@
 import { useState } from "react";
 import * as actions from "../../shared/actions";
+import type { MoveWay } from "../../shared/forecast";
 import { useLive } from "../../shared/live";
 import { bestTarget } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
 import type { ClusterNode, LiveElement } from "../../shared/types";
 import { Choices } from "../../shared/ui/choices";
 import { OrderDialog } from "../../shared/ui/order";
+import { Expect } from "./expect";
 import { NodeChoice } from "./node-choice";
-import { waysFor, type Way } from "./ways";
+import { waysFor } from "./ways";
 
 export function MigrateDialog({
   pipeline,
@@ -22,7 +24,7 @@ export function MigrateDialog({
   const refused = (node: ClusterNode) => actions.nodeRefusal(node, element.node);
   // once, when it opens: a choice must not change under somebody's eyes
   const [target, setTarget] = useState(() => bestTarget(element, useLive.getState().nodes, refused));
-  const [way, setWay] = useState<Way>(element.follow === "none" ? "stop-and-copy" : "standby");
+  const [way, setWay] = useState<MoveWay>(element.follow === "none" ? "stop-and-copy" : "standby");
   const chosen = useLive((state) => state.nodes.find((node) => node.name === target));
   const why = actions.refusal(element.actions.migrate) ?? (chosen ? refused(chosen) : "Choose a node.");
   return (
@@ -35,12 +37,8 @@ export function MigrateDialog({
       onClose={onClose}
     >
       <NodeChoice legend="To" element={element} value={target} refused={refused} onChange={setTarget} />
-      <Choices
-        legend="How"
-        value={way}
-        choices={waysFor(element, target, (each) => actions.lastGap(pipeline, element, each))}
-        onChange={setWay}
-      />
+      <Choices legend="How" value={way} choices={waysFor(element, target)} onChange={setWay} />
+      <Expect pipeline={pipeline} element={element} target={target} way={way} />
       {element.follow === "none" && (
         <p className="field__help">
           <b>Why there is no other way.</b> {element.follow_note}

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { Inbox } from "lucide-react";
 import { get, problemText } from "../../shared/api";
-import { exact, instant, timeOfDay } from "../../shared/format";
+import { exact, instant, moment } from "../../shared/format";
+import { useName } from "../../shared/live";
 import type { PeekRecord } from "../../shared/types";
 import { Problem, Skeleton, useLoaded, Warning } from "../../shared/ui/parts";
 
@@ -31,10 +32,10 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 
 const time = (at: PeekRecord["at"]): string => {
   const then = instant(at);
-  return then === null ? "" : timeOfDay(then);
+  return then === null ? "" : moment(then);
 };
 
-/** A value as a table shows it: numbers without noise, times of today without their date. */
+/** A value as a table shows it: numbers without noise, times as all others of the page. */
 function cell(value: unknown): string {
   if (value == null) return "";
   if (typeof value === "number")
@@ -42,15 +43,13 @@ function cell(value: unknown): string {
   if (typeof value === "object") return JSON.stringify(value);
   const text = String(value);
   if (!ISO.test(text)) return text;
-  const date = new Date(text);
-  return date.toDateString() === new Date().toDateString()
-    ? timeOfDay(date.getTime())
-    : text.replace(/\.0+(?=Z|\+)/, "");
+  return moment(Date.parse(text));
 }
 
 /** The newest records of an element's output, newest first. */
 export function Records({ pipeline, element }: { pipeline: string; element: string }) {
   const [held, setHeld] = useState(false);
+  const name = useName(pipeline, element);
   const { records, error, reload } = usePeek(pipeline, element, "peek", held ? undefined : 2000);
   if (error && !records) return <Problem error={error} onRetry={reload} />;
   if (!records) return <Skeleton lines={6} />;
@@ -59,7 +58,7 @@ export function Records({ pipeline, element }: { pipeline: string; element: stri
       <Stale error={error} />
       <div className="row row--between">
         <span className="muted small">
-          Newest of <b>{element}</b>
+          Newest of <b>{name}</b>
         </span>
         <button
           type="button"

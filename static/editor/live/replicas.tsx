@@ -1,19 +1,20 @@
 import { useState } from "react";
-import { useShallow } from "zustand/react/shallow";
 import { ShieldCheck, ShieldOff } from "lucide-react";
 import * as actions from "../../shared/actions";
-import { get } from "../../shared/api";
 import { FOLLOW } from "../../shared/follow";
-import { listed, millis } from "../../shared/format";
-import { kindWords, merged } from "../../shared/handovers";
+import { listed } from "../../shared/format";
+import { kindWords } from "../../shared/handovers";
 import { useLive } from "../../shared/live";
+import { pauseTold } from "../../shared/pause";
 import { bestTarget, replicaWords, sortedReplicas, standbyNodes } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
 import type { ClusterNode, Handover, LiveElement } from "../../shared/types";
+import { Details, TermWord } from "../../shared/ui/details";
 import { HandoverMark } from "../../shared/ui/handover";
 import { OrderDialog } from "../../shared/ui/order";
-import { Ago, Problem, StatusMark, useLoaded } from "../../shared/ui/parts";
+import { Ago, Problem, StatusMark } from "../../shared/ui/parts";
 import { ActionButton } from "./action-button";
+import { useHandoversOf } from "./marks";
 import { NodeChoice } from "./node-choice";
 import { Nothing } from "./records";
 
@@ -48,6 +49,7 @@ export function Replicas({ pipeline, element }: { pipeline: string; element: Liv
         </p>
       )}
       <FollowNote element={element} />
+      <ReplicaDetails element={element} />
       {asking && <StandbyDialog pipeline={pipeline} element={element} onClose={() => setAsking(false)} />}
     </div>
   );
@@ -66,8 +68,6 @@ function ReplicaTable({ element }: { element: LiveElement }) {
             <th>Node</th>
             <th>Role</th>
             <th>State</th>
-            <th className="num">Epoch</th>
-            <th className="num">Seq</th>
           </tr>
         </thead>
         <tbody>
@@ -80,8 +80,6 @@ function ReplicaTable({ element }: { element: LiveElement }) {
                 <StatusMark status={replica.role} />
               </td>
               <td className="muted">{replicaWords(replica)}</td>
-              <td className="num">{replica.epoch}</td>
-              <td className="num">{replica.seq}</td>
             </tr>
           ))}
           {awaited && (
@@ -91,13 +89,45 @@ function ReplicaTable({ element }: { element: LiveElement }) {
                 <StatusMark status="standby" />
               </td>
               <td className="muted">asked for, not heard of yet</td>
-              <td className="num">–</td>
-              <td className="num">–</td>
             </tr>
           )}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** How far each replica is, by the numbers that the nodes' logs have. */
+function ReplicaDetails({ element }: { element: LiveElement }) {
+  const replicas = sortedReplicas(element);
+  if (replicas.length === 0) return null;
+  return (
+    <Details>
+      <div className="table-wrap">
+        <table className="table table--tight">
+          <thead>
+            <tr>
+              <th>Node</th>
+              <th className="num">
+                <TermWord term="epoch" />
+              </th>
+              <th className="num">
+                <TermWord term="seq" />
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {replicas.map((replica) => (
+              <tr key={replica.node}>
+                <td>{replica.node}</td>
+                <td className="num">{replica.epoch}</td>
+                <td className="num">{replica.seq}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Details>
   );
 }
 
@@ -111,7 +141,7 @@ function FollowNote({ element }: { element: LiveElement }) {
   );
 }
 
-function StandbyDialog({
+export function StandbyDialog({
   pipeline,
   element,
   onClose,
@@ -142,24 +172,8 @@ function StandbyDialog({
 }
 
 export function PastHandovers({ pipeline, element }: { pipeline: string; element: LiveElement }) {
-  const group = element.group ?? element.id;
-  // pushed are the newest of the whole cluster: a drain of many elements fills them alone
-  const query = new URLSearchParams({ pipeline, group });
-  const { data, error, reload } = useLoaded(
-    `handovers ${pipeline} ${group}`,
-    (signal) => get<Handover[]>(`/handovers?${query}`, signal),
-    60_000,
-  );
-  const pushed = useLive(
-    useShallow((state) =>
-      state.handovers.filter(
-        (handover) =>
-          handover.pipeline === pipeline && (handover.group === group || handover.element === element.id),
-      ),
-    ),
-  );
-  const handovers = merged(data ?? [], pushed);
-  const unknown = error && data === undefined;
+  const { handovers, error, reload } = useHandoversOf(pipeline, element);
+  const unknown = error !== null && error !== undefined;
   if (handovers.length === 0 && !unknown) return null;
   return (
     <section className="stack stack--tight drawer__section">
@@ -167,6 +181,15 @@ export function PastHandovers({ pipeline, element }: { pipeline: string; element
       {unknown ? <Problem error={error} onRetry={reload} /> : null}
       {handovers.length > 0 && <HandoverTable handovers={handovers} />}
     </section>
+  );
+}
+
+function PauseCell({ handover }: { handover: Handover }) {
+  const { value, why, known } = pauseTold(handover);
+  return (
+    <td className="num" title={why}>
+      {known ? value : "–"}
+    </td>
   );
 }
 
@@ -179,7 +202,7 @@ function HandoverTable({ handovers }: { handovers: Handover[] }) {
             <th>What</th>
             <th>To</th>
             <th>Outcome</th>
-            <th className="num">Gap</th>
+            <th className="num">Pause</th>
             <th>When</th>
           </tr>
         </thead>
@@ -195,7 +218,7 @@ function HandoverTable({ handovers }: { handovers: Handover[] }) {
               <td>
                 <HandoverMark handover={handover} />
               </td>
-              <td className="num">{handover.gap_ms === null ? "–" : millis(handover.gap_ms)}</td>
+              <PauseCell handover={handover} />
               <td className="muted">
                 <Ago at={handover.created_at} />
               </td>

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import * as actions from "../../shared/actions";
+import { exact } from "../../shared/format";
 import { useLive } from "../../shared/live";
 import { bestTarget, hotStandby, standbyOn } from "../../shared/replicas";
 import { nameOf } from "../../shared/status";
@@ -89,11 +90,7 @@ export function RestoreDialog({
           ? `${name} goes back to a checkpoint and computes again from there.${actions.groupNote(pipeline, element)}`
           : `${name} starts elsewhere and takes over where it had committed: what was written is not written again. ${actions.noteOf(element.actions.restore) || `Its copy on ${element.node ?? "the old node"}, should it still run, is shut out.`}${actions.groupNote(pipeline, element)}`
       }
-      action={
-        rewind
-          ? `Rewind to ${seq ?? "a checkpoint"}${target ? ` on ${target}` : ""}`
-          : `Restore${target ? ` on ${target}` : ""}`
-      }
+      action={rewind ? `Rewind${target ? ` on ${target}` : ""}` : `Restore${target ? ` on ${target}` : ""}`}
       danger={rewind}
       refused={choice.why}
       run={() => actions.restore(pipeline, element, { target, checkpoint: seq, rewind })}
@@ -118,7 +115,9 @@ export function RestoreDialog({
       {listed.length > 0 && <CheckpointChoice rows={listed} value={seq} onChange={choice.setPicked} />}
       {rewind && seq !== null && (
         <Warning>
-          <b>Outputs committed since seq {seq} will be emitted again, under a new epoch.</b>{" "}
+          <b>
+            What it has written since {exact(listed.find((row) => row.seq === seq)?.at)} is written again.
+          </b>{" "}
           {actions.noteOf(element.actions.rewind)} This cannot be undone.
         </Warning>
       )}

@@ -1,5 +1,5 @@
 import { useShallow } from "zustand/react/shallow";
-import { count, millis, plural, rate } from "../../shared/format";
+import { count, plural, rate } from "../../shared/format";
 import { useElements, useLive } from "../../shared/live";
 import { total } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
@@ -7,11 +7,19 @@ import { HandoverCard } from "../../shared/ui/handover";
 import { Figure, StatusMark } from "../../shared/ui/parts";
 import { displayName } from "../document";
 import { select, useEditor } from "../store";
+import { Percentiles } from "./percentiles";
 import { Nothing } from "./records";
 
 const worst = (values: (number | null)[]): number | null =>
   values.reduce<number | null>(
     (most, value) => (value != null && (most == null || value > most) ? value : most),
+    null,
+  );
+
+/** The one with the longest latency, of those whose latency is known. */
+const slowestOf = (elements: LiveElement[]): LiveElement | null =>
+  elements.reduce<LiveElement | null>(
+    (most, element) => ((element.latency_ms_p99 ?? -1) > (most?.latency_ms_p99 ?? -1) ? element : most),
     null,
   );
 
@@ -28,6 +36,8 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
         .map((element) => element.id),
     ),
   );
+  const operators = useEditor((state) => state.operators);
+  const slowest = slowestOf(elements);
   const nodes = [...new Set(elements.map((element) => element.node ?? ""))].sort();
   if (elements.every((element) => element.status === "draft")) {
     return (
@@ -56,11 +66,18 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
             value={count(worst(elements.map((element) => element.lag_rows)))}
             unit="rows"
           />
-          <Figure
-            label="Slowest p99"
-            value={millis(worst(elements.map((element) => element.latency_ms_p99)))}
-          />
         </div>
+        {slowest && (
+          <section className="stack stack--tight" aria-label="Slowest element">
+            <h3 className="section-title">
+              Slowest:{" "}
+              <button type="button" className="link" onClick={() => select([slowest.id])}>
+                {displayName(slowest, operators.get(slowest.type))}
+              </button>
+            </h3>
+            <Percentiles element={slowest} />
+          </section>
+        )}
         {nodes.map((node) => (
           <NodeLane
             key={node}

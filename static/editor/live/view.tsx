@@ -1,14 +1,18 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { get } from "../../shared/api";
 import { instant } from "../../shared/format";
+import { useName } from "../../shared/live";
+import { useTimeRange, within, type Span } from "../../shared/time-range";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
+import { RangeBar } from "../../shared/ui/range";
 import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
 
 const POINTS_MAX = 2000;
 const EVERY_MS = 1000;
 const SERIES_MAX = 7;
+const HEIGHT = 300;
 
 interface Props {
   pipeline: string;
@@ -17,6 +21,8 @@ interface Props {
   source: string | null;
   type: string;
   params: Record<string, unknown>;
+  /** of its chart, px */
+  height?: number;
 }
 
 /** Records of a stream, gathered while they are watched. */
@@ -55,12 +61,13 @@ function useStream(pipeline: string, source: string | null) {
 }
 
 /** What a live-chart or live-table element shows. */
-export function View({ pipeline, source, type, params }: Props) {
+export function View({ pipeline, element, source, type, params, height = HEIGHT }: Props) {
   const { records, error } = useStream(pipeline, source);
+  const name = useName(pipeline, source ?? "");
   if (!source) return <Nothing text="Nothing is connected to it." />;
   if (error && !records) return <Problem error={error} />;
   if (!records) return <Skeleton lines={3} height={60} />;
-  if (records.length === 0) return <Nothing text={`No record of ${source} yet.`} />;
+  if (records.length === 0) return <Nothing text={`No record of ${name} yet.`} />;
   return (
     <>
       <Stale error={error} />
@@ -70,7 +77,7 @@ export function View({ pipeline, source, type, params }: Props) {
           columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
         />
       ) : (
-        <StreamChart records={records} params={params} />
+        <StreamChart records={records} params={params} of={`${pipeline} ${element}`} height={height} />
       )}
     </>
   );
@@ -93,15 +100,28 @@ function chartColumns(records: PeekRecord[], params: Record<string, unknown>): s
 
 type Row = Record<string, unknown> | null;
 
-/** The part of the stream that is shown: the newest `window_s` seconds of its own time. */
-function within(records: PeekRecord[], window_s: number): PeekRecord[] {
+/** The part of the stream that is shown: what is held, else the newest `window_s` seconds of its own time. */
+function shownOf(records: PeekRecord[], window_s: number, held: Span | null): PeekRecord[] {
+  if (held)
+    return within(
+      records.map((record) => ({ ...record, t: instant(record.at) ?? 0 })),
+      held,
+    );
   const newest = instant(records.at(-1)?.at) ?? 0;
   return records.filter((record) => (instant(record.at) ?? 0) >= newest - window_s * 1000);
 }
 
-function StreamChart({ records, params }: { records: PeekRecord[]; params: Record<string, unknown> }) {
+interface ChartProps {
+  records: PeekRecord[];
+  params: Record<string, unknown>;
+  of: string;
+  height: number;
+}
+
+function StreamChart({ records, params, of, height }: ChartProps) {
+  const held = useTimeRange((state) => state.held);
   const chart = useMemo(() => {
-    const shown = within(records, Number(params.window_s) || 300);
+    const shown = shownOf(records, Number(params.window_s) || 300, held);
     const columns = chartColumns(shown, params);
     const by = asList(params.by)[0];
     const keyOf = (record: PeekRecord) => String((record.value as Row)?.[by ?? ""] ?? record.key ?? "");
@@ -123,10 +143,15 @@ function StreamChart({ records, params }: { records: PeekRecord[]; params: Recor
       lines: lines.slice(0, SERIES_MAX),
       kind: params.kind as "line" | "bar" | "points" | undefined,
       limit: typeof params.limit === "number" ? params.limit : undefined,
-      height: 300,
+      height,
       zero: false,
       gaps: true,
     };
-  }, [records, params]);
-  return <Chart {...chart} />;
+  }, [records, params, held, height]);
+  return (
+    <div className="stack stack--tight">
+      <RangeBar follows={false} />
+      <Chart {...chart} of={of} />
+    </div>
+  );
 }

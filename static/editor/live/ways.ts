@@ -1,31 +1,24 @@
 /** The ways to move an element, and the places to restore it from, with their consequences. Pure. */
-import { ago, bytes, millis } from "../../shared/format";
+import { ago, bytes } from "../../shared/format";
+import type { MoveWay } from "../../shared/forecast";
 import { behindWords } from "../../shared/handovers";
 import { standbyOn } from "../../shared/replicas";
 import type { LiveElement, ReplicaNote } from "../../shared/types";
 import type { Choice } from "../../shared/ui/choices";
 import type { CheckpointRow, CheckpointState } from "./checkpoints";
 
-export type Way = "standby" | "stop-and-copy";
-
 /** The two ways to move, each with its consequence; without a standby's help there is only one. */
-export function waysFor(
-  element: LiveElement,
-  target: string | null,
-  gap: (way: Way) => number | null,
-): Choice<Way>[] {
+export function waysFor(element: LiveElement, target: string | null): Choice<MoveWay>[] {
   const there = target ?? "the target";
   const here = element.node ?? "its node";
   const size = element.checkpoint?.bytes ?? element.state_bytes;
-  const copied = !size ? "its state" : `about ${bytes(size)}`;
-  const last = (way: Way) => {
-    const ms = gap(way);
-    return ms === null ? "" : ` The last time the gap was ${millis(ms)}.`;
-  };
-  const stop: Choice<Way> = {
+  const had = target !== null && (element.checkpoint?.where ?? []).includes(target);
+  const copied = had ? "only what is new" : !size ? "its state" : `about ${bytes(size)}`;
+  const why = had ? ` (${there} keeps copies of its checkpoints)` : "";
+  const stop: Choice<MoveWay> = {
     value: "stop-and-copy",
     title: "Stop and copy",
-    note: `It stops on ${here}, ${copied} is copied, and it starts on ${there}: output pauses meanwhile, for some seconds at least.${last("stop-and-copy")}`,
+    note: `It stops on ${here}, ${copied} is copied${why}, and it starts on ${there}: output pauses meanwhile.`,
   };
   if (element.follow === "none") return [stop];
   const following = target !== null && standbyOn(element, target);
@@ -35,8 +28,8 @@ export function waysFor(
       title: "Live, with a standby (almost no pause)",
       tag: "default",
       note: following
-        ? `${there} follows already, so nothing is copied; it takes over when it has caught up.${last("standby")}`
-        : `${there} fetches ${copied} and catches up while ${here} goes on, then takes over.${last("standby")}`,
+        ? `${there} follows already, so nothing is copied; it takes over when it has caught up.`
+        : `${there} fetches ${copied}${why} and catches up while ${here} goes on, then takes over.`,
     },
     stop,
   ];
@@ -57,7 +50,7 @@ export function goneWords(rows: readonly CheckpointRow[], picked: number | null)
   if (rows.length === 0) return "There is no checkpoint yet.";
   return picked === null
     ? "Choose a checkpoint."
-    : `Seq ${picked} is not kept any more: choose another checkpoint.`;
+    : "That checkpoint is not kept any more: choose another one.";
 }
 
 /** What is known of the places, and how the dialog was opened. */
@@ -127,8 +120,9 @@ export function pickFor(listed: readonly CheckpointRow[], picked: number | null)
   return listed.some((row) => row.seq === picked) ? picked : (listed[0]?.seq ?? null);
 }
 
-export const checkpointWords = (row: CheckpointRow): string =>
-  `Seq ${row.seq}, ${ago(row.at)}, ${bytes(row.bytes)}`;
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const checkpointWords = (row: CheckpointRow): string => `${capital(ago(row.at))}, ${bytes(row.bytes)}`;
 
 export const REWIND: Choice<"rewind"> = {
   value: "rewind",

@@ -148,3 +148,44 @@ test("who may not save takes nothing away from who may, nor does a new name", as
   expect(copy && findElement(copy.document, "big")?.title).toBe("Mine");
   expect(takeCopy("p")).toBeNull();
 });
+
+test("a draft that follows a move is neither a conflict nor the end of undo", async () => {
+  const pinned = (node: string, document = DOCUMENT) => changeElement(document, "big", { node });
+  server.document = pinned("edge-a");
+  const tab = new FakeStorage();
+  const { autosave, store, title, save } = await visit(tab);
+  const move = (from: string, to: string) => {
+    expect(findElement(server.document, "big")?.node).toBe(from);
+    Object.assign(server, { document: pinned(to, server.document), revision: server.revision + 1 });
+  };
+
+  // while nothing is on its way
+  title("file", "Mine");
+  await autosave.flush();
+  move("edge-a", "edge-b");
+  expect(autosave.takeTheirs(pipeline())).toBe(false);
+  expect(findElement(store.current(), "big")?.node).toBe("edge-b");
+  store.undo();
+  expect(findElement(store.current(), "file")?.title).not.toBe("Mine");
+  expect(findElement(store.current(), "big")?.node).toBe("edge-b");
+
+  // while somebody edits
+  title("file", "Mine, too");
+  move("edge-b", "edge-a");
+  expect(await autosave.flush()).toBe(true);
+  expect(save().state).toBe("saved");
+  expect(findElement(server.document, "file")?.title).toBe("Mine, too");
+  expect(findElement(server.document, "big")?.node).toBe("edge-a");
+
+  // while what somebody did could not be saved
+  server.away = true;
+  title("file", "Offline");
+  await autosave.flush();
+  server.away = false;
+  move("edge-a", "edge-b");
+  const later = await visit(tab);
+  expect(later.resumed).toBe("saving");
+  await later.autosave.flush();
+  expect(findElement(server.document, "file")?.title).toBe("Offline");
+  expect(findElement(server.document, "big")?.node).toBe("edge-b");
+});

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DeployChange } from "../../shared/types";
-import { deployRefusal, grouped, toAgree, untouched } from "../deploy-changes";
+import { deployRefusal, grouped, isFirst, toAgree, untouched } from "../deploy-changes";
 
 const change = (element: string, kind: DeployChange["change"], reason: string | null = null) => ({
   element,
@@ -34,4 +34,21 @@ test("an upgrade that failed can be tried again when nothing differs any more", 
 test("one incompatible element refuses the deployment, and is named", () => {
   expect(deployRefusal([change("a", "upgraded")])).toBeNull();
   expect(deployRefusal([change("a", "incompatible")])).toContain("a cannot take over");
+});
+
+test("each element that loses its state has to be agreed to", () => {
+  const changes = [change("window", "restart"), change("sums", "restart"), change("a", "upgraded")];
+  expect(deployRefusal(changes)).toContain("window and sums may lose");
+  expect(deployRefusal(changes, new Set(["window"]))).toContain("that sums may lose");
+  expect(deployRefusal(changes, new Set(["window", "sums"]))).toBeNull();
+  expect(grouped(changes).map((each) => each.change)).toEqual(["restart", "upgraded"]);
+});
+
+test("a first deployment is refused for what no node can take, not for what a starting one will", () => {
+  const starts = { ...change("a", "added"), problem: "edge-a does not answer", waits: true };
+  const never = { ...change("b", "added"), problem: "edge-b is cordoned", waits: false };
+  expect(isFirst([starts, never])).toBe(true);
+  expect(isFirst([starts, change("c", "unchanged")])).toBe(false);
+  expect(deployRefusal([starts])).toBeNull();
+  expect(deployRefusal([starts, never])).toBe("No node can take b: see above why.");
 });

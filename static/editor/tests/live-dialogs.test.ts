@@ -4,32 +4,30 @@ import type { ReplicaNote } from "../../shared/types";
 import type { CheckpointRow } from "../live/checkpoints";
 import { goneWords, pickFor, rowsFor, sourcesFor, unknownWords, waysFor, type Known } from "../live/ways";
 
-const never = () => null;
-
 describe("ways to move", () => {
   test("live with a standby comes first; stop and copy says that output pauses", () => {
-    const ways = waysFor(element(), "edge-b", never);
+    const ways = waysFor(element(), "edge-b");
     expect(ways.map((way) => way.value)).toEqual(["standby", "stop-and-copy"]);
     expect(ways[1]?.note).toContain("output pauses");
     expect(ways[0]?.note).toContain("1.2 MB");
   });
 
   test("only stop and copy for what cannot be followed", () => {
-    expect(waysFor(element({ follow: "none" }), "edge-b", never).map((way) => way.value)).toEqual([
-      "stop-and-copy",
-    ]);
+    expect(waysFor(element({ follow: "none" }), "edge-b").map((way) => way.value)).toEqual(["stop-and-copy"]);
   });
 
   test("nothing is copied to a node that follows already", () => {
     const followed = element({ replicas: [replica()] });
-    expect(waysFor(followed, "edge-b", never)[0]?.note).toContain("nothing is copied");
-    expect(waysFor(followed, "edge-c", never)[0]?.note).not.toContain("nothing is copied");
+    expect(waysFor(followed, "edge-b")[0]?.note).toContain("nothing is copied");
+    expect(waysFor(followed, "edge-c")[0]?.note).not.toContain("nothing is copied");
   });
 
-  test("with the last gap of that way, when one was measured", () => {
-    const ways = waysFor(element(), "edge-b", (way) => (way === "standby" ? 85 : null));
-    expect(ways[0]?.note).toContain("the gap was 85 ms");
-    expect(ways[1]?.note).not.toContain("the gap was");
+  test("a node that keeps copies of the checkpoints has little to fetch, and says why", () => {
+    const checkpoint = { seq: 40, at: null, bytes: 79_700, where: ["edge-a", "edge-b", "central"] };
+    const kept = element({ checkpoint });
+    expect(waysFor(kept, "edge-b")[0]?.note).toContain("only what is new (edge-b keeps copies");
+    expect(waysFor(kept, "edge-b")[0]?.note).not.toContain("79.7 KB");
+    expect(waysFor(kept, "edge-c")[0]?.note).toContain("fetches about 79.7 KB and catches up");
   });
 });
 
@@ -94,7 +92,7 @@ describe("places to restore from", () => {
     expect(pickFor([row(60), ...listed], 40)).toBe(40);
     expect(pickFor([row(20)], 40)).toBe(20);
     expect(pickFor([], 40)).toBeNull();
-    expect(goneWords(listed, 10)).toContain("Seq 10 is not kept any more");
+    expect(goneWords(listed, 10)).toContain("That checkpoint is not kept any more");
     expect(goneWords(listed, null)).toBe("Choose a checkpoint.");
   });
 });

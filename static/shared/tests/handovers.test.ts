@@ -123,6 +123,13 @@ describe("in words", () => {
     expect(phaseWords(warm(0), row(warm(0), "WARM"))).toContain("has caught up");
   });
 
+  test("why it takes long, where the target ran nothing before", () => {
+    const cold = { ...warm(300), begun: { start: "cold" as const, bytes: null, had: false } };
+    expect(phaseWords(cold, row(cold, "WARM"))).toContain("its first query takes a while to start");
+    const level = { ...cold, timeline: warm(0).timeline };
+    expect(phaseWords(level, row(level, "WARM"))).toContain("starts its first query, which takes a while");
+  });
+
   test("a phase that is over is told without a figure that is old", () => {
     const over = handover({ timeline: [phase("WARM", 1, 2, { behind: 3 }), phase("CUT", 2, null)] });
     expect(phaseWords(over, row(over, "WARM"))).not.toContain("3 batches");
@@ -139,16 +146,18 @@ describe("a cancellation", () => {
   const byItself = { ...restoration, created_by: null, reason: "automatically, 3 s after it fell silent" };
 
   test("leaves a migration with its origin; a drain does not order it again", () => {
-    expect(afterCancel(handover(), true)).toBe("power stays on edge-a.");
+    expect(afterCancel(handover(), "Power", true)).toBe("Power stays on edge-a.");
     const drain = handover({ created_by: null, reason: "drain of edge-a" });
-    expect(afterCancel(drain, true)).toContain("unless edge-a is drained anew");
+    expect(afterCancel(drain, "Power", true)).toContain("unless edge-a is drained anew");
   });
 
   test("leaves an element down whose node is down, and says when nobody tries again", () => {
-    expect(afterCancel(restoration, false)).toContain("stays down until edge-a answers again");
-    expect(afterCancel(restoration, true)).toBe("power stays on edge-a as it is there now.");
-    expect(afterCancel(byItself, false)).toContain("not restored by itself again until edge-a falls silent");
-    expect(afterCancel(restoration, false)).not.toContain("by itself");
+    expect(afterCancel(restoration, "Power", false)).toContain("stays down until edge-a answers again");
+    expect(afterCancel(restoration, "Power", true)).toBe("Power stays on edge-a as it is there now.");
+    expect(afterCancel(byItself, "Power", false)).toContain(
+      "not restored by itself again until edge-a falls silent",
+    );
+    expect(afterCancel(restoration, "Power", false)).not.toContain("by itself");
   });
 
   test("that was asked for is under way before the cut, and too late after it", () => {

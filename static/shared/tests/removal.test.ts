@@ -24,8 +24,8 @@ test("the confirmation says what follows, and that the machine still knows the c
   const silentBefore = node("edge-c", { up: false, heard: false, silent_at: "2026-11-20T12:00:00Z" });
   expect(removalText(silentBefore)).not.toContain("may still run");
   const running = removalText(
-    node("edge-c", { elements: [{ pipeline: "p", element: "power", role: "standby" }] }),
+    node("edge-c", { elements: [{ pipeline: "p", element: "power", title: "Power", role: "standby" }] }),
   );
   expect(running).toContain("stop it there as well");
-  expect(running).toContain("lose their standby: power");
+  expect(running).toContain("lose their standby: Power");
 });

@@ -7,7 +7,8 @@ describe("what a replica does", () => {
     [replica(), "following, caught up"],
     [replica({ behind: 2 }), "following, 2 batches behind"],
     [replica({ phase: "reading the journal", behind: 90 }), "reading the journal"],
-    [replica({ phase: "armed", armed: "h1" }), "armed, ready to take over"],
+    [replica({ phase: "armed", armed: "h1" }), "ready to take over at once"],
+    [replica({ role: "stopped", phase: "fenced" }), "shut out: another one took over"],
     [replica({ role: "owner", phase: "owning" }), "owning"],
   ])("%#", (given, words) => expect(replicaWords(given)).toBe(words));
 });

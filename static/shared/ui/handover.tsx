@@ -1,7 +1,7 @@
 import { ArrowRight, CircleCheck, CircleX, LoaderCircle, Undo2 } from "lucide-react";
 import { cancelHandover, moveBack, moveBackRefusal } from "../actions";
 import { useNow } from "../clock";
-import { bytes, millis, seconds } from "../format";
+import { bytes, millis, seconds, timeOfDay } from "../format";
 import {
   activePhase,
   afterCancel,
@@ -16,10 +16,12 @@ import {
   wayBack,
   type PhaseRow,
 } from "../handovers";
-import { useElement, useLive } from "../live";
+import { useElement, useLive, useName } from "../live";
 import { roleReason } from "../page";
+import { copiedTold, pauseTold, type Told } from "../pause";
 import { mayRun } from "../status";
 import type { Handover } from "../types";
+import { Details, Term, TermList } from "./details";
 import { StatusMark, Tip } from "./parts";
 import "./handover.css";
 
@@ -35,11 +37,13 @@ export function HandoverMark({ handover, pill }: { handover: Handover; pill?: bo
 
 export function HandoverCard({ handover, link = true }: { handover: Handover; link?: boolean }) {
   const active = handover.outcome === null;
+  const name = useName(handover.pipeline, handover.element);
   const Icon = active ? LoaderCircle : handover.outcome === "done" ? CircleCheck : CircleX;
   return (
     <section
       className={`handover handover--${handover.outcome ?? "active"}`}
-      aria-label={`${kindWords(handover)} of ${handover.element}`}
+      // the time tells those of one element apart
+      aria-label={`${kindWords(handover)} of ${name}, ${timeOfDay(Date.parse(handover.created_at))}`}
     >
       <header className="handover__head">
         <Icon className={active ? "spin" : ""} aria-hidden="true" />
@@ -61,6 +65,13 @@ export function HandoverCard({ handover, link = true }: { handover: Handover; li
       {active && handover.reason && <p className="muted small">Ordered {handover.reason}.</p>}
       <Timeline handover={handover} />
       <Facts handover={handover} />
+      {handover.strategy === "standby" && handover.round_trips !== null && (
+        <Details title="More">
+          <TermList>
+            <Term term="round_trips">{handover.round_trips}</Term>
+          </TermList>
+        </Details>
+      )}
     </section>
   );
 }
@@ -85,7 +96,7 @@ const OUTCOMES = { done: "Done.", failed: "It failed.", cancelled: "Cancelled." 
 
 function CancelButton({ handover }: { handover: Handover }) {
   const up = useLive((state) => state.nodes.some((node) => node.name === handover.origin && mayRun(node)));
-  const after = afterCancel(handover, up);
+  const after = afterCancel(handover, useName(handover.pipeline, handover.element), up);
   const refused = roleReason("operator") ?? cancelRefusal(handover);
   return (
     <Tip text={refused ?? after}>
@@ -126,24 +137,10 @@ function BackButton({ handover }: { handover: Handover }) {
 }
 
 function Facts({ handover }: { handover: Handover }) {
-  const active = handover.outcome === null;
-  const unknown = active ? "not yet" : handover.outcome === "cancelled" ? "none" : "unknown";
   return (
     <dl className="handover__facts num">
-      <div title="From the last output of the old owner to the first of the new one">
-        <dt>Gap</dt>
-        <dd>{handover.gap_ms === null ? <Later text={unknown} /> : millis(handover.gap_ms)}</dd>
-      </div>
-      {handover.strategy === "standby" && (
-        <div title="Of messages to the broker and back, between the commit that hands over and that of the first output">
-          <dt>Round trips</dt>
-          <dd>{handover.round_trips ?? <Later text={unknown} />}</dd>
-        </div>
-      )}
-      <div>
-        <dt>Copied</dt>
-        <dd>{bytes(handover.bytes_copied)}</dd>
-      </div>
+      <Fact name="Pause" told={pauseTold(handover)} />
+      <Fact name="Copied" told={copiedTold(handover)} />
       <div>
         <dt>How</dt>
         <dd>{strategyWords(handover.strategy)}</dd>
@@ -152,7 +149,21 @@ function Facts({ handover }: { handover: Handover }) {
   );
 }
 
-const Later = ({ text }: { text: string }) => <span className="handover__later">{text}</span>;
+/** With what it was computed from, for who points at it or comes to it by keyboard. */
+function Fact({ name, told }: { name: string; told: Told }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Tip text={told.why || null}>
+          <span className={told.known ? "explained" : "explained handover__later"} tabIndex={0}>
+            {told.value}
+          </span>
+        </Tip>
+      </dd>
+    </div>
+  );
+}
 
 /** Phases as bars on one time axis, with their times in words. */
 function Timeline({ handover }: { handover: Handover }) {

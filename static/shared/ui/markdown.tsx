@@ -13,7 +13,7 @@ function blocks(tokens: Token[]): ReactNode {
 function block(token: Token): ReactNode {
   switch (token.type) {
     case "heading":
-      return <h4>{inline(token.tokens)}</h4>;
+      return <h3>{inline(token.tokens)}</h3>;
     case "paragraph":
       return <p>{inline(token.tokens)}</p>;
     case "code":

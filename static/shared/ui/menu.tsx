@@ -16,7 +16,8 @@ export function Menu({ trigger, entries }: { trigger: ReactNode; entries: MenuEn
   return (
     <RMenu.Root modal={false}>
       <RMenu.Trigger asChild>{trigger}</RMenu.Trigger>
-      <RMenu.Portal>
+      {/* within the page's main landmark, so that who walks from landmark to landmark comes by */}
+      <RMenu.Portal container={document.getElementById("root")}>
         <RMenu.Content className="menu" align="start" sideOffset={4} collisionPadding={8}>
           {entries.map((entry, index) => (
             <Entry key={index} entry={entry} />

@@ -181,30 +181,3 @@ export function Meter({ ratio, label }: { ratio: number | null | undefined; labe
     </span>
   );
 }
-
-export function Spark({
-  values,
-  max,
-  label,
-}: {
-  values: (number | null | undefined)[];
-  max?: number;
-  label: string;
-}) {
-  const known = values.map((value) => value ?? 0);
-  const top = max ?? Math.max(1e-9, ...known);
-  const step = known.length > 1 ? 100 / (known.length - 1) : 100;
-  const points = known.map(
-    (value, index) => `${(index * step).toFixed(1)},${(27 - (Math.min(value, top) / top) * 25).toFixed(1)}`,
-  );
-  return (
-    <svg className="spark" viewBox="0 0 100 28" preserveAspectRatio="none" role="img" aria-label={label}>
-      {points.length > 1 && (
-        <>
-          <polygon points={`0,28 ${points.join(" ")} 100,28`} className="spark__area" />
-          <polyline points={points.join(" ")} className="spark__line" vectorEffect="non-scaling-stroke" />
-        </>
-      )}
-    </svg>
-  );
-}

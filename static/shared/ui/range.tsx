@@ -1,20 +1,82 @@
-const RANGES: readonly [number, string][] = [
-  [5, "5 min"],
-  [15, "15 min"],
-  [60, "1 h"],
-];
+import { ChevronLeft, ChevronRight, SkipForward } from "lucide-react";
+import { MARKS } from "./chart-plot";
+import { toTheSecond } from "../format";
+import type { Mark, MarkKind } from "../marks";
+import { follow, RANGES, shift, useTimeRange } from "../time-range";
 
-export const isRange = (minutes: number): boolean => RANGES.some(([each]) => each === minutes);
-
-/** How far back charts go, in minutes. */
-export function RangeChoice({ minutes, onChange }: { minutes: number; onChange: (minutes: number) => void }) {
+/** The range of time of all charts of the page. It stays as wide as it is, whatever is chosen. `follows`: how
+ * far back they go can be chosen; else they show what they have. */
+export function RangeBar({ follows = true }: { follows?: boolean }) {
+  const range = useTimeRange();
+  const { minutes, held } = range;
+  const text = held ? `Shown is ${toTheSecond(held.from)} to ${toTheSecond(held.to)}` : "";
   return (
-    <div className="segmented" role="group" aria-label="Time range">
-      {RANGES.map(([value, title]) => (
-        <button key={value} type="button" aria-pressed={value === minutes} onClick={() => onChange(value)}>
-          {title}
-        </button>
-      ))}
+    <div className="range-bar" role="group" aria-label="Time range">
+      {follows && (
+        <div className="segmented">
+          {RANGES.map(([value, title]) => (
+            <button
+              key={value}
+              type="button"
+              aria-pressed={!held && value === minutes}
+              title={`Follow the last ${title}`}
+              onClick={() => follow(value)}
+            >
+              {title}
+            </button>
+          ))}
+        </div>
+      )}
+      <button
+        type="button"
+        className="button button--quiet button--small button--icon"
+        aria-label="Earlier"
+        title="Earlier. Drag in a chart to choose a range."
+        disabled={!follows && !held}
+        onClick={() => shift(-1)}
+      >
+        <ChevronLeft aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className="button button--quiet button--small button--icon"
+        aria-label="Later"
+        title="Later"
+        disabled={!held}
+        onClick={() => shift(1)}
+      >
+        <ChevronRight aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className={`button button--small range-bar__now${held ? "" : " range-bar__now--none"}`}
+        title={text}
+        onClick={() => follow()}
+      >
+        <SkipForward aria-hidden="true" />
+        Back to now
+      </button>
+      <span className="visually-hidden" role="status">
+        {text}
+      </span>
     </div>
+  );
+}
+
+/** What the marks mean that the charts show; a line is kept for it. */
+export function MarkLegend({ marks }: { marks: Mark[] }) {
+  const shown = new Set(marks.map((mark) => mark.kind));
+  const kinds = (Object.keys(MARKS) as MarkKind[]).filter((kind) => shown.has(kind));
+  return (
+    <p className="mark-legend muted small">
+      {kinds.map((kind) => (
+        <span key={kind}>
+          <span className={`mark mark--${kind}`} aria-hidden="true">
+            {MARKS[kind].glyph}
+          </span>
+          {MARKS[kind].word}
+        </span>
+      ))}
+    </p>
   );
 }

@@ -7,6 +7,8 @@ interface Toast {
   tone: "info" | "done" | "error";
   title: string;
   text?: string;
+  /** what can be done about it */
+  actions?: { title: string; run: () => void }[];
 }
 
 const useToasts = create<{ toasts: Toast[] }>(() => ({ toasts: [] }));
@@ -16,11 +18,11 @@ function dismiss(id: number): void {
   useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
 }
 
-/** Show a message; errors stay until closed, the rest goes after a while. */
+/** Show a message; errors, and what asks for something, stay until closed, the rest goes after a while. */
 export function toast(message: Omit<Toast, "id">): void {
   const id = next++;
   useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-3), { ...message, id }] }));
-  if (message.tone !== "error") window.setTimeout(() => dismiss(id), 5000);
+  if (message.tone !== "error" && !message.actions?.length) window.setTimeout(() => dismiss(id), 5000);
 }
 
 export function toastError(title: string, error: unknown): void {
@@ -45,6 +47,18 @@ export function Toasts() {
             <div className="toast__text">
               <b>{each.title}</b>
               {each.text && <p>{each.text}</p>}
+              {each.actions?.map(({ title, run }) => (
+                <button
+                  key={title}
+                  className="button button--small"
+                  onClick={() => {
+                    dismiss(each.id);
+                    run();
+                  }}
+                >
+                  {title}
+                </button>
+              ))}
             </div>
             <button
               className="button button--quiet button--icon button--small"

@@ -89,7 +89,7 @@ def test_groups_leave_one_after_another_and_the_end_is_told(
     assert look() == []
     assert is_drained("edge-a")
     assert events("node.drained") == [
-        "edge-a is drained: nothing runs there, 2 groups were moved away. It stays cordoned."
+        "edge-a is drained: nothing runs there, 2 elements were moved away. It stays cordoned."
     ]
     look()
     assert len(events("node.drained")) == 1
@@ -104,7 +104,7 @@ def test_ordered_again_it_moves_nothing_twice(deployed: Deployed, operator: User
     assert Handover.objects.count() == 1
     end("power")
     look()
-    assert "1 group was moved away" in events("node.drained")[0]
+    assert "1 element was moved away" in events("node.drained")[0]
 
 
 def test_a_move_that_a_user_has_ordered_is_waited_for(deployed: Deployed, operator: User, look: Look) -> None:

@@ -47,6 +47,7 @@ def test_a_round_makes_one_trip_with_no_transaction_open(
     for key in keys:
         [point] = real_redis.lrange(key, 0, -1)
         assert json.loads(point)["t"] > 0
+    assert {"latency_ms_p50", "latency_ms_p95", "latency_ms_p99"} <= json.loads(point).keys()
     with CaptureQueriesContext(
         connection,
     ) as queries:

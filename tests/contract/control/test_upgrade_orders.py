@@ -14,6 +14,7 @@ from webapp.pipelines.models import GroupPlacement
 from workers.control import upgrades
 from workers.control.context import ControlContext
 from workers.control.deployments import OperationFailed
+from workers.control.desired import replicas_of
 from workers.control.upgrades import ORDERS_MAX, _order, _to_upgrade, _wait_for_owner
 
 Deployed = Callable[..., GroupPlacement]
@@ -76,6 +77,24 @@ def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
     _order(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, context)
     upgraded.refresh_from_db()
     assert (upgraded.order_id != "of-the-upgrade") is again
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
+    upgraded: GroupPlacement, context: ControlContext, anew: bool
+) -> None:
+    spec = GroupSpec.model_validate(upgraded.spec).model_copy(update={"version": "other"})
+    _order(spec, upgraded.deployment, context, anew=anew)
+    upgraded.refresh_from_db()
+    assert (upgraded.spec["version"], upgraded.order_anew) == ("other", anew)
+    # Refused, and ordered once more: by an upgrade that has nothing to ask for any more.
+    refused(upgraded, 5)
+    _order(spec, upgraded.deployment, context)
+    upgraded.refresh_from_db()
+    assert upgraded.order_anew is anew
+    [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
+    assert wanted.order is not None
+    assert wanted.order.anew is anew
 
 
 @pytest.mark.parametrize("epoch", [4, 5])

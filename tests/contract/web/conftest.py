@@ -27,6 +27,7 @@ from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.config import celery  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
 from webapp.monitoring import control_state  # noqa: E402
+from webapp.monitoring.models import AuditRecord  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import (  # noqa: E402
     Deployment,
@@ -207,3 +208,7 @@ def report(deployment: Deployment, group: str, node: Node, role: str = "owner", 
         },
     )
     return replica
+
+
+def audited(action: str) -> int:
+    return AuditRecord.objects.filter(action=action).count()

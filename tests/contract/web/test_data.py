@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import time
@@ -28,6 +29,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_topic
+from pipeline_runtime.operators.recording import HEAD_BYTES
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from tests.waiting import PATIENCE_S
@@ -107,6 +109,70 @@ def test_a_source_of_an_uploaded_file_knows_its_columns(caller: Call, central: C
     found = editor.post("/pipelines/numbers/validate").json()
     assert found["faults"] == []
     assert [field["name"] for field in found["schemas"]["numbers.out"]["fields"]] == ["number"]
+
+
+def test_the_first_rows_of_a_file_are_shown_to_whoever_may_see_files(caller: Call, central: Central) -> None:
+    reference = upload(caller("editor").http, "readings.csv", CSV).json()["reference"]
+    found = caller("viewer").post("/files/preview", {"path": reference}).json()
+    assert [row["cells"] for row in found["first"]] == [
+        ["2012-02-22T16:46:00Z", "a", "1.5"],
+        ["2012-02-22T16:46:01Z", "b", "2"],
+    ]
+    assert [column["type"] for column in found["columns"]] == ["timestamp", "string", "number"]
+    assert (found["delimiter"], found["header"], found["time_column"], found["time_format"]) == (
+        ",",
+        True,
+        "ts",
+        "iso",
+    )
+    assert (found["rows"], found["whole"], found["bad"]) == (2, True, [])
+    # What was chosen is what is looked at.
+    chosen = {"path": reference, "time_column": "power", "time_format": "iso"}
+    bad = caller("viewer").post("/files/preview", chosen).json()["bad"]
+    assert [(line["line"], line["text"]) for line in bad] == [
+        (2, "2012-02-22T16:46:00Z,a,1.5"),
+        (3, "2012-02-22T16:46:01Z,b,2"),
+    ]
+    assert_problem(caller(None).post("/files/preview", {"path": reference}), 401)
+    demo = caller("viewer").post("/files/preview", {"path": "demo:debs2012"}).json()
+    assert (demo["columns_total"], demo["time_column"]) == (56, "ts")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("packed.csv.gz", gzip.compress(CSV * 3000)), ("large.csv", CSV * 3000)]
+)
+def test_of_a_large_file_no_more_than_its_beginning_is_read(
+    caller: Call, central: Central, name: str, content: bytes
+) -> None:
+    reference = upload(caller("editor").http, name, content).json()["reference"]
+    response = caller("viewer").post("/files/preview", {"path": reference})
+    found = response.json()
+    assert not found["whole"]
+    assert found["rows"] * len(CSV) / 3 < 2 * HEAD_BYTES
+    assert len(response.content) < 5000
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"path": "upload:nothing"}, 404),
+        ({"path": "demo:nothing"}, 404),
+        ({"path": "/etc/passwd"}, 404),
+        ({}, 422),
+        ({"path": "demo:debs2012", "delimiter": ";;"}, 422),
+        ({"path": "demo:debs2012", "rows": 10**9}, 422),
+    ],
+)
+def test_what_cannot_be_looked_at_is_refused(caller: Call, central: Central, body: Any, status: int) -> None:
+    assert_problem(caller("viewer").post("/files/preview", body), status)
+
+
+def test_a_file_that_is_no_table_says_why_and_stays(caller: Call, central: Central) -> None:
+    reference = upload(caller("editor").http, "picture.png", b"\x89PNG\0\0").json()["reference"]
+    problem = assert_problem(caller("viewer").post("/files/preview", {"path": reference}), 422)
+    assert "UTF-8" in problem["detail"]
+    assert problem["faults"][0]["path"] == "path"
+    assert DataFile.objects.count() == 1
 
 
 def test_who_may_not_upload_stores_nothing(caller: Call, central: Central) -> None:

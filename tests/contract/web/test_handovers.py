@@ -52,7 +52,7 @@ def test_the_strategy_follows_from_what_a_standby_can_follow(caller: Call) -> No
     spec = GroupPlacement.objects.get(group="power").spec
     GroupPlacement.objects.filter(group="power").update(spec={**spec, "follow": "none"})
     refused = operator.post(f"{E}/migrate", {"target": "edge-b", "strategy": "standby"})
-    assert "not deterministic" in assert_problem(refused, 409)["detail"]
+    assert "no standby can follow it" in assert_problem(refused, 409)["detail"]
     shown = operator.post(f"{E}/migrate", {"target": "edge-b"}).json()["handover"]
     assert shown["strategy"] == "stop-and-copy"
 
@@ -182,7 +182,7 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
     for asked_before in (False, True):
         Handover.objects.update(cancel_requested=asked_before, phase="CUT")
         problem = assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
-        assert "past the cut" in problem["detail"]
+        assert "ownership is passing already" in problem["detail"]
     Handover.objects.update(phase="FINISH", outcome="done")
     assert_problem(operator.post(f"/handovers/{id}/cancel"), 409)
     assert operator.get(E).json()["handover"] is None

@@ -62,7 +62,8 @@ def test_metrics_have_the_names_and_labels_of_the_design(
     deployment: Deployment, nodes: dict[str, Node]
 ) -> None:
     now_ms = int(timezone.now().timestamp() * 1000)
-    report(deployment, "power", nodes["cloud"], checkpoint_at_ms=now_ms - 5000, batch_ms_p50=80.0, lag_rows=3)
+    batch_ms = {"batch_ms_p50": 80.0, "batch_ms_p95": 150.0, "batch_ms_p99": 160.0}
+    report(deployment, "power", nodes["cloud"], checkpoint_at_ms=now_ms - 5000, lag_rows=3, **batch_ms)
     Node.objects.filter(name="edge-a").update(up=False)
     Handover.objects.create(
         deployment=deployment,
@@ -83,7 +84,12 @@ def test_metrics_have_the_names_and_labels_of_the_design(
     assert (power, 70.0) in found["fogline_element_rows_out_total"]
     assert (power, 0.0) in found["fogline_element_dead_letters_total"]
     assert (power, 3.0) in found["fogline_element_lag_rows"]
-    assert ({**power, "quantile": "0.5"}, 0.08) in found["fogline_element_batch_seconds"]
+    batches = {
+        labels["quantile"]: seconds
+        for labels, seconds in found["fogline_element_batch_seconds"]
+        if labels["element"] == "power"
+    }
+    assert batches == {"0.5": 0.08, "0.95": 0.15, "0.99": 0.16}
     assert power in [labels for labels, _ in found["fogline_element_state_bytes"]]
     ages = {labels["element"]: age for labels, age in found["fogline_checkpoint_age_seconds"]}
     assert 5 <= ages["power"] <= 5 + timezone.now().timestamp() - now_ms / 1000

@@ -123,7 +123,7 @@ def test_cordon_and_drain(caller: Call, commands: Commands) -> None:
 def test_a_node_that_is_to_run_something_is_not_removed(caller: Call, deployment: Deployment) -> None:
     admin = caller("admin")
     problem = assert_problem(admin.delete("/nodes/cloud"), 409)
-    assert "machine-power/power" in problem["detail"]
+    assert "power of machine-power" in problem["detail"]
     offered = admin.get("/nodes/cloud").json()["remove"]
     assert not offered["allowed"]
     assert offered["reason"] in problem["detail"], "the button gives the reason that the server would"
@@ -161,7 +161,7 @@ def test_a_node_that_keeps_the_newest_state_is_not_removed(caller: Call, deploym
     admin = caller("admin")
     offered = admin.get("/nodes/spare").json()["remove"]
     problem = assert_problem(admin.delete("/nodes/spare"), 409)
-    assert "keeps the state of machine-power/power" in problem["detail"]
+    assert "keeps the state of power of machine-power" in problem["detail"]
     assert offered["reason"] in problem["detail"]
     copy.role = "standby"
     copy.save()

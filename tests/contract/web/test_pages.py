@@ -17,8 +17,16 @@ from webapp.handovers.models import Handover
 from webapp.pipelines.models import Deployment
 
 Call = Callable[[str | None], Caller]
-PAGES = ["/", "/pipelines/", f"/pipelines/{PIPELINE}", "/nodes/", "/nodes/cloud", "/events/"]
-VIEWS = ["overview", "pipelines", "editor", "nodes", "node", "events", "handover", "shell"]
+PAGES = [
+    "/",
+    "/pipelines/",
+    f"/pipelines/{PIPELINE}",
+    f"/pipelines/{PIPELINE}/elements/power",
+    "/nodes/",
+    "/nodes/cloud",
+    "/events/",
+]
+VIEWS = ["overview", "pipelines", "editor", "element", "nodes", "node", "events", "handover", "shell"]
 
 
 @pytest.fixture
@@ -70,6 +78,8 @@ def test_each_view_loads_its_entry_and_knows_what_it_shows(caller: Call, deploym
     assert b"/static/assets/shell-12345678.js" in editor.content
     assert (props(editor)["pipeline"], props(editor)["mode"]) == (PIPELINE, "live")
     assert props(http.get(f"/pipelines/{PIPELINE}"))["mode"] == "edit"
+    element = props(http.get(f"/pipelines/{PIPELINE}/elements/power"))
+    assert (element["pipeline"], element["element"]) == (PIPELINE, "power")
     assert props(http.get("/nodes/cloud"))["node"] == "cloud"
     assert props(http.get(f"/handovers/{handover.pk}"))["id"] == str(handover.pk)
 

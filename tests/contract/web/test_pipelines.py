@@ -7,21 +7,20 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from pipeline_runtime.model.document import parse_document
-from tests.contract.web.conftest import PIPELINE, Caller, report
+from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
 from webapp.handovers.models import Operation
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
+from webapp.pipelines.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 Call = Callable[[str | None], Caller]
@@ -32,10 +31,6 @@ def changed(document: dict[str, Any], title: str) -> dict[str, Any]:
     other = deepcopy(document)
     other["spec"]["elements"][0]["title"] = title
     return other
-
-
-def audited(action: str) -> int:
-    return AuditRecord.objects.filter(action=action).count()
 
 
 # --- drafts -------------------------------------------------------------------------------------
@@ -255,22 +250,75 @@ def test_what_runs_is_upgraded_in_place_after_saying_what_that_does(
     assert "upgraded already" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
 
 
-def test_what_cannot_take_over_is_named_with_its_parameter(
+@pytest.mark.usefixtures("pipeline")
+def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, document: dict[str, Any]) -> None:
+    editor = caller("editor")
+    for element in document["spec"]["elements"]:
+        if element["id"] in ("alerts", "power"):
+            del element["node"]
+    save(editor, document)
+
+    def told(placement: dict[str, str]) -> dict[str, Any]:
+        answer = editor.post(f"{P}/deploy", {"dry_run": True, "placement": placement}).json()
+        assert {item["change"] for item in answer["changes"]} == {"added"}
+        return {item["element"]: item for item in answer["changes"]}
+
+    assert {id: (item["node"], item["why"]) for id, item in told({}).items()} == {
+        "readings": ("edge-a", "pinned"),
+        "variation": ("edge-b", "pinned"),
+        "alerts": ("edge-b", "it runs as one with variation, which is pinned there"),
+        "power": ("cloud", "the fewest elements are there: 1 element"),
+        "archive": ("cloud", "pinned"),
+        "chart": (None, "the dashboard itself shows it"),
+    }
+    assert told({"power": "edge-a"})["power"]["why"] == "asked for with this deployment"
+    Node.objects.filter(name="edge-b").update(up=False)
+    Node.objects.filter(name="cloud").update(cordoned=True)
+    down, closed = told({})["alerts"], told({})["archive"]
+    assert (down["node"], down["waits"]) == (None, True)
+    assert "edge-b, which does not answer" in down["problem"]
+    assert (closed["node"], closed["waits"]) == (None, False)
+    assert "cordoned" in closed["problem"]
+
+
+def test_what_cannot_keep_its_state_begins_anew_only_when_the_user_agrees(
     caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
 ) -> None:
     editor = caller("editor")
     save(editor, with_params(document, "power", size_s=30))
     told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
-    assert told["power"]["change"] == "incompatible"
-    problem = assert_problem(editor.post(f"{P}/deploy"), 409)
-    assert problem["faults"] == [
-        {
-            "element": "power",
-            "path": "spec.elements.power.params.size_s",
-            "message": "the parameter size_s shapes the state that it keeps",
-            "code": "incompatible",
-        }
-    ]
+    assert told["power"]["change"] == "restart"
+    assert "the windows that are open now" in told["power"]["loses"]
+    for body in ({}, {"restart": []}, {"restart": ["variation"]}):
+        problem = assert_problem(editor.post(f"{P}/deploy", body), 409)
+        assert problem["faults"] == [
+            {
+                "element": "power",
+                "path": "spec.elements.power.params.size_s",
+                "message": "Size 60 s to 30 s, which shapes the state that it keeps",
+                "code": "restart",
+            }
+        ]
+        assert 'restart: ["power"]' in problem["next"]
+    deployment.refresh_from_db()
+    assert (deployment.version.number, commands()) == (1, [])
+
+    assert editor.post(f"{P}/deploy", {"restart": ["power", "variation"]}).status_code == 202
+    operation = Operation.objects.get()
+    assert (operation.kind, operation.restart) == ("upgrade", ["power"]), "others keep theirs"
+
+
+def test_what_cannot_take_over_is_named_with_its_parameter(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor = caller("editor")
+    save(editor, with_params(document, "archive", file="other.csv"))
+    told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
+    assert told["archive"]["change"] == "incompatible"
+    problem = assert_problem(editor.post(f"{P}/deploy", {"restart": ["archive"]}), 409)
+    [fault] = problem["faults"]
+    assert (fault["element"], fault["code"]) == ("archive", "incompatible")
+    assert fault["path"] == "spec.elements.archive.params.file"
     assert "undeploy" in problem["next"]
     deployment.refresh_from_db()
     assert (deployment.version.number, commands()) == (1, [])
@@ -333,96 +381,6 @@ def test_a_draft_that_differs_from_what_runs_says_so(
     assert (item["differs"], item["deployed_version"], item["deployment"]) == (True, 1, deployment.pk)
     # What runs is shown as it was deployed.
     assert editor.get(f"{P}/elements/readings").json()["title"] != "new"
-
-
-# --- elements -----------------------------------------------------------------------------------
-@pytest.mark.usefixtures("deployment")
-def test_an_element_shows_where_it_runs_how_fast_and_what_may_be_done(caller: Call) -> None:
-    elements = {item["id"]: item for item in caller("viewer").get(f"{P}/elements").json()}
-    power = elements["power"]
-    assert (power["status"], power["node"], power["epoch"], power["seq"]) == ("running", "cloud", 1, 7)
-    assert (power["rows_in_per_s"], power["rows_in_total"]) == (100.0, 700)
-    assert power["actions"]["migrate"]["allowed"]
-    owner = {"node": "cloud", "role": "owner", "phase": "owning", "epoch": 1, "seq": 7}
-    assert power["replicas"] == [owner | {"behind": 0, "armed": None}]
-    assert (power["follow"], power["standby"]) == ("exact", None)
-    assert "batch by batch" in power["follow_note"]
-    assert power["actions"]["keep_standby"]["allowed"]
-    assert not power["actions"]["drop_standby"]["allowed"]
-    assert "emitted again" in power["actions"]["rewind"]["note"]
-    assert elements["variation"]["group"] == elements["alerts"]["group"] == "watch"
-    assert elements["chart"]["status"] == "view"
-    assert not elements["chart"]["actions"]["migrate"]["allowed"]
-
-
-def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
-    caller: Call, deployment: Deployment, nodes: dict[str, Node]
-) -> None:
-    Node.objects.filter(name="cloud").update(up=False)
-    power = caller("viewer").get(f"{P}/elements/power").json()
-    assert power["status"] == "silent"
-    assert not power["actions"]["migrate"]["allowed"]
-    assert power["actions"]["restore"]["allowed"]
-    assert caller("viewer").get(P).json()["status"] == "attention"
-    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", "latency_ms_p50", "batch_ms_p50"}
-    assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
-    assert power["rows_in_total"] == 700
-
-
-def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(
-    caller: Call, deployment: Deployment, nodes: dict[str, Node]
-) -> None:
-    Node.objects.filter(name="cloud").update(up=False)
-    GroupPlacement.objects.filter(group="power").update(node=nodes["edge-a"])
-    power = caller("viewer").get(f"{P}/elements/power").json()
-    assert (power["node"], power["rows_in_per_s"], power["lag_rows"]) == ("edge-a", None, None)
-    report(deployment, "power", nodes["edge-a"])
-    assert caller("viewer").get(f"{P}/elements/power").json()["rows_in_per_s"] == 100.0
-
-
-def test_an_error_is_shown_where_it_happened(
-    caller: Call, deployment: Deployment, nodes: dict[str, Node]
-) -> None:
-    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "Traceback", "at_ms": 1000}
-    report(deployment, "power", nodes["cloud"], error=error)
-    power = caller("viewer").get(f"{P}/elements/power").json()
-    assert power["status"] == "failed"
-    assert power["error"]["message"] == "boom"
-    assert power["error"]["at"] == "1970-01-01T00:00:01+00:00"
-
-
-@pytest.mark.usefixtures("deployment")
-def test_pause_is_kept_and_told_to_the_node_once(caller: Call, commands: Commands) -> None:
-    operator = caller("operator")
-    for _ in range(2):
-        assert operator.post(f"{P}/elements/alerts/pause").json()["paused"] is True
-    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
-    assert GroupPlacement.objects.get(group="watch").paused_at is not None
-    assert audited("element.pause") == 1
-    assert operator.post(f"{P}/elements/variation/resume").json()["paused"] is False
-    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
-
-
-def test_a_checkpoint_is_asked_for(caller: Call, deployment: Deployment, commands: Commands) -> None:
-    assert caller("operator").post(f"{P}/elements/power/checkpoints").status_code == 202
-    assert commands() == [("fogline.control.checkpoint", [deployment.pk, "power"])]
-    assert audited("element.checkpoint") == 1
-
-
-def test_a_checkpoint_that_cannot_be_ordered_is_not_said_to_be(
-    caller: Call, deployment: Deployment, nodes: dict[str, Node], settings: Any
-) -> None:
-    path, there = f"{P}/elements/power/checkpoints", settings.FOGLINE
-    settings.FOGLINE = replace(there, redis_url="redis://127.0.0.1:1/0")
-    assert_problem(caller("operator").post(path), 503)
-    settings.FOGLINE = there
-    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "", "at_ms": 1}
-    report(deployment, "power", nodes["cloud"], error=error)
-    assert "has failed on cloud" in assert_problem(caller("operator").post(path), 409)["detail"]
-
-
-def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:
-    assert_problem(caller("operator").post(f"{P}/elements/power/pause"), 409)
 
 
 # --- at the same time ---------------------------------------------------------------------------

@@ -191,7 +191,8 @@ class CountingReplica:
         entry["last_output_at_ms"] = self._last_ms = _now_ms()
         self._first_ms = self._first_ms or self._last_ms
         if entry["takeover"] and entry["takeover"]["first_output_at_ms"] is None:
-            entry["takeover"] |= {"first_output_at_ms": self._last_ms, "round_trips": 3}
+            first = {"first_output_at_ms": self._last_ms, "first_commit_at_ms": self._last_ms}
+            entry["takeover"] |= {**first, "round_trips": 3}
 
     def _follow(self, entry: dict[str, Any]) -> None:
         """As a standby: arm when told so, own when that is released to it."""
@@ -238,6 +239,9 @@ class CountingReplica:
             "at_ms": _now_ms(),
             "last_output_at_ms": entry["last_output_at_ms"],
             "first_output_at_ms": None,
+            "last_commit_at_ms": entry["last_output_at_ms"],
+            "usual_output_ms": int(BATCH_S * 1000),
+            "usual_commit_ms": int(BATCH_S * 1000),
         }
 
     def _is_marked(self, mark: str) -> bool:

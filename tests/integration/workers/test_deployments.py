@@ -218,4 +218,4 @@ def test_a_drain_that_is_ordered_while_control_is_away_goes_on_wherever_control_
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert [handover.outcome for handover in Handover.objects.all()] == ["done", "done"]
     [told] = Event.objects.filter(kind="node.drained")
-    assert "2 groups were moved away" in told.message
+    assert "2 elements were moved away" in told.message

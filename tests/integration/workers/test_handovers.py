@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -20,8 +21,15 @@ from tests.integration.workers.cluster import (
 )
 from tests.waiting import wait_until
 from webapp.handovers.models import Handover
+from webapp.handovers.pause import pause_of
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.pipelines.models import (
+    Deployment,
+    ExtraReplica,
+    GroupPlacement,
+    Pipeline,
+    PipelineVersion,
+)
 from workers.control import handover_steps
 from workers.control.handover_effects import Effects
 
@@ -33,8 +41,17 @@ def copies() -> list[tuple[str, str, bool]]:
     return [(row.node.name, row.role, row.until is not None) for row in rows]
 
 
+def draft_pin() -> tuple[str, int]:
+    """Where the draft pins the only element, and its revision."""
+    pipeline = Pipeline.objects.get()
+    return pipeline.draft["spec"]["elements"][0]["node"], pipeline.draft_revision
+
+
 def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -> None:
     deployment = owned(cluster)
+    pinned: dict[str, Any] = {"spec": {"elements": [{"id": "power", "node": "edge-a"}]}}
+    Pipeline.objects.update(draft=pinned)
+    PipelineVersion.objects.update(document=pinned)
     wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"))
     there = ordered(deployment, "standby", "edge-a", "edge-b")
     wait_until(lambda: ended(there), "the handover ends")
@@ -44,6 +61,10 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     assert there.bytes_copied == there.timeline[0]["bytes"]
     assert there.timeline[1]["behind"] >= 0
     assert (there.gap_ms is not None, there.round_trips) == (True, 3)
+    pause = pause_of(there.measured)
+    assert pause is not None
+    assert (pause.by, pause.between_ms, pause.usual_ms) == ("outputs", there.gap_ms, 50)
+    assert draft_pin() == ("edge-b", 2), "the draft follows, as a revision of its own"
     placement = GroupPlacement.objects.get(deployment=deployment)
     assert (placement.node.name, placement.order_id, placement.release) == ("edge-b", str(there.pk), "")
     assert copies() == [("edge-a", "standby", True)]
@@ -59,6 +80,7 @@ def test_a_standby_takes_over_and_the_way_back_needs_no_copy(cluster: Cluster) -
     wait_until(lambda: ended(back), "the way back ends")
     assert back.outcome == "done", back.message
     assert back.bytes_copied == 0
+    assert draft_pin() == ("edge-a", 3)
     placement.refresh_from_db()
     assert (placement.node.name, placement.generation) == ("edge-a", 1)
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
@@ -215,7 +237,7 @@ def test_a_target_that_dies_after_the_release_is_claimed_back_from(cluster: Clus
     cluster.falls_silent("edge-b")
     wait_until(lambda: ended(handover), "the handover ends")
     assert handover.outcome == "failed"
-    assert "claimed the element back" in handover.message
+    assert "the origin has taken it back" in handover.message
     assert "Nothing is lost" in handover.message
     committed = len(cluster.commits(deployment, "power"))
     wait_until(lambda: len(cluster.commits(deployment, "power")) > committed, "edge-a goes on")

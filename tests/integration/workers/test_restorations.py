@@ -181,7 +181,7 @@ def test_a_rewind_emits_again_what_came_after_its_checkpoint(cluster: Cluster) -
     handover = ordered(deployment, "rewind", "edge-a", "edge-b", checkpoint_seq=seq)
     wait_until(lambda: ended(handover), "the rewind ends")
     assert handover.outcome == "done", handover.message
-    assert f"re-emits what was committed after seq {seq}" in handover.message
+    assert "writes again what was written after that checkpoint" in handover.message
     assert phases(handover) == ["COPY", "CLAIM", "FINISH"]
     commits = each_seq_was_committed_in_epoch_order(cluster, deployment)
     assert commits[seq - 1] == (1, "edge-a")

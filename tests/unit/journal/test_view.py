@@ -138,6 +138,30 @@ def test_the_gap_is_between_the_last_and_the_first_output_by_the_brokers_clock()
     assert (view.takeover.gap_ms, view.takeover.by, view.takeover.at_ms) == (600, "release", 1_501)
 
 
+def test_a_takeover_says_how_far_apart_outputs_and_commits_were_before_it() -> None:
+    view = folded([claim(1)])
+    for seq in range(1, 11):  # a commit each 100 ms, of which each second one has an output
+        view.apply(commit(seq, rows_out=seq % 2), 10_000 + seq * 100)
+    view.apply(commit(11, rows_out=1), 12_000)  # one pause among them is not what is usual
+    view = JournalView.from_json(json.loads(json.dumps(view.to_json())))
+    view.apply(Release(Epoch(1), Seq(11), "h/n", "h", "b"), 12_001)
+    view.apply(commit(12, epoch=2), 12_150)
+    takeover = view.takeover
+    assert takeover is not None
+    assert (takeover.usual_output_ms, takeover.usual_commit_ms) == (200, 100)
+    assert (takeover.last_commit_at_ms, takeover.first_commit_at_ms) == (12_000, 12_150)
+    assert takeover.gap_ms is None
+
+
+def test_what_is_usual_is_not_said_of_too_few_outputs() -> None:
+    view = folded([claim(1)])
+    for seq in range(1, 4):
+        view.apply(commit(seq, rows_out=1), seq * 1_000)
+    view.apply(claim(2, "y"), 5_000)
+    assert view.takeover is not None
+    assert view.takeover.usual_output_ms is None
+
+
 def test_a_rewind_makes_what_followed_void() -> None:
     view = folded([claim(1), commit(1), commit(2), commit(3)])
     view.apply(Claim(Epoch(2), "rewind", "b", {}, rewind=Seq(1)))

@@ -58,11 +58,11 @@ def test_what_is_equal_is_unchanged_and_its_group_is_left_alone(plan, changes, e
 @pytest.mark.parametrize(
     ("element", "params", "change", "words"),
     [
-        ("keep", {"condition": "value > 5"}, "upgraded", "condition value > 0 to value > 5"),
-        ("statistics", {"every_s": 60}, "upgraded", "every_s 10.0 to 60.0"),
-        ("statistics", {"column": "n"}, "incompatible", "the parameter column shapes the state"),
-        ("window", {"delay_s": 5}, "upgraded", "delay_s 0.0 to 5.0"),
-        ("window", {"size_s": 2}, "incompatible", "the parameter size_s shapes the state"),
+        ("keep", {"condition": "value > 5"}, "upgraded", "Condition value > 0 to value > 5"),
+        ("statistics", {"every_s": 60}, "upgraded", "Every 10 s to 60 s"),
+        ("statistics", {"column": "n"}, "restart", "Column value to n, which shapes the state"),
+        ("window", {"delay_s": 5}, "upgraded", "Delay 0 s to 5 s"),
+        ("window", {"size_s": 2}, "restart", "Size 1 s to 2 s, which shapes the state"),
         ("sink", {"file": "b.csv"}, "incompatible", "what it has written"),
         ("source", {"rate": 50}, "incompatible", "what it has read"),
     ],
@@ -74,6 +74,7 @@ def test_a_parameter_may_change_unless_it_shapes_what_is_kept(
     found = changes(old, new)
     assert found[element].change == change
     assert words in found[element].reason
+    assert (found[element].loses is not None) is (change == "restart")
     assert {c.change for id, c in found.items() if id != element} == {"unchanged"}
     assert [group.group for group in changed_groups(old, new)] == [element]
 
@@ -123,7 +124,7 @@ def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):
     )
     found = changes(old, updated)
     assert found["keep"].change == "upgraded"
-    assert found["window"].change == "incompatible"
+    assert found["window"].change == "restart"
     assert "since an update" in found["window"].reason
 
 

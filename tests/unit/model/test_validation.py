@@ -99,7 +99,7 @@ def test_a_cycle_names_its_elements(registry, pipeline, keep):
         pipeline(keep("a", "c"), keep("b", "a"), keep("c", "b"), keep("d", "c")), registry
     ).faults
     assert (fault.element, fault.path, fault.code) == ("a", "spec.elements[0].inputs", "cycle")
-    assert "a -> b -> c -> a" in fault.message
+    assert "a → b → c → a" in fault.message
 
 
 def test_an_element_that_reads_itself_is_a_cycle(faults, pipeline, keep):

@@ -165,11 +165,11 @@ def test_malformed_rows_are_rejected_in_their_place(replay):
     assert [row["_offset"] for row in found] == list(range(6))
     assert [row["_reject"] for row in found] == [
         None,
-        "column \"n\": 'no' is not of type integer",
+        "column \"n\": 'no' is not a whole number",
         "has 1 cells, expected 4",
         "has 5 cells, expected 4",
         None,
-        "column \"x\": '1e400' is not of type number",
+        "column \"x\": '1e400' is not a number",
     ]
     assert [row["_raw"] for row in found][1:4] == ["no,1,true,b", "3", "4,1,perhaps,d,e"]
     good = [{name: row[name] for name in ("n", "x", "ok", "s")} for row in found if row["_reject"] is None]
@@ -189,12 +189,35 @@ def test_a_row_without_a_time_is_rejected_and_takes_its_turn(replay):
     [
         ("epoch_s", ["100", "100.5"]),
         ("epoch_ms", ["100000", "100500"]),
+        ("epoch_us", ["100000000", "100500000"]),
+        ("epoch_ns", ["100000000000", "100500000000"]),
         ("%d.%m.%y %H:%M:%S.%f", ["01.01.70 00:01:40.0", "01.01.70 00:01:40.5"]),
     ],
 )
 def test_times_are_read_in_other_formats(replay, time_format, values):
     reader = replay("t\n" + "\n".join(values) + "\n", time_column="t", time_format=time_format, restamp=False)
     assert milliseconds(everything(reader)) == [100_000, 100_500]
+
+
+def test_a_decimal_comma_is_read_and_a_point_is_not_told_to_nodes(replay, operator):
+    """What runs was told its parameters before there was this one, and could not be upgraded with another."""
+    assert [row["a"] for row in everything(replay("a;b\n1,5;x\n-2;y\n", delimiter=";", decimal=","))] == [
+        1.5,
+        -2,
+    ]
+    told = [
+        operator("csv-replay", {"path": "demo:debs2012", "decimal": decimal}).params.model_dump(mode="json")
+        for decimal in (".", ",")
+    ]
+    assert [params.get("decimal") for params in told] == [None, ","]
+
+
+def test_a_number_beyond_the_calendar_is_no_time(replay):
+    found = everything(
+        replay("t\n100\n1e300\n-1e15\n", time_column="t", time_format="epoch_s", restamp=False)
+    )
+    assert [row["_reject"] for row in found] == [None, *['column "t": no time in it'] * 2]
+    assert milliseconds(found) == [100_000] * 3
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
@@ -206,7 +229,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatc
 
 
 READ = """
-import resource, sys
+import os, resource, sys
 from pathlib import Path
 from pipeline_runtime.operators.recording import Layout, infer_columns, load_recording
 path = Path(sys.argv[1])
@@ -219,7 +242,8 @@ try:
     print("read")
 except ValueError as error:
     print(error)
-print(used() - before)
+print(used() - before, flush=True)
+os._exit(0)  # a thread of Arrow's may still let go of the file: Python's end would end it in the midst
 """
 
 
@@ -337,8 +361,9 @@ def test_the_demo_recording_is_as_its_documentation_says(operator, context):
 
 
 def test_wrong_parameters_are_told(operator, mismatch):
-    with pytest.raises(ValueError, match="time_column"):
-        operator("csv-replay", {"path": "upload:f"})
+    file = {"path": "upload:f", "columns": [{"name": "n", "type": "integer"}]}
+    assert mismatch(operator("csv-replay", file)) == ["params.rate"]
+    assert operator("csv-replay", {**file, "time_column": "n"}).output_schema({}).names == ("n",)
     with pytest.raises(ValueError, match="delimiter"):
         operator("csv-replay", {"path": "upload:f", "rate": 1, "delimiter": ";;"})
     assert mismatch(operator("csv-replay", {"path": "demo:debs2013", "rate": 1})) == ["params.path"]

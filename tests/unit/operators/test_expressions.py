@@ -47,7 +47,7 @@ def test_an_expression_has_a_type(text, type_):
         ("i ; drop", "';"),
         ("(select 1)", '")"'),
         ("null", "always null"),
-        ("t + 1", "integer or number"),
+        ("t + 1", '+ needs a number, but "t" is a time'),
         ("round(x, i)", "digits"),
         ("s like x", "pattern"),
         ("99999999999999999999", "too large"),

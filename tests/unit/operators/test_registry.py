@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import registry as module
-from pipeline_runtime.operators.registry import BUILT_IN, OperatorUnknown, Registry, default_registry
-from pipeline_runtime.operators.sdk import SourceOperator, ViewOperator
+from pipeline_runtime.operators.aggregates import Function
+from pipeline_runtime.operators.registry import (
+    BUILT_IN,
+    OperatorUnknown,
+    Registry,
+    default_registry,
+    mismatches,
+)
+from pipeline_runtime.operators.sdk import SchemaMismatch, SourceOperator, ViewOperator
 
 OPERATORS = default_registry().all()
 
@@ -65,3 +73,54 @@ def test_one_packages_failure_takes_no_other_operator_away():
     assert set(failures) == {"gone", "no-operator", "other-name", "filter"}
     with pytest.raises(OperatorUnknown, match="failed to load"):
         Registry(operators, failures).get("gone")
+
+
+def columns_in(schema, params, definitions, path="params", beside=None):
+    """(path, types that the form offers for it; None: all) of each column that the parameters name."""
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rpartition("/")[2]] | schema
+    for option in schema.get("anyOf", ()):
+        schema = option | {name: value for name, value in schema.items() if name != "anyOf"}
+        if option.get("type") != "null":
+            break
+    if schema.get("format") == "column":
+        hint = schema.get("x-column", {})
+        free = any((beside or {}).get(name) in values for name, values in hint.get("unless", {}).items())
+        yield path, None if free else hint.get("types")
+    elif isinstance(params, list):
+        for index, item in enumerate(params):
+            yield from columns_in(schema["items"], item, definitions, f"{path}[{index}]")
+    elif isinstance(params, dict):
+        for name, value in params.items():
+            yield from columns_in(schema["properties"][name], value, definitions, f"{path}.{name}", params)
+
+
+USES = [
+    ("live-chart", {"columns": ["c"], "by": "c"}),
+    ("threshold-alert", {"columns": ["c"], "limit": 1}),
+    ("running-statistics", {"column": "c", "key": "c"}),
+    (
+        "keyed-aggregate",
+        {"keys": ["c"], "aggregates": [{"function": name, "column": "c"} for name in Function]},
+    ),
+    ("select", {"columns": [{"column": "c", "as": "d"}]}),
+]
+
+
+@pytest.mark.parametrize(("type_", "params"), USES, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize("found", FieldType)
+def test_the_columns_that_a_form_offers_are_those_that_the_operator_takes(registry, type_, params, found):
+    schema = registry.describe(type_)["params_schema"]
+    refused = [
+        path
+        for path, types in columns_in(schema, params, schema.get("$defs", {}))
+        if types is not None and found.value not in types
+    ]
+    operator = registry.create(type_, params)
+    try:
+        operator.output_schema({"in": StreamSchema(fields=(Field(name="c", type=found),))})
+        told = []
+    except SchemaMismatch as error:
+        # That two outputs are named alike is another fault.
+        told = [fault.path for fault in mismatches(error) if fault.message.endswith("is needed")]
+    assert told == refused

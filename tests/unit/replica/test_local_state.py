@@ -13,8 +13,11 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.local_state import (
     JournalMark,
     LocalStateDamaged,
+    begin_anew,
+    beginning,
     drop_unfinished,
     last_committed,
+    open_state,
     read_mark,
     size_bytes,
     write_mark,
@@ -121,3 +124,36 @@ def test_the_size_is_that_of_the_state(tmp_path: Path) -> None:
     (state / "2.zip").write_bytes(b"x" * 11)
     plan(tmp_path, 0, 1)
     assert size_bytes(tmp_path) == 111
+
+
+def test_a_state_that_is_begun_anew_stands_where_the_former_one_ended(tmp_path: Path) -> None:
+    for batch in (3, 4):
+        plan(tmp_path, batch, batch)
+        finish(tmp_path, batch)
+    at = open_state(tmp_path)
+    assert (at.seq, beginning(tmp_path).seq) == (4, 0)
+    begin_anew(tmp_path, at)
+    assert not (tmp_path / "spark").exists()
+    assert open_state(tmp_path) == beginning(tmp_path) == at
+    # Spark begins to count again, and its batches count from there on.
+    plan(tmp_path, 0, 4)
+    finish(tmp_path, 0)
+    assert open_state(tmp_path) == at, "a first batch without a row has no seq of its own"
+    plan(tmp_path, 0, 5)
+    finish(tmp_path, 0)
+    assert open_state(tmp_path).seq == 5
+    assert (tmp_path / "spark" / "commits" / "0").exists()
+
+
+@pytest.mark.parametrize("cut", ["before", "between", "after"])
+def test_a_crash_while_a_state_is_begun_anew_leaves_none_of_the_former_one(tmp_path: Path, cut: str) -> None:
+    plan(tmp_path, 4, 4)
+    finish(tmp_path, 4)
+    at = open_state(tmp_path)
+    (tmp_path / "anew.json").write_text(json.dumps(at.to_json()))
+    if cut != "before":  # it was set aside
+        (tmp_path / "spark").rename(tmp_path / ".former.tmp")
+    if cut == "after":  # and half of it was removed
+        (tmp_path / ".former.tmp" / "offsets" / "4").unlink()
+    assert open_state(tmp_path) == at
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["anew.json"]

@@ -21,7 +21,14 @@ def pipeline(**changes: Any) -> dict[str, Any]:
 
 
 def element(id: str, **changes: Any) -> dict[str, Any]:
-    return {"id": id, "group": id, "status": "running", "node": "a", "error": None} | changes
+    return {
+        "id": id,
+        "group": id,
+        "group_title": changes.get("group", id).title(),
+        "status": "running",
+        "node": "a",
+        "error": None,
+    } | changes
 
 
 def lines(*nodes: dict[str, Any], elements: Any = (), **of_pipeline: Any) -> list[str]:
@@ -38,22 +45,22 @@ def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
     failed = element("power", status="failed", error={"message": "boom.", "next": "Mend it.", "at": SINCE})
     first, second = attention([node("a", alerts=[full])], [pipeline()], {"p": [failed]}, WORKS)
     assert (first["message"], first["at"], first["node"]) == ("a: The disk is full.", SINCE, "a")
-    assert second["message"] == "power has failed on a: boom. Mend it."
+    assert second["message"] == "Power has failed on a: boom. Mend it."
     assert (second["severity"], second["pipeline"], second["element"]) == ("error", "p", "power")
 
 
 def test_a_silent_node_is_one_line_that_names_what_waits() -> None:
     waiting = [element(id, group="g", status="silent") for id in ("x", "y")]
     [line] = lines(node("a", up=False, silent_at=SINCE), elements=waiting)
-    assert line.startswith("a is silent. It is to run p/g: ")
+    assert line.startswith("a is silent. It is to run G of p: ")
     [line] = lines(node("a", up=False), elements=waiting)
-    assert line.startswith("a was stopped. It is to run p/g: ")
+    assert line.startswith("a was stopped. It is to run G of p: ")
 
 
 def test_what_is_restored_from_a_silent_node_is_still_to_run_there() -> None:
     moving = [element("power", status="moving"), element("other", status="moving", node="b")]
     [line] = lines(node("a", up=False, silent_at=SINCE), elements=moving)
-    assert line.startswith("a is silent. It is to run p/power: ")
+    assert line.startswith("a is silent. It is to run Power of p: ")
 
 
 def test_a_node_that_was_stopped_on_purpose_is_no_trouble_and_a_silent_one_is() -> None:
@@ -70,7 +77,7 @@ def test_a_group_of_several_elements_fails_once() -> None:
 
 def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> None:
     [line] = lines(node("a"), elements=[element("x", status="lagging"), element("y", status="lagging")])
-    assert line.startswith("x, y of p cannot keep up")
+    assert line.startswith("X and Y of p cannot keep up")
     [line] = lines(node("a", drain_blocked="x: no room.", draining_since=SINCE))
     assert line.endswith("cannot leave it now: x: no room.")
     [line] = lines(node("a"), status="failed", message="x does not start.")

@@ -98,7 +98,7 @@ def test_a_group_has_one_status(facts: GroupFacts, status: str) -> None:
         (with_status(error={"message": "x"}), "b", "stop-and-copy", "has failed on a"),
         (group(), "b", "standby", None),
         (group(), "b", None, None),
-        (group(follow="none"), "b", "standby", "not deterministic"),
+        (group(follow="none"), "b", "standby", "no standby can follow it"),
         (group(follow="none"), "b", None, None),
         (group(), "b", "teleport", "no strategy teleport"),
     ],
@@ -119,7 +119,7 @@ def test_a_restoration_is_offered_whatever_its_own_node_does(nodes: dict[str, No
 def test_a_restoration_of_an_operator_that_is_not_deterministic_says_so() -> None:
     restore = actions_of(group(follow="none"))["restore"]
     assert restore["allowed"]
-    assert "not deterministic" in restore["note"]
+    assert "may differ" in restore["note"]
 
 
 def test_a_restoration_goes_to_the_ready_node_with_the_fewest_groups() -> None:
@@ -194,7 +194,7 @@ def test_a_restoration_that_failed_somewhere_goes_elsewhere() -> None:
 def test_a_standby_is_kept_where_the_group_could_move_and_only_if_it_can_follow() -> None:
     assert keep_standby_refusal(group(), "b") is None
     assert "runs on a" in (keep_standby_refusal(group(), "a") or "")
-    assert "not deterministic" in (keep_standby_refusal(group(follow="none"), "b") or "")
+    assert "no standby can follow it" in (keep_standby_refusal(group(follow="none"), "b") or "")
     assert drop_standby_refusal(group()) == "it has no standby"
     assert drop_standby_refusal(with_standbys(following("e", 1))) is None
 

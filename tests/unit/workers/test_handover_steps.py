@@ -11,6 +11,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.phases import Phase
 from workers.control.handover_steps import (
     CLAIM_MS_MAX,
+    COMMIT_MS_MAX,
     CUT_MS_MAX,
     FRESH_MS,
     FRESH_WAIT_MS,
@@ -62,12 +63,8 @@ BROKEN = FETCHING.model_copy(update={"error": ReplicaError(message="disk full", 
 OWNS = status(epoch=Epoch(4), order_id="o1", takeover=TAKEOVER)
 ARMED = FOLLOWING.model_copy(update={"armed": "h1", "phase": "armed"})
 RELEASED = FOLLOWING.model_copy(update={"released": "h1", "order_id": "o0", "epoch": Epoch(4)})
-SUCCEEDED = OWNS.model_copy(
-    update={
-        "order_id": "h1",
-        "takeover": TAKEOVER.model_copy(update={"by": "release", "order": "h1", "round_trips": 3}),
-    }
-)
+RELEASE_TAKEOVER = TAKEOVER.model_copy(update={"by": "release", "order": "h1", "round_trips": 3})
+SUCCEEDED = OWNS.model_copy(update={"order_id": "h1", "takeover": RELEASE_TAKEOVER})
 OWNS_AGAIN = status(epoch=Epoch(5), order_id="o1", released="h1")
 REFUSED = FOLLOWING.model_copy(
     update={"order_id": "o1", "order_refused": "epoch 5 was granted", "epoch": Epoch(5)}
@@ -112,7 +109,9 @@ STOP_SEEN = replace(SEEN, origin=STOPPED)
 FINISHING = replace(CLAIMING, phase=Phase.FINISH)
 NO_OUTPUT_YET = TAKEOVER.model_copy(update={"first_output_at_ms": None})
 OLD_TAKEOVER = TAKEOVER.model_copy(update={"order": "o0"})
-FROM_NOTHING = TAKEOVER.model_copy(update={"last_output_at_ms": None})
+FROM_NOTHING = TAKEOVER.model_copy(update={"last_output_at_ms": None, "first_commit_at_ms": T0 + 400})
+SELDOM = NO_OUTPUT_YET.model_copy(update={"usual_output_ms": 60_000, "first_commit_at_ms": T0 + 400})
+IDLE = FROM_NOTHING.model_copy(update={"first_output_at_ms": None, "first_commit_at_ms": None})
 FETCHED = FETCHING.model_copy(update={"phase": "fetched"})
 ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
     ("a migration stops the origin first", MOVE, SEEN, Enter(Phase.STOP)),
@@ -210,12 +209,12 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         Fail,
     ),
     ("a cancel after the claim is too late", replace(CLAIMING, cancel_requested=True), STOP_SEEN, Wait()),
-    ("the gap is measured", FINISHING, replace(STOP_SEEN, target=OWNS), Done(900)),
+    ("the gap is measured", FINISHING, replace(STOP_SEEN, target=OWNS), Done(TAKEOVER)),
     (
         "the gap of a release, with its round trips",
         FINISHING,
         replace(SEEN, target=SUCCEEDED),
-        Done(900, 3),
+        Done(RELEASE_TAKEOVER),
     ),
     (
         "an earlier change of owner is not measured",
@@ -230,12 +229,41 @@ ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         Wait(),
     ),
     (
-        "an origin that never had output has no gap",
+        "what never had an output is measured by its commits",
         FINISHING,
         replace(STOP_SEEN, target=OWNS.model_copy(update={"takeover": FROM_NOTHING})),
+        Done(FROM_NOTHING),
+    ),
+    (
+        "and so is what writes once a minute",
+        FINISHING,
+        replace(STOP_SEEN, target=OWNS.model_copy(update={"takeover": SELDOM})),
+        Done(SELDOM),
+    ),
+    (
+        "its first commit is waited for",
+        FINISHING,
+        replace(STOP_SEEN, target=OWNS.model_copy(update={"takeover": IDLE})),
+        Wait(),
+    ),
+    (
+        "but not for long: nothing may come",
+        FINISHING,
+        replace(later(STOP_SEEN, COMMIT_MS_MAX), target=OWNS.model_copy(update={"takeover": IDLE})),
+        Done(IDLE),
+    ),
+    (
+        "a quiet stream has no gap, and what is known of it is kept",
+        FINISHING,
+        replace(later(STOP_SEEN, GAP_MS_MAX), target=OWNS.model_copy(update={"takeover": NO_OUTPUT_YET})),
+        Done(NO_OUTPUT_YET),
+    ),
+    (
+        "a target that says nothing of it is not waited for",
+        FINISHING,
+        later(STOP_SEEN, GAP_MS_MAX),
         Done(None),
     ),
-    ("a quiet stream has no gap", FINISHING, later(STOP_SEEN, GAP_MS_MAX), Done(None)),
 ]
 
 OLD = OWNING.model_copy(update={"checkpoint_at_ms": T0 - FRESH_MS - 1})
@@ -299,13 +327,13 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "the origin dies in the cut: the target claims",
         CUTTING,
         replace(GONE, target=ARMED),
-        Enter(Phase.CLAIM, "the origin fell silent during the cut: the target claims"),
+        Enter(Phase.CLAIM, "the origin fell silent while it handed over: the target takes over by itself"),
     ),
     (
         "the target dies after the release: the origin claims back",
         CUTTING,
         replace(SEEN, origin=RELEASED, target=ARMED, target_up=False),
-        ClaimBack("the target fell silent after the release: the origin claims back"),
+        ClaimBack("the target fell silent after it was handed over: the origin takes it back"),
     ),
     (
         "the target dies before the release: it may still come",
@@ -317,14 +345,14 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "the target stays away without a release",
         CUTTING,
         later(replace(SEEN, target=ARMED, target_up=False), CUT_MS_MAX),
-        ClaimBack("the target fell silent during the cut: the origin claims back"),
+        ClaimBack("the target fell silent while it took over: the origin takes it back"),
     ),
     ("both are away: wait", CUTTING, replace(GONE, target_up=False), Wait()),
     (
         "the target was restarted after the release",
         CUTTING,
         replace(SEEN, origin=RELEASED, target=FOLLOWING, released_for_ms=RELEASED_MS_MAX + 1),
-        Enter(Phase.CLAIM, "the target did not own what was released to it: it claims"),
+        Enter(Phase.CLAIM, "the target did not take what was handed to it: it takes over by itself"),
     ),
     (
         "a release that came late",
@@ -336,7 +364,7 @@ STANDBY_ROWS: list[tuple[str, Progress, Observed, type[Step] | Step]] = [
         "no release though all are up",
         CUTTING,
         later(replace(SEEN, target=ARMED), CUT_MS_MAX),
-        Enter(Phase.CLAIM, "no release within 60 s: the target claims"),
+        Enter(Phase.CLAIM, "nothing was handed over within 60 s: the target takes over by itself"),
     ),
     (
         "a claim is over when the release was seen after all",

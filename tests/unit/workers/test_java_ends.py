@@ -69,7 +69,7 @@ def test_one_that_ends_java_twice_is_held_and_no_other(machine: Machine) -> None
     assert machine.held(A, B) == ""
     machine.end(A)
     assert machine.held(A, B) == "a"
-    assert "2 times (on edge-a)" in held_error("a", machine.ends.of(A.spec.id, A)).message
+    assert "2 times (on edge-a)" in held_error(machine.ends.of(A.spec.id, A)).message
 
 
 def test_whoever_was_idle_does_not_come_into_question(machine: Machine) -> None:
@@ -140,7 +140,7 @@ def test_what_it_did_on_another_node_counts(machine: Machine) -> None:
     assert machine.suspected(moved) == "a"
     machine.end(moved, B)
     assert machine.held(moved, B) == "a"
-    assert "(on cloud and edge-a)" in held_error("a", machine.ends.of(moved.spec.id, moved)).message
+    assert "(on cloud and edge-a)" in held_error(machine.ends.of(moved.spec.id, moved)).message
 
 
 def test_told_again_what_it_has_reported_it_counts_once(machine: Machine) -> None:

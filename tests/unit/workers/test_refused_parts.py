@@ -130,7 +130,7 @@ def test_the_other_groups_go_on_and_the_refused_one_says_why(start: Any, spoil: 
     status = by_group(agent)[ARCHIVE]
     assert (status.role, status.phase) == (Role.STOPPED, "failed")
     assert status.error is not None
-    assert "archive" in status.error.message
+    assert "cannot take what is wanted of it" in status.error.message
     assert "spec.elements[0]" in status.error.message
     assert "hush" not in status.model_dump_json()
     assert ARCHIVE not in node.replicas

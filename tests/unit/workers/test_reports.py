@@ -69,29 +69,33 @@ def test_each_element_of_a_group_has_rates_of_its_own() -> None:
     assert found["elements"] == {"alerts": {"rows_in_per_s": 2.0, "rows_out_per_s": None}}
 
 
+def power() -> str:
+    return "Power"
+
+
 def test_each_thing_is_told_once() -> None:
     failed, failed_again = status(error=error(1)), status(error=error(2))
-    assert notices(None, STATUS, "power", "a") == []
-    [notice] = notices(STATUS, failed, "power", "a")
+    assert notices(None, STATUS, power, "a") == []
+    [notice] = notices(STATUS, failed, power, "a")
     assert (notice.kind, notice.severity) == ("element.failed", "error")
-    assert "On a: disk full All is kept. Free space." in notice.message
-    assert notices(failed, failed, "power", "a") == []
-    assert len(notices(failed, failed_again, "power", "a")) == 1
+    assert "Power on a: disk full All is kept. Free space." in notice.message
+    assert notices(failed, failed, power, "a") == []
+    assert len(notices(failed, failed_again, power, "a")) == 1
 
 
 def test_a_fenced_copy_is_a_warning_not_a_failure() -> None:
-    [notice] = notices(STATUS, status(phase="fenced", role=Role.STOPPED, error=error(1)), "power", "a")
+    [notice] = notices(STATUS, status(phase="fenced", role=Role.STOPPED, error=error(1)), power, "a")
     assert (notice.kind, notice.severity) == ("replica.fenced", "warning")
 
 
 def test_a_refused_order_and_the_first_dead_letter_are_told() -> None:
     refused = status(order_refused="epoch 3 was granted")
-    [notice] = notices(STATUS, refused, "power", "a")
+    [notice] = notices(STATUS, refused, power, "a")
     assert notice.kind == "order.refused"
-    assert "own power: epoch 3" in notice.message
-    assert notices(refused, refused, "power", "a") == []
+    assert "take over Power: epoch 3" in notice.message
+    assert notices(refused, refused, power, "a") == []
     dead = status(dead_letters_total=1)
-    [notice] = notices(STATUS, dead, "power", "a")
+    [notice] = notices(STATUS, dead, power, "a")
     assert notice.kind == "element.dead_letters"
-    assert notice.message.startswith("power sends records"), "by the name that people know"
-    assert notices(dead, status(dead_letters_total=9), "power", "a") == []
+    assert notice.message.startswith("Power sends records"), "by the name that people know"
+    assert notices(dead, status(dead_letters_total=9), power, "a") == []

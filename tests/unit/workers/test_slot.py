@@ -211,7 +211,7 @@ def test_after_five_failures_it_stays_down_and_a_new_order_wakes_it(node: Node) 
     error = node.slot.status().error
     assert error is not None
     assert "stays down" in error.next
-    assert error.message == "Start of power failed: no such file"
+    assert error.message == "It could not be started: no such file"
     node.pass_ms(60_000)
     node.has_looked()
     assert len(node.replicas) == 5

@@ -96,7 +96,7 @@ def test_one_that_is_held_is_not_started_and_says_why_until_a_user_vouches_for_i
     status = node.slot.status()
     assert (status.role, status.phase) == (Role.STOPPED, "held")
     assert status.error is not None
-    assert "power is held: it has ended Spark's Java process 2 times (on edge-a)" in status.error.message
+    assert "It is held: it has ended Spark's Java process 2 times (on edge-a)" in status.error.message
     assert len(status.java_ends) == 2
     # A new order alone, such as a restoration by itself gives, changes nothing.
     node.want(owner("o2"))

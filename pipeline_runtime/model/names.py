@@ -1,0 +1,120 @@
+"""What people call things: elements by their titles, parameters by what their form says.
+
+Ids and paths are for machines: they stay in what is stored and sent, and messages for people have these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+NAMES_SHOWN_MAX = 3
+_UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
+_PARTS = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_ELEMENT = re.compile(r"^spec\.elements\[\d+\]\.?(.*)$")
+_PLACES = {
+    "id": "Id",
+    "type": "Type",
+    "title": "Title",
+    "node": "Node",
+    "inputs": "Connections",
+    "params": "Parameters",
+    "ui": "Place on the canvas",
+    "metadata.name": "Name",
+    "metadata.description": "Description",
+    "spec.elements": "Elements",
+    "spec.groups": "Groups",
+}
+
+
+def element_name(id: str, type_: str, title: object, operator_title: str | None) -> str:
+    """Its title, else its operator's ("CSV replay 2" of csv-replay-2), else its id."""
+    if isinstance(title, str) and title.strip() and title != id:
+        return title
+    if operator_title is not None:
+        if id == type_:
+            return operator_title
+        number = id.removeprefix(f"{type_}-")
+        if number != id and number.isdigit():
+            return f"{operator_title} {number}"
+    return id
+
+
+def listed_and(names: Sequence[str]) -> str:
+    """'a, b and c'."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def group_name(title: object, members: Sequence[str]) -> str:
+    """A group's title, else its elements' names; of many only the first."""
+    if isinstance(title, str) and title.strip():
+        return title
+    if len(members) > NAMES_SHOWN_MAX + 1:
+        return f"{', '.join(members[:NAMES_SHOWN_MAX])} and {len(members) - NAMES_SHOWN_MAX} more"
+    return listed_and(members)
+
+
+def parameter_title(name: str, given: object = None) -> str:
+    """`size_s` -> "Size, s": names end in their unit. `given`: the schema's title, which counts when it says
+    more than pydantic's own, the name in title case."""
+    if isinstance(given, str) and given.lower() != name.replace("_", " ").lower():
+        return given
+    stem, _, unit = name.rpartition("_")
+    if stem and unit in _UNITS:
+        return f"{_sentence_case(stem)}, {_UNITS[unit]}"
+    return _sentence_case(name)
+
+
+def _sentence_case(name: str) -> str:
+    text = " ".join(name.replace("-", "_").split("_")).strip().lower()
+    return text[:1].upper() + text[1:]
+
+
+def place_words(path: str, inputs: Iterable[str] = (), params_schema: Mapping[str, Any] | None = None) -> str:
+    """Where a path of a document leads, as the editor's forms call it: "Aggregate 1, column".
+
+    `inputs`: the ports of the operator; `params_schema`: the JSON Schema of its parameters.
+    """
+    inside = _ELEMENT.match(path)
+    local = inside[1] if inside is not None else path
+    head, _, rest = local.partition(".")
+    if inside is not None and head == "params" and rest and params_schema is not None:
+        return _parameter_words(rest, params_schema)
+    if inside is not None and head == "inputs" and rest:
+        return f"Input {rest}" if len(list(inputs)) > 1 else "Reads from"
+    if local.startswith("spec.groups["):
+        return "Groups"
+    return _PLACES.get(local, local)
+
+
+def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
+    words: list[str] = []
+    schema = _resolved(root, root)
+    for name, index in _PARTS.findall(path):
+        if index:
+            words[-1:] = [f"{singular(words[-1]) if words else 'Entry'} {int(index) + 1}"]
+            schema = _resolved(schema.get("items") or {}, root)
+            continue
+        below = (schema.get("properties") or {}).get(name)
+        if below is None:  # of a map, or a name that there is not
+            words.append(str(name))
+            more = schema.get("additionalProperties")
+            schema = _resolved(more if isinstance(more, Mapping) else {}, root)
+        else:
+            schema = _resolved(below, root)
+            words.append(parameter_title(name, below.get("title")))
+    return ", ".join([*words[:1], *(word[:1].lower() + word[1:] for word in words[1:])])
+
+
+def singular(title: str) -> str:
+    """Of a list's title: what its form calls one entry."""
+    return re.sub(r"s$", "", re.sub(r"ies$", "y", title))
+
+
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema that a reference leads to, without "or null"."""
+    while "$ref" in schema:
+        schema = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
+    parts = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]
+    return _resolved(parts[0], root) if len(parts) == 1 else schema

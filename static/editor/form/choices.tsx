@@ -1,0 +1,84 @@
+import { useContext, useEffect, useState } from "react";
+import { Context, type LeafProps } from "./leaves";
+import { choicesOf, chosenOf, words, type Choice } from "./schema";
+
+/** A value that is asked for in words, one of a few; some ask for a number. */
+export function ChoiceControl({ field, value, onChange, id }: LeafProps) {
+  const { readOnly, values, row } = useContext(Context);
+  const choices = choicesOf(field.schema);
+  const chosen = chosenOf(choices, value ?? field.default);
+  return (
+    <div className="asks">
+      {choices.map((choice, index) => {
+        const lacks = index !== chosen && choice.needs && values[choice.needs] == null ? choice.needs : null;
+        return (
+          <div key={choice.title} className="ask">
+            <div className="ask__line">
+              <input
+                type="radio"
+                name={id}
+                id={`${id}-${index}`}
+                checked={index === chosen}
+                disabled={readOnly || lacks !== null}
+                onChange={() => onChange("value" in choice ? choice.value : choice.given, field.path)}
+              />
+              {"given" in choice && (
+                <Given
+                  label={words(field.name)}
+                  choice={choice}
+                  value={index === chosen ? value : undefined}
+                  readOnly={readOnly}
+                  onChange={(next) => onChange(next, field.path)}
+                />
+              )}
+              <label htmlFor={`${id}-${index}`} className={lacks ? "muted" : undefined}>
+                {choice.title}
+              </label>
+            </div>
+            {lacks && <p className="field__help">Choose a {words(lacks).toLowerCase()} first.</p>}
+            {index === chosen && (
+              <>
+                {choice.help && <p className="field__help">{choice.help}</p>}
+                {choice.with?.map(row)}
+              </>
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+/** The number of a choice. While it is empty the last one holds; what is no number the server names. */
+function Given({
+  label,
+  choice,
+  value,
+  readOnly,
+  onChange,
+}: {
+  label: string;
+  choice: Choice;
+  value: unknown;
+  readOnly: boolean;
+  onChange: (value: unknown) => void;
+}) {
+  const shown = String(value ?? choice.given);
+  const [text, setText] = useState(shown);
+  useEffect(() => setText((old) => (Number(old) === Number(shown) ? old : shown)), [shown]);
+  return (
+    <input
+      className="input num ask__given"
+      aria-label={label}
+      inputMode="decimal"
+      value={text}
+      readOnly={readOnly}
+      onChange={(event) => {
+        const next = event.target.value;
+        setText(next);
+        if (next.trim()) onChange(Number.isFinite(Number(next)) ? Number(next) : next);
+      }}
+      onBlur={() => setText(shown)}
+    />
+  );
+}

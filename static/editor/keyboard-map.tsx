@@ -1,0 +1,55 @@
+import { Dialog } from "../shared/ui/dialog";
+import { KEYBOARD, useKeyboardMap } from "./keyboard";
+
+type Row = readonly [what: string, keys: string];
+
+/** What is not the editor's own, but works in it. */
+const MORE: Row[] = [
+  ["Commands, also for what is selected; jump anywhere", "Ctrl K"],
+  ["To the next card, and to the selected card's ports", "Tab"],
+  ["On a port: choose what it is connected with", "Enter"],
+  ["Move the selected elements; in larger steps with Shift", "← ↑ → ↓"],
+  ["Select several", "Shift click"],
+  ["Pan", "drag"],
+];
+
+export function KeyboardMap() {
+  const { open } = useKeyboardMap();
+  return (
+    <Dialog
+      open={open}
+      onClose={() => useKeyboardMap.setState({ open: false })}
+      title="Keyboard map"
+      size="l"
+    >
+      <div className="key-map">
+        {KEYBOARD.map(([title, bindings]) => (
+          <Keys
+            key={title}
+            title={title}
+            rows={bindings.flatMap(({ title, keys }): Row[] => (keys ? [[title, keys]] : []))}
+          />
+        ))}
+        <Keys title="Get around" rows={MORE} />
+      </div>
+    </Dialog>
+  );
+}
+
+function Keys({ title, rows }: { title: string; rows: Row[] }) {
+  return (
+    <section className="stack stack--tight">
+      <h3 className="section-title">{title}</h3>
+      <dl className="keys">
+        {rows.map(([what, keys]) => (
+          <div key={what}>
+            <dt>{what}</dt>
+            <dd>
+              <kbd className="kbd">{keys}</kbd>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

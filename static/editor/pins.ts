@@ -1,0 +1,57 @@
+/** Where a draft pins its elements, while what runs is moved. Pure. */
+import { listed } from "../shared/format";
+import type { PipelineDocument, PipelineItem } from "../shared/types";
+import { elementsOf } from "./document";
+import { stable } from "./merge";
+
+export interface Repin {
+  id: string;
+  from: string;
+  to: string;
+}
+
+/**
+ * The pins in which two documents differ, when that is all in which they differ; else null. So a draft follows
+ * what was moved, and whoever edits it meanwhile has nothing to choose.
+ */
+export function repinsOf(before: PipelineDocument, after: PipelineDocument): Repin[] | null {
+  const now = new Map(elementsOf(after).map((element) => [element.id, element.node]));
+  const repins = elementsOf(before).flatMap(({ id, node: from }) => {
+    const to = now.get(id);
+    return from && to && from !== to ? { id, from, to } : [];
+  });
+  if (repins.length === 0 || stable(repinned(before, repins)) !== stable(after)) return null;
+  return repins;
+}
+
+/** The document with these pins, where it has exactly the old ones; the same one when it has none of them. */
+export function repinned(document: PipelineDocument, repins: readonly Repin[]): PipelineDocument {
+  const wanted = new Map(repins.map((repin) => [repin.id, repin]));
+  let changed = false;
+  const elements = elementsOf(document).map((element) => {
+    const repin = wanted.get(element.id);
+    if (!repin || element.node !== repin.from) return element;
+    changed = true;
+    return { ...element, node: repin.to };
+  });
+  return changed ? { ...document, spec: { ...document.spec, elements } } : document;
+}
+
+/** "The draft pins power to edge-b now". */
+export const repinWords = (repins: readonly Repin[]): string =>
+  `The draft pins ${listed(repins.map(({ id, to }) => `${id} to ${to}`))} now`;
+
+/** What runs elsewhere than the draft says: the mark, and what it means; null: nothing does. */
+export function elsewhereWords(
+  elsewhere: PipelineItem["elsewhere"] | undefined,
+): { mark: string; text: string } | null {
+  const [first] = elsewhere ?? [];
+  if (!elsewhere || !first) return null;
+  const each = elsewhere.map(
+    ({ element, pinned, node }) => `${element} runs on ${node}, and the draft pins it to ${pinned}.`,
+  );
+  return {
+    mark: elsewhere.length === 1 ? `${first.element} runs elsewhere` : `${elsewhere.length} run elsewhere`,
+    text: `${each.join(" ")} Deploying changes moves nothing that runs: migrate it there, or change its node in the draft.`,
+  };
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import type { PipelineDocument } from "../../shared/types";
+import { changeElement } from "../document";
+import { mapped, push, start, undo } from "../history";
+import { elsewhereWords, repinned, repinsOf, repinWords } from "../pins";
+import { DOCUMENT } from "./fixtures";
+
+const pinned = (document: PipelineDocument, id: string, node: string) =>
+  changeElement(document, id, { node });
+const BEFORE = pinned(DOCUMENT, "big", "edge-a");
+const AFTER = pinned(DOCUMENT, "big", "edge-b");
+
+describe("pins that changed", () => {
+  test("are told when that is all that changed", () => {
+    expect(repinsOf(BEFORE, AFTER)).toEqual([{ id: "big", from: "edge-a", to: "edge-b" }]);
+    expect(repinsOf(BEFORE, BEFORE)).toBeNull();
+    expect(repinsOf(DOCUMENT, AFTER)).toBeNull();
+    expect(repinsOf(BEFORE, DOCUMENT)).toBeNull();
+    expect(repinsOf(BEFORE, changeElement(AFTER, "big", { title: "Other" }))).toBeNull();
+  });
+
+  test("are taken over only where exactly the old place was pinned", () => {
+    const repins = repinsOf(BEFORE, AFTER) ?? [];
+    expect(repinned(BEFORE, repins)).toEqual(AFTER);
+    const elsewhere = pinned(DOCUMENT, "big", "cloud");
+    expect(repinned(elsewhere, repins)).toBe(elsewhere);
+    expect(repinned(DOCUMENT, repins)).toBe(DOCUMENT);
+  });
+
+  test("do not take part in undo: what the user did is what undo takes back", () => {
+    const repins = repinsOf(BEFORE, AFTER) ?? [];
+    const titled = push(start(BEFORE), changeElement(BEFORE, "big", { title: "Mine" }), 1);
+    const moved = mapped(titled, (document) => repinned(document, repins));
+    expect(moved.present).toEqual(changeElement(AFTER, "big", { title: "Mine" }));
+    expect(undo(moved).present).toEqual(AFTER);
+  });
+
+  test("are said in words", () => {
+    expect(repinWords(repinsOf(BEFORE, AFTER) ?? [])).toBe("The draft pins big to edge-b now");
+  });
+});
+
+describe("what runs elsewhere than the draft says", () => {
+  const one = { element: "big", pinned: "edge-a", node: "edge-b" };
+
+  test("is a mark with words, and what to do", () => {
+    const words = elsewhereWords([one]);
+    expect(words?.mark).toBe("big runs elsewhere");
+    expect(words?.text).toContain("big runs on edge-b, and the draft pins it to edge-a.");
+    expect(words?.text).toContain("migrate it there");
+    expect(elsewhereWords([one, { ...one, element: "file" }])?.mark).toBe("2 run elsewhere");
+  });
+
+  test("is nothing while all is where it is pinned", () => {
+    expect(elsewhereWords([])).toBeNull();
+    expect(elsewhereWords(undefined)).toBeNull();
+  });
+});

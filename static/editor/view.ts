@@ -1,0 +1,96 @@
+/** How near or far one looks at the canvas, and how what is wanted comes into view. */
+import { createContext } from "react";
+import type { useReactFlow, Viewport } from "@xyflow/react";
+import { CARD, type Point } from "./places";
+
+export type Flow = Pick<
+  ReturnType<typeof useReactFlow>,
+  "fitView" | "flowToScreenPosition" | "getNodes" | "getViewport" | "setViewport" | "zoomIn" | "zoomOut"
+>;
+
+/** Below `whole`, a card is a box with its name in larger letters; below `readable` there is no telling one
+ * from another by its name alone, so that nothing is brought into view like that unless it is asked for. */
+export const ZOOM = { least: 0.02, most: 2, fit: 1.1, whole: 0.75, readable: 0.5 };
+/** Where there is too much to show all of it readably, one starts from its beginning at this zoom. */
+const START_ZOOM = 0.8;
+export const MOVE_MS = 180;
+/** Room that is kept to the canvas' edges; below, the tools float. */
+const ROOM = { side: 24, bottom: 72 };
+
+/** `whole`: the card itself; `large` to `largest`: its name alone, in ever larger letters; `dot`: a box. */
+export type Look = "whole" | "large" | "larger" | "largest" | "dot";
+
+export function lookAt(zoom: number): Look {
+  if (zoom >= ZOOM.whole) return "whole";
+  if (zoom >= ZOOM.readable) return "large";
+  if (zoom >= 0.36) return "larger";
+  return zoom >= 0.24 ? "largest" : "dot";
+}
+
+/** What a card needs to know of it. `bare`: there are so many that it has no ports either. */
+export const LookContext = createContext<{ simple: boolean; bare: boolean }>({ simple: false, bare: false });
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** All of the cards in the middle, as long as their names can be read; else the beginning of them. */
+export function readableView(cards: readonly Point[], room: Size): Viewport {
+  if (cards.length === 0) return { x: 0, y: 0, zoom: 1 };
+  const left = Math.min(...cards.map((card) => card.x));
+  const top = Math.min(...cards.map((card) => card.y));
+  const width = Math.max(...cards.map((card) => card.x)) + CARD.width - left;
+  const height = Math.max(...cards.map((card) => card.y)) + CARD.height - top;
+  const free = { width: room.width - 2 * ROOM.side, height: room.height - ROOM.side - ROOM.bottom };
+  const all = Math.min(free.width / width, free.height / height, ZOOM.fit);
+  const zoom = all >= ZOOM.readable ? all : START_ZOOM;
+  const start = (size: number, space: number) => ROOM.side + Math.max(0, (space - size * zoom) / 2);
+  return { x: start(width, free.width) - left * zoom, y: start(height, free.height) - top * zoom, zoom };
+}
+
+export function canvasBox(): DOMRect {
+  return document.querySelector(".canvas")?.getBoundingClientRect() ?? new DOMRect(0, 0, 800, 600);
+}
+
+export function showReadably(flow: Flow): void {
+  const cards = flow.getNodes().flatMap((node) => (node.type === "card" ? [node.position] : []));
+  void flow.setViewport(readableView(cards, canvasBox()), { duration: MOVE_MS });
+}
+
+/** Every element, however many there are. */
+export function showAll(flow: Flow): void {
+  const padding = { top: `${ROOM.side}px`, x: `${ROOM.side}px`, bottom: `${ROOM.bottom}px` } as const;
+  void flow.fitView({ padding, minZoom: ZOOM.least, maxZoom: ZOOM.fit, duration: MOVE_MS });
+}
+
+/** Bring cards into view if they are not, by the shortest way: what else is seen hardly moves. */
+export function reveal(flow: Flow, ids: Iterable<string>, zoomMin = 0): void {
+  const wanted = new Set(ids);
+  const cards = flow.getNodes().filter((node) => wanted.has(node.id));
+  if (cards.length === 0) return;
+  const box = canvasBox();
+  const now = flow.getViewport();
+  const zoom = Math.max(now.zoom, zoomMin);
+  const along = (side: "x" | "y", size: number, before: number, from: number, to: number) => {
+    const all = cards.map((card) => card.position[side]);
+    const first = Math.min(...all) * zoom + before;
+    const last = (Math.max(...all) + size) * zoom + before;
+    if (first < from) return before + from - first;
+    return last > to ? before + Math.max(to - last, from - first) : before;
+  };
+  const x = along("x", CARD.width, now.x, ROOM.side, box.width - ROOM.side);
+  const y = along("y", CARD.height, now.y, ROOM.side, box.height - ROOM.bottom);
+  if (x !== now.x || y !== now.y || zoom !== now.zoom)
+    void flow.setViewport({ x, y, zoom }, { duration: MOVE_MS });
+}
+
+/** Frames in which a card that was just added or brought into view is waited for. */
+const FRAMES_MAX = 30;
+
+/** The card takes the keys from now on, as soon as it is drawn. */
+export function focusCard(id: string, frames = FRAMES_MAX): void {
+  const card = document.querySelector<HTMLElement>(`.react-flow__node[data-id="${CSS.escape(id)}"]`);
+  if (card) card.focus({ preventScroll: true });
+  else if (frames > 0) window.requestAnimationFrame(() => focusCard(id, frames - 1));
+}

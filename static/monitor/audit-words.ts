@@ -1,0 +1,99 @@
+/** What somebody did, in words: "deployed version 3". Pure. */
+import { bytes, listed, plural } from "../shared/format";
+import type { AuditEntry } from "../shared/types";
+
+type Detail = Record<string, unknown>;
+
+const text = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
+
+const STRATEGIES: Record<string, string> = {
+  standby: "with a standby",
+  "stop-and-copy": "by stop and copy",
+  "hot-standby": "from its standby",
+  checkpoint: "from a checkpoint",
+  rewind: "back to a checkpoint, to write again what followed",
+};
+
+const way = (detail: Detail): string => {
+  const words = STRATEGIES[text(detail.strategy)];
+  return words ? ` ${words}` : "";
+};
+
+const from = (detail: Detail): string => (text(detail.origin) ? ` from ${text(detail.origin)}` : "");
+
+const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
+  "pipeline.create": () => "created it",
+  "pipeline.save": (_, { times }) =>
+    times === 1 ? "changed the draft" : `changed the draft (${plural(times, "save")})`,
+  "pipeline.rename": ({ before }) => `renamed it, from ${text(before)}`,
+  "pipeline.delete": () => "deleted it",
+  "pipeline.version": ({ version }) => `saved version ${text(version)}`,
+  "pipeline.restore_version": ({ version }) => `made version ${text(version)} the draft`,
+  "pipeline.deploy": ({ version }) => `deployed version ${text(version)}`,
+  "pipeline.upgrade": ({ version }) => `deployed the changes of version ${text(version)}`,
+  "pipeline.undeploy": () => "undeployed it",
+  "element.migrate": (detail) => `moved it${from(detail)} to ${text(detail.to)}${way(detail)}`,
+  "element.restore": (detail) => `restored it on ${text(detail.to)}${way(detail)}`,
+  "element.pause": () => "paused it",
+  "element.resume": () => "resumed it",
+  "element.checkpoint": () => "asked for a checkpoint",
+  "element.keep_standby": ({ node }) => `keeps a standby on ${text(node)}`,
+  "element.drop_standby": ({ nodes }) =>
+    `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,
+  "handover.cancel": () => "cancelled its handover",
+  "node.invite": () => "invited it to join",
+  "node.enrol": () => "let it join",
+  "node.cordon": () => "cordoned it",
+  "node.uncordon": ({ drain }) => (drain ? "uncordoned it, which ended its drain" : "uncordoned it"),
+  "node.drain": () => "drained it",
+  "node.remove": () => "removed it",
+  "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
+  "user.sign_in": () => "signed in",
+  "user.create": ({ role }) => `created the account, as ${text(role)}`,
+  "user.change": ({ role, active, password }) =>
+    `changed the account: ${
+      listed([
+        ...(role ? [`role ${text(role)}`] : []),
+        ...(active === false ? ["locked"] : active === true ? ["unlocked"] : []),
+        ...(password ? ["a new password"] : []),
+      ]) || "nothing"
+    }`,
+  "user.password": () => "changed their password",
+  "token.create": () => "made an access token",
+  "token.revoke": () => "revoked an access token",
+};
+
+/** What was done; of an action that this page does not know, its name. */
+export function actionWords(entry: AuditEntry): string {
+  const detail = entry.detail && typeof entry.detail === "object" ? (entry.detail as Detail) : {};
+  const words = ACTIONS[entry.action];
+  const reason = text(detail.reason);
+  return (words ? words(detail, entry) : entry.action) + (reason ? ` (${reason})` : "");
+}
+
+/** The kinds to choose from: the first word of actions and of events. */
+export const AUDIT_KINDS: readonly [string, string][] = [
+  ["pipeline", "Pipelines"],
+  ["element", "Elements"],
+  ["handover", "Handovers"],
+  ["node", "Nodes"],
+  ["file", "Files"],
+  ["user", "Accounts"],
+  ["token", "Access tokens"],
+];
+
+export const EVENT_KINDS: readonly [string, string][] = [
+  ["pipeline", "Pipelines"],
+  ["element", "Elements"],
+  ["handover", "Handovers"],
+  ["standby", "Standbys"],
+  ["node", "Nodes"],
+];
+
+/** The pipeline and the element of an entry's target; null: it is about something else. */
+export function pipelineOf({ action, target }: AuditEntry): { pipeline: string; element: string } | null {
+  if (!/^(pipeline|element|handover)\./.test(action)) return null;
+  const [pipeline = "", element = ""] = target.split("/", 2);
+  return { pipeline, element };
+}

@@ -1,0 +1,43 @@
+/** What a person has to look at first. Pure. */
+import type { LiveElement, PipelineItem } from "../shared/types";
+
+/** What a deployed pipeline's sources gave, in equal steps up to `until_ms`; null: nothing was reported. */
+export interface Throughput {
+  sources: string[];
+  step_ms: number;
+  until_ms: number;
+  rows_per_s: (number | null)[];
+}
+
+const TROUBLE = new Set<string>(["failed", "attention", "silent", "lagging", "unheard"]);
+
+export const inTrouble = ({ status }: Pick<PipelineItem, "status">): boolean => TROUBLE.has(status);
+
+export interface Ordered<P> {
+  trouble: P[];
+  running: P[];
+  drafts: P[];
+}
+
+/** What is in trouble, what runs, and what is only drawn: the newest draft first, the others by name. */
+export function ordered<P extends Pick<PipelineItem, "name" | "status" | "deployed_version" | "updated_at">>(
+  pipelines: readonly P[],
+): Ordered<P> {
+  const byName = [...pipelines].sort((a, b) => a.name.localeCompare(b.name));
+  const rest = byName.filter((each) => !inTrouble(each));
+  return {
+    trouble: byName.filter(inTrouble),
+    running: rest.filter((each) => each.deployed_version !== null),
+    drafts: rest
+      .filter((each) => each.deployed_version === null)
+      .sort((a, b) => b.updated_at.localeCompare(a.updated_at)),
+  };
+}
+
+/** Rows a second that enter the pipeline now; null: not known. */
+export function enters(elements: readonly LiveElement[], sources: readonly string[]): number | null {
+  const known = elements.flatMap((element) =>
+    sources.includes(element.id) ? (element.rows_out_per_s ?? []) : [],
+  );
+  return known.length ? known.reduce((sum, rate) => sum + rate, 0) : null;
+}

@@ -1,0 +1,32 @@
+/** What is shown of a node that is emptied, and of what was there. Pure. */
+import { plural } from "./format";
+import { nameOf } from "./status";
+import type { ClusterNode, LiveElement } from "./types";
+
+/** "1 of 3 groups moved; power goes to edge-b now." */
+export function drainWords(
+  drain: NonNullable<ClusterNode["drain"]>,
+  elements: Record<string, LiveElement[]>,
+): string {
+  const { moved, total, moving } = drain;
+  if (total === 0) return "Nothing is left to move.";
+  const element = moving && elements[moving.pipeline]?.find((each) => each.id === moving.element);
+  const name = element ? nameOf(element) : moving?.element;
+  return `${moved} of ${plural(total, "group")} moved${moving ? `; ${name} goes to ${moving.target} now` : ""}.`;
+}
+
+/** Of an element that a node has a copy of: what that copy is, in one word, and how it does. */
+export interface Hosted {
+  role: string;
+  status: string;
+  /** in place of the status's own word */
+  word?: string;
+}
+
+/** An element has one state, and that is its owner's: a copy that is left behind does not run. */
+export function hosted(role: string, element: LiveElement | undefined, node: string): Hosted {
+  if (role === "owner" || !element) return { role, status: element?.status ?? "" };
+  if (role === "standby") return { role, status: "standby", word: "follows" };
+  if (element.node === node) return { role, status: element.status };
+  return { role: "left behind", status: "stopped", word: `runs on ${element.node ?? "no node"} now` };
+}

@@ -1,0 +1,75 @@
+/** What happened, as marks in charts: handovers, deployments, checkpoints, faults. Pure. */
+import { bytes, instant, millis } from "./format";
+import { kindWords } from "./handovers";
+import type { Span } from "./time-range";
+import type { Handover, LogEvent } from "./types";
+
+export type MarkKind = "handover" | "deployment" | "checkpoint" | "fault";
+
+export interface Mark {
+  /** ms since the epoch */
+  t: number;
+  kind: MarkKind;
+  text: string;
+}
+
+/** The phases with which ownership passes. */
+const PASSING = new Set(["CUT", "CLAIM"]);
+
+/** When the owner changed; of one that did not come so far, when it was ordered. */
+export function handoverMark(handover: Handover): Mark {
+  const passed = handover.timeline.find((entry) => PASSING.has(entry.phase));
+  const way = handover.origin ? `from ${handover.origin} to ${handover.target}` : `on ${handover.target}`;
+  const gap = handover.gap_ms === null ? "" : `, gap ${millis(handover.gap_ms)}`;
+  const state = handover.outcome ?? handover.phase.toLowerCase();
+  return {
+    t: passed?.start_ms ?? instant(handover.created_at) ?? 0,
+    kind: "handover",
+    text: `${kindWords(handover)} ${way}: ${state}${gap}`,
+  };
+}
+
+/** Null: neither a deployment nor a fault. What a handover says of itself is told by its own mark. */
+export function eventMark(event: LogEvent): Mark | null {
+  const t = instant(event.at);
+  if (t === null || event.kind.startsWith("handover.")) return null;
+  const kind = kindOf(event);
+  return kind && { t, kind, text: event.message };
+}
+
+function kindOf({ kind, severity }: LogEvent): MarkKind | null {
+  if (severity === "error") return "fault";
+  if (kind.startsWith("pipeline.")) return "deployment";
+  return severity === "warning" && /^(element|replica|node)\./.test(kind) ? "fault" : null;
+}
+
+export const checkpointMark = (checkpoint: {
+  seq: number;
+  at: string | null;
+  bytes: number | null;
+}): Mark | null => {
+  const t = instant(checkpoint.at);
+  return t === null
+    ? null
+    : { t, kind: "checkpoint", text: `Checkpoint at seq ${checkpoint.seq}, ${bytes(checkpoint.bytes)}` };
+};
+
+/** Oldest first, each once. */
+export function sortedMarks(marks: (Mark | null)[]): Mark[] {
+  const known = new Map(marks.flatMap((mark) => (mark ? [[`${mark.t} ${mark.text}`, mark]] : [])));
+  return [...known.values()].sort((a, b) => a.t - b.t);
+}
+
+export const marksIn = (marks: Mark[], { from, to }: Span): Mark[] =>
+  marks.filter((mark) => mark.t >= from && mark.t <= to);
+
+/** For each time (oldest first) what happened from then until the next one. */
+export function marksAt(times: number[], marks: Mark[]): string[] {
+  return times.map((time, index) => {
+    const next = times[index + 1] ?? Infinity;
+    return marks
+      .filter((mark) => mark.t < next && (mark.t >= time || index === 0))
+      .map((mark) => mark.text)
+      .join("; ");
+  });
+}

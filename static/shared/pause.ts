@@ -1,0 +1,86 @@
+/** What a handover cost, in words: the pause, what was copied, and what each was computed from. Pure. */
+import { bytes, millis } from "./format";
+import type { Handover } from "./types";
+
+export interface Told {
+  value: string;
+  /** what it was computed from, or why there is none */
+  why: string;
+  /** a figure, and not a word in place of one */
+  known: boolean;
+}
+
+const word = (value: string, why: string): Told => ({ value, why, known: false });
+
+export function pauseTold(handover: Handover): Told {
+  const { outcome, pause, gap_ms } = handover;
+  const origin = handover.origin || "the old owner";
+  if (outcome === null) return word("not yet", "It is measured when the new owner has written something.");
+  if (outcome !== "done")
+    return word(
+      "not measured",
+      "The owner did not change as it was ordered, so there is nothing to measure.",
+    );
+  if (!pause && gap_ms !== null)
+    return {
+      value: `at most ${millis(gap_ms)}`,
+      why: `From the last output of ${origin} to the first of ${handover.target}. How much of that is usual for ${handover.element} was not recorded.`,
+      known: true,
+    };
+  if (!pause)
+    return word(
+      "nothing came in",
+      `Nothing came to be processed on ${handover.target} at first, so there was nothing to pause.`,
+    );
+  const { ms, usual_ms, by, between_ms } = pause;
+  return {
+    value: usual_ms === null ? `at most ${millis(ms)}` : ms === 0 ? "none" : millis(ms),
+    why: [
+      by === "outputs"
+        ? `From the last output of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`
+        : `${handover.element} writes too seldom to tell by its outputs, so this is the time in which nobody processed: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
+      usual_ms === null
+        ? "How much of that is usual for it could not be told: there were too few before."
+        : `Usually it is ${millis(usual_ms)} from one to the next, so that much is no pause.`,
+    ].join(" "),
+    known: true,
+  };
+}
+
+export function copiedTold(handover: Handover): Told {
+  const { bytes_copied, outcome, begun, target, strategy } = handover;
+  if (bytes_copied)
+    return {
+      value: bytes(bytes_copied),
+      why: `As it travelled, compressed. What ${target} had already was not copied again.`,
+      known: true,
+    };
+  if (begun?.start === "follows" || strategy === "hot-standby")
+    return word("nothing", `${target} followed as a standby already, so it had all of the state.`);
+  if (outcome === null) return word("nothing yet", "");
+  if (begun?.had)
+    return word(
+      "nothing new",
+      `${target} keeps copies of the checkpoints of ${handover.element}, so it had the state already${begun.bytes ? ` (${bytes(begun.bytes)})` : ""}.`,
+    );
+  if (begun && begun.bytes === null)
+    return word("nothing", `There was no checkpoint of ${handover.element} yet to copy.`);
+  return word("nothing new", `${target} had the state already, from before.`);
+}
+
+/** The raw figures that the pause was computed from, for who wants them. */
+export function measuredRows(handover: Handover): [string, string][] {
+  const { measured } = handover;
+  const between = (last: number | null | undefined, first: number | null | undefined) =>
+    last == null || first == null ? null : first - last;
+  const rows: [string, number | null | undefined][] = [
+    ["Gap: last output before to first output after", handover.gap_ms],
+    ["Usual time between two outputs", measured?.usual_output_ms],
+    [
+      "Last commit before to first commit after",
+      between(measured?.last_commit_at_ms, measured?.first_commit_at_ms),
+    ],
+    ["Usual time between two commits", measured?.usual_commit_ms],
+  ];
+  return rows.map(([name, ms]) => [name, ms == null ? "not known" : millis(ms)]);
+}

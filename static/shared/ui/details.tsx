@@ -1,0 +1,40 @@
+import type { ReactNode } from "react";
+import { TERMS } from "../words";
+import { Tip } from "./parts";
+import "./details.css";
+
+/** What is for engineers: folded away, and each word explained to who points at it or tabs to it. */
+export function Details({ children, title = "Details" }: { children: ReactNode; title?: string }) {
+  return (
+    <details className="details">
+      <summary>{title}</summary>
+      <div className="details__body">{children}</div>
+    </details>
+  );
+}
+
+export function TermWord({ term }: { term: keyof typeof TERMS }) {
+  const { title, text } = TERMS[term];
+  return (
+    <Tip text={text}>
+      <button type="button" className="term" aria-description={text}>
+        {title}
+      </button>
+    </Tip>
+  );
+}
+
+export function TermList({ children }: { children: ReactNode }) {
+  return <dl className="terms num">{children}</dl>;
+}
+
+export function Term({ term, children }: { term: keyof typeof TERMS; children: ReactNode }) {
+  return (
+    <div>
+      <dt>
+        <TermWord term={term} />
+      </dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+/** What people call what has a name for machines. Pure. */
+import { typeWords } from "./column-types";
+
+const OPTIONS: Record<string, string> = {
+  avg: "average",
+  min: "minimum",
+  max: "maximum",
+  stddev: "standard deviation",
+  relative_variation: "relative variation, %",
+  ">": "above (>)",
+  ">=": "at least (>=)",
+  "<": "below (<)",
+  "<=": "at most (<=)",
+  "=": "equal to (=)",
+  "!=": "other than (!=)",
+};
+
+/** One of a parameter's values to choose from. */
+export function optionWords(option: unknown): string {
+  const text = String(option);
+  const plain = /^[a-z]+([_-][a-z]+)*$/.test(text) ? text.replace(/[_-]/g, " ") : text;
+  const words = OPTIONS[text] ?? (typeWords(text) === text ? plain : typeWords(text));
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const STEPS: Record<string, string> = {
+  validate: "Check the pipeline",
+  place: "Choose the nodes",
+  topics: "Make the streams",
+  start: "Start the elements",
+  run: "Wait until all of them run",
+  retire: "End the elements",
+  stop: "Stop what still runs",
+  "delete topics": "Delete the streams",
+};
+
+/** A step of a deployment; of an upgrade its steps are groups, `name` of which says what people call it. */
+export const stepWords = (step: string, name: (id: string) => string): string => STEPS[step] ?? name(step);
+
+interface Term {
+  title: string;
+  text: string;
+}
+
+/** What is for engineers: shown under Details, each with what it means. */
+export const TERMS = {
+  epoch: {
+    title: "Epoch",
+    text: "Counts the owners: it rises by one each time another copy takes over. Only the newest owner can write.",
+  },
+  seq: {
+    title: "Batch",
+    text: "The number of the newest batch that was committed since the deployment. In the REST API it is the seq.",
+  },
+  id: { title: "Id", text: "The element's name in files, topics and the REST API." },
+  group: {
+    title: "Runs as one with",
+    text: "These elements are one query on one node: they move and are restored together.",
+  },
+  round_trips: {
+    title: "Round trips",
+    text: "How often a message went to Kafka and back between the commit that hands over and that of the first output. Each costs as long as the way to the broker.",
+  },
+  strategy: { title: "How", text: "By which way the state came to the node that took over." },
+  rows_in: { title: "Rows in", text: "Read since it started on its node." },
+  rows_out: { title: "Rows out", text: "Written since it started on its node." },
+} satisfies Record<string, Term>;

@@ -1,0 +1,241 @@
+"""Everybody can use it: axe finds nothing on any page, and a phone is enough to look and to act."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.axe import Axe
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+DRAFT: dict[str, Any] = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": "looked-at"},
+    "spec": {
+        "elements": [
+            {"id": "numbers", "type": "generator", "params": {"rate": 10}, "ui": {"x": 0, "y": 0}},
+            {
+                "id": "average",
+                "type": "count-window-aggregate",
+                # a fault, so that one is shown
+                "params": {"size": 0, "aggregates": [{"fn": "avg", "column": "value", "as": "average"}]},
+                "inputs": {"in": "numbers"},
+                "ui": {"x": 360, "y": 0},
+            },
+        ]
+    },
+}
+
+
+@pytest.fixture
+def drafts(fogline: RunningFogline, watched: str) -> Iterator[None]:
+    """A draft `looked-at` with a fault, one `empty`, and for `watched` one that differs from what runs."""
+    with fogline.client() as client:
+        path = f"/api/v1/pipelines/{watched}"
+
+        def save(document: dict[str, Any]) -> None:
+            revision = client.get(path).json()["revision"]
+            answer = client.put(path, json={"document": document}, headers={"If-Match": f'"{revision}"'})
+            answer.raise_for_status()
+
+        found = client.get(path).json()["document"]
+        changed = copy.deepcopy(found)
+        next(each for each in changed["spec"]["elements"] if each["id"] == "positive")["params"] = {
+            "condition": "value > 1"
+        }
+        save(changed)
+        empty = {**DRAFT, "metadata": {"name": "empty"}, "spec": {"elements": []}}
+        for document in (DRAFT, empty):
+            body = {"name": document["metadata"]["name"], "document": document}
+            client.post("/api/v1/pipelines", json=body).raise_for_status()
+        yield
+        save(found)
+        for document in (DRAFT, empty):
+            client.delete(f"/api/v1/pipelines/{document['metadata']['name']}").raise_for_status()
+
+
+@pytest.fixture
+def handover(fogline: RunningFogline, watched: str) -> str:
+    """Address of the page of a handover that was cancelled before it did anything."""
+    with fogline.client() as client:
+        order = {"target": "edge-b", "strategy": "standby"}
+        path = f"/api/v1/pipelines/{watched}/elements/positive/migrate"
+        handover = client.post(path, json=order).raise_for_status().json()["handover"]["id"]
+        client.post(f"/api/v1/handovers/{handover}/cancel").raise_for_status()
+        return f"/handovers/{handover}"
+
+
+@pytest.mark.usefixtures("drafts")
+def test_axe_finds_nothing_on_any_page_or_dialog_in_light_or_dark(
+    open_dashboard: Callable[..., Dashboard], fogline: RunningFogline, watched: str, handover: str
+) -> None:
+    dashboard = open_dashboard(*fogline.login())
+    axe = Axe(dashboard.page)
+    look_at_pages(axe, handover)
+    look_at_editor(axe, dashboard)
+    look_at_live_view(axe, dashboard, watched)
+    axe.page.context.clear_cookies()
+    axe.page.goto("/")
+    axe.page.get_by_label("User name").fill("nobody")
+    axe.page.get_by_label("Password").fill("nothing that fits")
+    axe.page.get_by_role("button", name="Sign in").click()
+    expect(axe.page.get_by_role("alert")).to_be_visible()
+    axe.look("signing in")
+    assert len(axe.looked) > 20, axe.looked
+    assert not axe.findings, "\n".join(axe.findings)
+
+
+def look_at_pages(axe: Axe, handover: str) -> None:
+    page = axe.page
+    shown = {
+        "/": page.get_by_role("heading", name="Latest"),
+        "/pipelines/": page.get_by_role("row").filter(has_text="watched"),
+        "/nodes/": page.get_by_role("row").filter(has_text="edge-a"),
+        "/nodes/edge-a": page.get_by_role("row").filter(has_text="positive"),
+        "/events/": page.locator(".feed__item").first,
+        "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
+        handover: page.locator(".handover--cancelled"),
+        "/accounts/": page.get_by_role("button", name="Make a token"),
+    }
+    for path, what in shown.items():
+        page.goto(path)
+        expect(what).to_be_visible()
+        expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        axe.look(path)
+
+    page.get_by_role("button", name="Collapse the menu").click()
+    axe.look("the collapsed menu")
+    page.get_by_role("button", name="Expand the menu").click()
+    page.goto("/pipelines/")
+    look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
+    page.goto("/nodes/")
+    look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog", name="Command palette").get_by_text("positive")).to_be_visible()
+    axe.look("the command palette")
+
+
+def look_at_dialog(axe: Axe, button: Locator, name: str | re.Pattern[str]) -> None:
+    button.click()
+    dialog = axe.page.get_by_role("dialog", name=name)
+    expect(dialog).to_be_visible()
+    expect(dialog.get_by_role("status", name="Loading")).to_have_count(0)
+    axe.look(f"the dialog {name if isinstance(name, str) else name.pattern}")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+
+
+def look_at_editor(axe: Axe, dashboard: Dashboard) -> None:
+    page = axe.page
+    page.goto("/pipelines/empty")
+    expect(page.get_by_text("Draw your pipeline")).to_be_visible()
+    axe.look("the empty editor")
+    page.goto("/pipelines/looked-at")
+    dashboard.problems.get_by_role("button").click()
+    expect(dashboard.problems.get_by_role("listitem")).not_to_have_count(0)
+    axe.look("the editor with a problem")
+    dashboard.select("average")
+    expect(dashboard.field("Size")).to_be_visible()
+    axe.look("an element's parameters")
+    for tab in ("Schema", "Docs"):
+        dashboard.inspector.get_by_role("tab", name=tab).click()
+        axe.look(f"an element's {tab.lower()}")
+    page.get_by_role("button", name="looked-at, pipeline menu").click()
+    expect(page.get_by_role("menu")).to_be_visible()
+    axe.look("the pipeline's menu")
+    page.keyboard.press("Escape")
+
+
+def look_at_live_view(axe: Axe, dashboard: Dashboard, pipeline: str) -> None:
+    page, panel = axe.page, dashboard.live_panel
+    page.goto(f"/pipelines/{pipeline}?mode=live")
+    dashboard.expect_status("positive", "running")
+    axe.look("the live view")
+    look_at_dialog(axe, page.get_by_role("button", name="Undeploy", exact=True), "Undeploy watched?")
+    look_at_dialog(axe, dashboard.deploy_button, "Deploy changes of watched?")
+    dashboard.select("positive")
+    actions = panel.get_by_role("group", name="Actions")
+    # the charts, which draw all the time, last
+    for tab in reversed(panel.get_by_role("tab").all()):
+        tab.click()
+        expect(panel.get_by_role("tabpanel").get_by_role("status", name="Loading")).to_have_count(0)
+        axe.look(f"an element's {tab.inner_text().lower()}")
+        if tab.inner_text() == "Replicas":
+            for action in ("Migrate", "Restore"):
+                look_at_dialog(axe, actions.get_by_role("button", name=action), f"{action} positive")
+
+
+def test_on_a_phone_one_can_look_at_a_pipeline_open_its_migration_and_pause_it(
+    open_dashboard: Callable[..., Dashboard], fogline: RunningFogline, watched: str
+) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    dashboard = open_dashboard(*fogline.login(), **phone)
+    page, panel = dashboard.page, dashboard.live_panel
+    menu = page.get_by_role("navigation", name="Main")
+    expect(menu).to_be_hidden()
+    for name in ("Pipelines", "Nodes", "Events", "Overview"):
+        page.get_by_role("button", name="Menu", exact=True).tap()
+        menu.get_by_role("link", name=name).tap()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+        expect(menu).to_be_hidden()
+        expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        expect_nothing_beside(page)
+    for path in ("/nodes/edge-a", "/accounts/", f"/pipelines/{watched}"):
+        page.goto(path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect_nothing_beside(page)
+
+    # the menu is closed by Escape and by a touch beside it, too
+    button = page.get_by_role("button", name="Menu", exact=True)
+    button.tap()
+    expect(menu).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_focused()
+    button.tap()
+    page.touchscreen.tap(380, 500)
+    expect(menu).to_be_hidden()
+
+    page.goto("/")
+    page.get_by_role("link", name=re.compile(watched)).first.tap()
+    dashboard.expect_status("positive", "running")
+    dashboard.card("positive").tap()
+    expect(panel.get_by_text("rows/s").first).to_be_visible()
+    for tab in ("Records", "Checkpoints"):
+        panel.get_by_role("tab", name=tab).tap()
+        expect(panel.get_by_role("tabpanel", name=tab)).to_be_visible()
+        expect_nothing_beside(page)
+
+    panel.get_by_role("button", name="Migrate", exact=True).tap()
+    dialog = page.get_by_role("dialog", name="Migrate positive")
+    dialog.get_by_role("radio", name="edge-b", exact=True).tap()
+    expect(dialog.get_by_role("button", name="Migrate to edge-b")).to_be_in_viewport(ratio=1)
+    expect_nothing_beside(page)
+    dialog.get_by_role("button", name="Cancel").tap()
+
+    panel.get_by_role("button", name="Pause").tap()
+    page.get_by_role("dialog", name="Pause positive?").get_by_role("button", name="Pause").tap()
+    expect(panel.get_by_role("button", name="Resume")).to_be_visible(timeout=SLOW_MS)
+    panel.get_by_role("button", name="Resume").tap()
+    expect(panel.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
+    dashboard.expect_status("positive", "running")
+
+
+def expect_nothing_beside(page: Page) -> None:
+    """Nothing is wider than the window: one scrolls down, never sideways."""
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll("html, main, .panel, .dialog, .page__head")]
+          .filter((part) => part.scrollWidth > Math.min(part.clientWidth, innerWidth))
+          .map((part) => `${part.tagName} ${part.className}: ${part.scrollWidth} px`)"""
+    )
+    assert wide == [], f"{page.url}: {wide}"

@@ -1,0 +1,195 @@
+"""What is shown of what runs: that it is old is seen, charts hold still, the drawer has room."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.dashboard import Dashboard
+from tests.handover.proxy import Proxies, Proxy
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+ELEMENT = "positive"
+
+
+@pytest.fixture
+def line(fogline: RunningFogline) -> Iterator[Proxy]:
+    """Between the browser and the dashboard's server; what it holds back is as if the network were gone."""
+    proxies = Proxies(("browser",), (fogline.port,))
+    yield proxies.lines["browser"]
+    proxies.close()
+
+
+def test_without_contact_nobody_takes_old_figures_for_new_ones(
+    watched: str, line: Proxy, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    # a session is the host's, whatever the port
+    page.goto(f"http://127.0.0.1:{line.port}/pipelines/{watched}?mode=live&element={ELEMENT}")
+    bar = page.locator(".contact-bar")
+    status = dashboard.card(ELEMENT).locator(".status")
+    throughput = dashboard.live_panel.get_by_role("img", name="Throughput, rows/s")
+    places = [dashboard.card(ELEMENT), dashboard.live_panel.get_by_role("heading"), throughput, status]
+    dashboard.expect_status(ELEMENT, "running")
+    expect(throughput.locator(".main-svg").first).to_be_visible()
+    expect(bar).to_be_hidden()
+    green, before = colour(status), [box(place) for place in places]
+
+    line.cut()
+    expect(bar).to_contain_text(
+        re.compile(r"No contact for \d+ s; figures are from \d\d:\d\d:\d\d\."), timeout=60_000
+    )
+    grey = page.evaluate("""() => {
+      const probe = document.body.appendChild(document.createElement("i"));
+      probe.style.color = "var(--stopped)";
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      return color;
+    }""")
+    assert green != grey
+    assert colour(status) == grey
+    assert colour(dashboard.live_panel.locator(".figure__value").first) == grey
+    assert [box(place) for place in places] == before, "nothing moves when the bar comes"
+
+    # what happens meanwhile is there with the snapshot
+    with fogline.client() as client:
+        client.post("/api/v1/pipelines", json={"name": "made-meanwhile"}).raise_for_status()
+        line.heal()
+        expect(bar).to_be_hidden(timeout=60_000)
+        assert colour(status) == green
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox").fill("made-meanwhile")
+        expect(page.get_by_role("option", name=re.compile("made-meanwhile"))).to_be_visible()
+        client.delete("/api/v1/pipelines/made-meanwhile").raise_for_status()
+
+
+def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
+    watched: str, dashboard: Dashboard, fogline: RunningFogline, tmp_path: Path
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{watched}?mode=live&element={ELEMENT}")
+    throughput = panel.get_by_role("img", name="Throughput, rows/s")
+    back = panel.get_by_role("button", name="Back to now")
+    expect(throughput.locator(".main-svg").first).to_be_visible()
+    expect(back).to_be_hidden()
+
+    drag(page, throughput, 0.4, 0.8)
+    expect(back).to_be_visible()
+    wait_until(lambda: len(set(ranges(page))) == 1, "one range in all charts")
+    [held] = set(ranges(page))
+    with fogline.client() as client:
+        history = f"/api/v1/pipelines/{watched}/elements/{ELEMENT}/history"
+        newest = points(client, history)[-1]["t"]
+        wait_until(lambda: points(client, history)[-1]["t"] > newest + 6000, "6 s of new points")
+    expect(page.locator(":root")).to_have_attribute("data-contact", "live")
+    assert set(ranges(page)) == {held}
+    expect(page.locator(".plotly-notifier")).to_have_count(0)
+
+    # by a link somebody else sees the same
+    page.reload()
+    wait_until(lambda: set(ranges(page)) == {held}, "the range of the address")
+
+    back.click()
+    expect(back).to_be_hidden()
+    wait_until(lambda: min(ranges(page))[1] > held[1], "the charts to go up to now")
+
+    # what happened is marked, and in the file beside the table
+    panel.get_by_role("button", name="1 h").click()
+    legend = panel.locator(".mark-legend")
+    for mark in ("deployment", "checkpoint"):
+        expect(legend).to_contain_text(mark)
+    panel.get_by_role("button", name="Table of Throughput").click()
+    expect(panel.get_by_role("region", name="Figures").get_by_role("row").nth(3)).to_be_visible()
+    with page.expect_download() as download:
+        panel.get_by_role("button", name="CSV of Throughput").click()
+    assert download.value.suggested_filename == f"{watched}-{ELEMENT}-throughput.csv"
+    download.value.save_as(tmp_path / "throughput.csv")
+    head, *rows = (tmp_path / "throughput.csv").read_text().splitlines()
+    assert head == "time,in (rows/s),out (rows/s),events"
+    assert len(rows) > 3
+    assert any(f"{watched} version" in row for row in rows), "the deployment"
+
+
+def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
+    watched: str, dashboard: Dashboard
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{watched}?mode=live&element={ELEMENT}")
+    edge = page.get_by_role("separator", name="Width of the live state")
+    first = box(panel)["width"]
+
+    x, y = round(box(edge)["x"]) + 4, 500
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 150, y, steps=6)
+    page.mouse.up()
+    wait_until(lambda: abs(box(panel)["width"] - first - 150) < 2, "the drawer to be 150 px wider")
+    wider = box(panel)["width"]
+    edge.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(edge).to_have_attribute("aria-valuenow", str(round(wider + 16)))
+    page.reload()
+    expect(edge).to_have_attribute("aria-valuenow", str(round(wider + 16)))
+    assert abs(box(panel)["width"] - wider - 16) < 1
+    edge.focus()
+    page.keyboard.press("Home")
+    wait_until(lambda: box(panel)["width"] == first, "the drawer to be as wide as at first")
+
+    panel.get_by_role("link", name="Open as a page").click()
+    expect(page).to_have_url(re.compile(f"/pipelines/{watched}/elements/{ELEMENT}$"))
+    table = page.get_by_role("table").filter(has_text="Latency")
+    for name in ("p50", "p95", "p99"):
+        expect(table.get_by_role("columnheader", name=name)).to_be_visible()
+    latency = table.get_by_role("row", name=re.compile("^Latency"))
+    expect(latency).to_have_text(re.compile(r"Latency([\d.]+ m?s){3}$"))
+    expect(page.get_by_role("img", name="Latency, ms").locator(".main-svg").first).to_be_visible()
+    page.get_by_role("tab", name="Records").click()
+    page.reload()
+    records = page.get_by_role("region", name="Records")
+    expect(records.get_by_role("row").nth(2)).to_be_visible()
+    assert box(records)["width"] > 1000
+    page.get_by_role("button", name="Migrate").click()
+    page.get_by_role("dialog", name=f"Migrate {ELEMENT}").get_by_role("button", name="Cancel").click()
+    page.get_by_role("link", name="Show on the canvas").click()
+    expect(panel.get_by_role("heading", name=ELEMENT)).to_be_visible()
+
+
+def box(place: Locator) -> dict[str, float]:
+    found = place.bounding_box()
+    assert found is not None, f"{place} is not visible"
+    return dict(found)
+
+
+def colour(place: Locator) -> str:
+    return str(place.evaluate("(element) => getComputedStyle(element).color"))
+
+
+def drag(page: Page, chart: Locator, start: float, end: float) -> None:
+    """Over a part of its plot, from 0 to 1."""
+    plot = box(chart.locator(".nsewdrag"))
+    y = plot["y"] + plot["height"] / 2
+    page.mouse.move(plot["x"] + plot["width"] * start, y)
+    page.mouse.down()
+    page.mouse.move(plot["x"] + plot["width"] * end, y, steps=8)
+    page.mouse.up()
+
+
+def ranges(page: Page) -> list[tuple[float, float]]:
+    """Of each chart's axis of time, as Plotly draws it, ms since the epoch."""
+    found = page.evaluate("""() => [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
+      plot._fullLayout.xaxis.range.map((time) => Date.parse(String(time).replace(" ", "T"))))""")
+    return [(start, end) for start, end in found]
+
+
+def points(client: Any, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(path).raise_for_status().json()["points"]
+    return found

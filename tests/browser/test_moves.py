@@ -1,0 +1,117 @@
+"""Moving what runs: what is said before, what it took, and what becomes of the draft."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+ABOUT = re.compile(r"^(about|less than) [0-9.]+ (s|min)$")
+PAUSE = re.compile(r"^((at most )?[0-9.]+ m?s|none)$")
+PRIMARY = re.compile("button--primary")
+
+
+def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_follows(
+    watched: str, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{watched}?mode=live")
+    dashboard.select("positive")
+    panel.get_by_role("button", name="Migrate").click()
+    dialog = page.get_by_role("dialog", name="Migrate positive")
+    dialog.get_by_role("radio", name="edge-b", exact=True).check()
+    announced = dialog.get_by_role("region", name="What to expect")
+    ready, pause = announced.locator("dd b").nth(0), announced.locator("dd b").nth(1)
+    expect(ready).to_have_text(ABOUT)
+    expect(pause).to_have_text(ABOUT)
+    expect(announced).to_contain_text(re.compile("typical value|By the last|As the last time"))
+    dialog.get_by_role("radio", name="Stop and copy").check()
+    expect(ready).to_have_text("nothing is prepared")
+    dialog.get_by_role("radio", name=re.compile("^Live")).check()
+    dialog.get_by_role("button", name="Migrate to edge-b").click()
+    dashboard.expect_handover_done("edge-b")
+
+    # what it took, and from what that is computed
+    card = panel.get_by_role("region", name="Live migration of positive")
+    took = card.locator("dt", has_text="Pause").locator("+ dd > span")
+    expect(took).to_have_text(PAUSE)
+    dashboard.hover(took)
+    expect(page.get_by_role("tooltip")).to_contain_text("From the last output of edge-a")
+    expect(card).to_contain_text("The draft pinned it to edge-a, and now says edge-b.")
+
+    # the draft says so, and nothing is left to deploy
+    expect(page.get_by_text("differs from deployed")).to_have_count(0)
+    expect(dashboard.deploy_button).not_to_have_class(PRIMARY)
+    page.get_by_role("button", name="Edit", exact=True).click()
+    expect(dashboard.card("positive")).to_contain_text("edge-b")
+    expect(dashboard.card("numbers")).to_contain_text("edge-a")
+
+    # the way back, with what that takes
+    page.get_by_role("button", name="Live", exact=True).click()
+    panel.get_by_role("button", name="Move back").click()
+    question = page.get_by_role("dialog", name="Move positive back to edge-a?")
+    expect(question).to_contain_text(re.compile(r"Getting ready takes .*; then output pauses for "))
+    question.get_by_role("button", name="Move back to edge-a").click()
+    dashboard.expect_handover_done("edge-a")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    expect(dashboard.card("positive")).to_contain_text("edge-a")
+    with fogline.client() as client:
+        # a pin that means another place is shown, and is nothing to deploy
+        pin(client, watched, "edge-b")
+        expect(page.get_by_text("positive runs elsewhere")).to_be_visible()
+        expect(dashboard.deploy_button).not_to_have_class(PRIMARY)
+        pin(client, watched, "edge-a")
+        expect(page.get_by_text("positive runs elsewhere")).to_have_count(0)
+        audit = client.get("/api/v1/audit", params={"limit": 50}).json()
+    assert [line["detail"]["to"] for line in audit if line["action"] == "pipeline.follow_move"][:2] == [
+        "edge-a",
+        "edge-b",
+    ]
+
+
+def pin(client: httpx.Client, pipeline: str, node: str) -> None:
+    """In the draft: `positive` belongs there."""
+    path = f"/api/v1/pipelines/{pipeline}"
+    found = client.get(path).json()
+    element = next(item for item in found["document"]["spec"]["elements"] if item["id"] == "positive")
+    element["node"] = node
+    match = {"If-Match": f'"{found["revision"]}"'}
+    client.put(path, json={"document": found["document"]}, headers=match).raise_for_status()
+
+
+def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_once(
+    watched: str, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, api = dashboard.page, f"/api/v1/pipelines/{watched}/elements/positive"
+    with fogline.client() as client:
+
+        def moved_to(node: str) -> bool:
+            element = client.get(api).json()
+            return element["node"] == node and element["status"] == "running"
+
+        client.post(f"{api}/migrate", json={"target": "edge-b"}).raise_for_status()
+        wait_until(lambda: moved_to("edge-b"), "it runs on edge-b", 180)
+        try:
+            page.goto("/nodes/edge-b")
+            row = page.get_by_role("row").filter(has_text="positive")
+            expect(row).to_contain_text("owner")
+            page.get_by_role("button", name="Drain", exact=True).click()
+            page.get_by_role("dialog").get_by_role("button", name="Drain edge-b").click()
+            drain = page.get_by_role("region", name="Drain of edge-b")
+            expect(drain).to_contain_text(re.compile(r"\d+ of \d+ groups? moved"))
+            expect(drain.get_by_role("progressbar", name="Groups moved away")).to_be_visible()
+            expect(row.filter(has_text="stopped").filter(has_text="running")).to_have_count(0)
+            wait_until(lambda: moved_to("edge-a"), "it is drained", 180)
+            expect(drain).to_have_count(0, timeout=SLOW_MS)
+            expect(row.filter(has_text="stopped").filter(has_text="running")).to_have_count(0)
+        finally:
+            client.post("/api/v1/nodes/edge-b/uncordon").raise_for_status()

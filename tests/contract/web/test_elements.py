@@ -1,0 +1,118 @@
+"""Elements: where they run, what they are doing, pause, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.contract.web.conftest import PIPELINE, Caller, audited, report
+from tests.contract.web.test_permissions import assert_problem
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
+from webapp.pipelines.selectors import PERCENTILES
+
+P = f"/pipelines/{PIPELINE}"
+Call = Callable[[str | None], Caller]
+Commands = Callable[[], list[tuple[str, list[Any]]]]
+
+
+@pytest.mark.usefixtures("deployment")
+def test_an_element_shows_where_it_runs_how_fast_and_what_may_be_done(caller: Call) -> None:
+    elements = {item["id"]: item for item in caller("viewer").get(f"{P}/elements").json()}
+    power = elements["power"]
+    assert (power["status"], power["node"], power["epoch"], power["seq"]) == ("running", "cloud", 1, 7)
+    assert (power["rows_in_per_s"], power["rows_in_total"]) == (100.0, 700)
+    assert power["actions"]["migrate"]["allowed"]
+    owner = {"node": "cloud", "role": "owner", "phase": "owning", "epoch": 1, "seq": 7}
+    assert power["replicas"] == [owner | {"behind": 0, "armed": None}]
+    assert (power["follow"], power["standby"]) == ("exact", None)
+    assert "batch by batch" in power["follow_note"]
+    assert power["actions"]["keep_standby"]["allowed"]
+    assert not power["actions"]["drop_standby"]["allowed"]
+    assert "written again" in power["actions"]["rewind"]["note"]
+    assert elements["variation"]["group"] == elements["alerts"]["group"] == "watch"
+    assert elements["chart"]["status"] == "view"
+    assert not elements["chart"]["actions"]["migrate"]["allowed"]
+
+
+def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert power["status"] == "silent"
+    assert not power["actions"]["migrate"]["allowed"]
+    assert power["actions"]["restore"]["allowed"]
+    assert caller("viewer").get(P).json()["status"] == "attention"
+    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", *PERCENTILES}
+    assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
+    assert power["rows_in_total"] == 700
+
+
+def test_an_element_tells_three_percentiles_of_its_latency_and_batch_time(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    told = {figure: float(index) for index, figure in enumerate(PERCENTILES)}
+    assert len(told) == 6
+    report(deployment, "power", nodes["cloud"], **told)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert {figure: power[figure] for figure in told} == told
+
+
+def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    Node.objects.filter(name="cloud").update(up=False)
+    GroupPlacement.objects.filter(group="power").update(node=nodes["edge-a"])
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert (power["node"], power["rows_in_per_s"], power["lag_rows"]) == ("edge-a", None, None)
+    report(deployment, "power", nodes["edge-a"])
+    assert caller("viewer").get(f"{P}/elements/power").json()["rows_in_per_s"] == 100.0
+
+
+def test_an_error_is_shown_where_it_happened(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "Traceback", "at_ms": 1000}
+    report(deployment, "power", nodes["cloud"], error=error)
+    power = caller("viewer").get(f"{P}/elements/power").json()
+    assert power["status"] == "failed"
+    assert power["error"]["message"] == "boom"
+    assert power["error"]["at"] == "1970-01-01T00:00:01+00:00"
+
+
+@pytest.mark.usefixtures("deployment")
+def test_pause_is_kept_and_told_to_the_node_once(caller: Call, commands: Commands) -> None:
+    operator = caller("operator")
+    for _ in range(2):
+        assert operator.post(f"{P}/elements/alerts/pause").json()["paused"] is True
+    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
+    assert GroupPlacement.objects.get(group="watch").paused_at is not None
+    assert audited("element.pause") == 1
+    assert operator.post(f"{P}/elements/variation/resume").json()["paused"] is False
+    assert commands() == [("fogline.control.desired_changed", [["edge-b"]])]
+
+
+def test_a_checkpoint_is_asked_for(caller: Call, deployment: Deployment, commands: Commands) -> None:
+    assert caller("operator").post(f"{P}/elements/power/checkpoints").status_code == 202
+    assert commands() == [("fogline.control.checkpoint", [deployment.pk, "power"])]
+    assert audited("element.checkpoint") == 1
+
+
+def test_a_checkpoint_that_cannot_be_ordered_is_not_said_to_be(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node], settings: Any
+) -> None:
+    path, there = f"{P}/elements/power/checkpoints", settings.FOGLINE
+    settings.FOGLINE = replace(there, redis_url="redis://127.0.0.1:1/0")
+    assert_problem(caller("operator").post(path), 503)
+    settings.FOGLINE = there
+    error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "", "at_ms": 1}
+    report(deployment, "power", nodes["cloud"], error=error)
+    assert "has failed on cloud" in assert_problem(caller("operator").post(path), 409)["detail"]
+
+
+def test_nothing_can_be_paused_that_is_not_deployed(caller: Call, pipeline: Pipeline) -> None:
+    assert_problem(caller("operator").post(f"{P}/elements/power/pause"), 409)

@@ -1,0 +1,97 @@
+"""Laws of words: what is told to people has titles, and paths stay for machines."""
+
+import pytest
+
+from pipeline_runtime.model.names import (
+    element_name,
+    group_name,
+    listed_and,
+    parameter_title,
+    place_words,
+)
+from pipeline_runtime.model.validation import validate
+
+
+@pytest.mark.parametrize(
+    ("id", "type_", "title", "name"),
+    [
+        ("power", "filter", "Power of machines", "Power of machines"),
+        ("power", "filter", None, "power"),
+        ("power", "filter", "power", "power"),
+        ("filter", "filter", " ", "Filter"),
+        ("filter-2", "filter", None, "Filter 2"),
+        ("filter-old", "filter", None, "filter-old"),
+    ],
+)
+def test_an_element_is_called_by_its_title_else_its_operators_else_its_id(id, type_, title, name):
+    assert element_name(id, type_, title, "Filter") == name
+
+
+def test_a_group_is_called_by_its_title_else_by_its_elements():
+    assert group_name("Edge part", ["a", "b"]) == "Edge part"
+    assert group_name(None, ["a", "b"]) == "a and b"
+    assert group_name(None, ["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert [listed_and([]), listed_and(["a"])] == ["", "a"]
+
+
+def test_a_parameter_is_called_as_in_its_form():
+    assert parameter_title("time_column", "Time Column") == "Time column"
+    assert parameter_title("size_s") == "Size, s"
+    assert parameter_title("path", "File") == "File"
+
+
+def test_a_place_is_called_as_in_the_form_and_what_has_no_form_by_its_path(registry):
+    schema = registry.describe("window-aggregate")["params_schema"]
+    element = "spec.elements[3]"
+    assert place_words(f"{element}.params.aggregates[0].column", ["in"], schema) == "Aggregate 1, column"
+    assert place_words(f"{element}.params.size_s", ["in"], schema) == "Size, s"
+    assert place_words(f"{element}.inputs.in", ["in"], schema) == "Reads from"
+    assert place_words(f"{element}.inputs.left", ["left", "right"]) == "Input left"
+    assert place_words(f"{element}.node") == "Node"
+    assert place_words("metadata.name") == "Name"
+    assert place_words("spec.groups[0].elements") == "Groups"
+    assert place_words("something.else") == "something.else"
+
+
+def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, source):
+    chart = {
+        "id": "live-chart",
+        "type": "live-chart",
+        "title": "Power",
+        "params": {"columns": ["value", "key"]},
+        "inputs": {"in": "source"},
+    }
+    (fault,) = validate(pipeline(source(), chart), registry).faults
+    assert (fault.element, fault.path) == ("live-chart", "spec.elements[1].params.columns[1]")
+    assert (fault.title, fault.place) == ("Power", "Column 2")
+    assert fault.message == '"key" is text, but a number is needed'
+    assert fault.words == 'Power: Column 2: "key" is text, but a number is needed'
+
+
+@pytest.mark.parametrize(
+    ("type_", "params", "told"),
+    [
+        ("generator", {"rate": -1}, "Rate: has to be more than 0 (it is -1)"),
+        ("generator", {"rate": "fast"}, 'Rate: has to be a number (it is "fast")'),
+        ("generator", {"rows": 1.5}, "Rows: has to be a whole number (it is 1.5)"),
+        ("generator", {"keys": None}, "Keys: has to be a whole number (it is empty)"),
+        ("generator", {"catch_up": "perhaps"}, 'Catch up: has to be true or false (it is "perhaps")'),
+        ("generator", {"speed": 1}, 'speed: unknown field "speed"; did you mean "seed"?'),
+        ("generator", {"signals": [{"shape": "sine"}]}, "Signal 1, name: this is required"),
+        ("csv-replay", {"path": ""}, 'File: choose a file, or upload one (it is "")'),
+        (
+            "kafka-in",
+            {"topic": "a b", "columns": [{"name": "x"}]},
+            'Topic: a topic\'s name has letters, digits, dots, underscores and hyphens (it is "a b")',
+        ),
+        ("kafka-in", {"topic": "a", "columns": []}, "Columns: needs at least one entry"),
+        (
+            "kafka-in",
+            {"topic": "a", "columns": [{"name": "x"}], "start": "now"},
+            "Start: has to be 'earliest' or 'latest' (it is \"now\")",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_parameter_is_told_in_words(registry, pipeline, type_, params, told):
+    result = validate(pipeline({"id": "x", "type": type_, "title": "It", "params": params}), registry)
+    assert [fault.words for fault in result.faults] == [f"It: {told}"]

@@ -1,0 +1,113 @@
+"""What a live migration will take, by what earlier ones took. Pure.
+
+what the target has     getting ready takes
+follows                 the time to catch up: its copy follows the journal already
+warm                    fetching the state, and starting a query
+cold                    the same, where nothing runs yet: a node's first query takes much longer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Literal
+
+from webapp.pipelines.group_state import GroupFacts
+
+Start = Literal["follows", "warm", "cold"]
+Basis = Literal["group", "node", "pipeline", "typical"]
+STRATEGIES = ("standby", "stop-and-copy")
+NEWEST = 5
+"""So many of the newest count."""
+
+# Of small states on two cores: what is said where nothing was measured yet.
+TYPICAL_READY_MS: dict[Start, int] = {"follows": 2_000, "warm": 10_000, "cold": 45_000}
+TYPICAL_PAUSE_MS: dict[str, dict[Start, int]] = {
+    "standby": {"follows": 300, "warm": 300, "cold": 300},
+    "stop-and-copy": {"follows": 10_000, "warm": 10_000, "cold": 45_000},
+}
+
+
+@dataclass(frozen=True)
+class Past:
+    """A live migration that is done."""
+
+    pipeline: str
+    group: str
+    target: str
+    strategy: str
+    start: Start | None  # None: not known, it was ordered by an earlier version
+    ready_ms: int | None  # from the order until ownership passed
+    pause_ms: int | None
+
+
+@dataclass(frozen=True)
+class Expected:
+    ms: int
+    basis: Basis
+    n: int  # of how many it is the median
+
+
+def start_on(group: GroupFacts, target: str, busy: Iterable[str]) -> Start:
+    """What `target` has for taking over the group. `busy`: the nodes that run a query."""
+    replica = group.replica_on(target)
+    if replica is not None and replica.role == "standby" and not replica.status.get("error"):
+        return "follows"
+    return "warm" if target in busy else "cold"
+
+
+def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> dict[str, Any]:
+    """What is kept with an order: {"start", "bytes": of the newest checkpoint or null, "had": whether the
+    target had a copy of that already}."""
+    status = group.owner.status if group.owner is not None else {}
+    return {
+        "start": start_on(group, target, busy),
+        "bytes": status.get("checkpoint_bytes"),
+        "had": target in (status.get("checkpoint_where") or ()),
+    }
+
+
+def forecast_json(
+    past: Iterable[Past], pipeline: str, group: GroupFacts, busy: Iterable[str]
+) -> dict[str, Any]:
+    """By node, but for the one that it runs on: what is there (as `begun_json`), and for each strategy
+    {"ready": Expected or null, "pause": Expected}; `past`: newest first."""
+    known, running = list(past), set(busy)
+    found = {}
+    for node in sorted(set(group.nodes) - {group.node}):
+        there = begun_json(group, node, running)
+        ways = {way: _way(known, pipeline, group.group, node, way, there["start"]) for way in STRATEGIES}
+        found[node] = {**there, **ways}
+    return found
+
+
+def _way(
+    past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start
+) -> dict[str, Any]:
+    same = [each for each in past if each.strategy == strategy]
+    alike = [each for each in same if each.start == start]
+    # A stop-and-copy prepares nothing: all of it is the pause, so that depends on what is there.
+    stops = strategy == "stop-and-copy"
+    paused = [(each, each.pause_ms) for each in (alike if stops else same)]
+    ready = [(each, each.ready_ms) for each in alike]
+    pause = _expected(paused, pipeline, group, node, TYPICAL_PAUSE_MS[strategy][start])
+    before = None if stops else _expected(ready, pipeline, group, node, TYPICAL_READY_MS[start])
+    return {"ready": before and asdict(before), "pause": asdict(pause)}
+
+
+def _expected(
+    figures: list[tuple[Past, int | None]], pipeline: str, group: str, node: str, typical_ms: int
+) -> Expected:
+    """Of the nearest kind of which there is any."""
+    known = [(each, ms) for each, ms in figures if ms is not None]
+    kinds: list[tuple[Basis, list[int]]] = [
+        ("group", [ms for each, ms in known if (each.pipeline, each.group) == (pipeline, group)]),
+        ("node", [ms for each, ms in known if each.target == node]),
+        ("pipeline", [ms for each, ms in known if each.pipeline == pipeline]),
+    ]
+    for basis, all_of_it in kinds:
+        newest = all_of_it[:NEWEST]
+        if newest:
+            return Expected(round(median(newest)), basis, len(newest))
+    return Expected(typical_ms, "typical", 0)

@@ -1,0 +1,91 @@
+"""Reading the audit log: who did what, with the many saves of one sitting as one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from webapp.monitoring.models import AuditRecord
+
+AUTOSAVE = "pipeline.save"
+PAUSE = timedelta(minutes=30)
+"""After it, further saves are another sitting."""
+READ_MAX = 20_000
+_OF_PIPELINES = ("pipeline.", "element.", "handover.")
+
+
+def audit_entries(
+    limit: int,
+    *,
+    pipeline: str | None = None,
+    user: str | None = None,
+    kind: str | None = None,
+    fold: bool = False,
+) -> list[dict[str, Any]]:
+    """The newest first. `kind`: the first word of the actions, such as pipeline.
+
+    `fold`: the saves of one draft by one person, with nothing else done to that pipeline between, are one
+    entry."""
+    rows = AuditRecord.objects.all()
+    if pipeline is not None:
+        of_pipelines = Q()
+        for prefix in _OF_PIPELINES:
+            of_pipelines |= Q(action__startswith=prefix)
+        rows = rows.filter(of_pipelines, Q(target=pipeline) | Q(target__startswith=f"{pipeline}/"))
+    if user is not None:
+        rows = rows.filter(username=user)
+    if kind is not None:
+        rows = rows.filter(action__startswith=f"{kind}.")
+    if not fold:
+        return [_entry(row) for row in rows[:limit]]
+    return folded(rows[:READ_MAX].iterator(chunk_size=500), limit)
+
+
+def folded(rows: Iterable[AuditRecord], limit: int) -> list[dict[str, Any]]:
+    """`rows`: newest first. An entry has `times`, how many it stands for, and `since`, the first of them."""
+    entries: list[dict[str, Any]] = []
+    sittings: dict[str, tuple[AuditRecord, dict[str, Any]]] = {}  # pipeline -> its oldest save yet, its entry
+    for row in rows:
+        of = row.target.partition("/")[0]
+        later = sittings.get(of)
+        if later is not None and _one_sitting(later[0], row):
+            later[1]["times"] += 1
+            later[1]["since"] = row.at.isoformat()
+            sittings[of] = (row, later[1])
+            continue
+        if len(entries) == limit:
+            break
+        entry = _entry(row)
+        entries.append(entry)
+        if row.action == AUTOSAVE:
+            sittings[of] = (row, entry)
+        else:
+            sittings.pop(of, None)
+    return entries
+
+
+def _one_sitting(later: AuditRecord, row: AuditRecord) -> bool:
+    same = row.action == AUTOSAVE and row.username == later.username
+    return same and later.at - row.at <= PAUSE
+
+
+def people() -> list[str]:
+    """Who is in the log, by name."""
+    return list(AuditRecord.objects.order_by("username").values_list("username", flat=True).distinct())
+
+
+def _entry(row: AuditRecord) -> dict[str, Any]:
+    at = row.at.isoformat()
+    return {
+        "id": row.pk,
+        "at": at,
+        "since": at,
+        "times": 1,
+        "user": row.username,
+        "action": row.action,
+        "target": row.target,
+        "detail": row.detail,
+    }

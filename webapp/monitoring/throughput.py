@@ -1,0 +1,86 @@
+"""How many rows a second entered each pipeline lately: the points of the overview's small curves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from time import time
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from webapp.monitoring.selectors import element_history_key
+from webapp.pipelines.selectors import Board
+from webapp.pipelines.shape import elements_of, is_view
+
+SPAN_MS = 5 * 60_000
+STEP_MS = 10_000
+POINTS_READ = 160
+"""Of each source, one each 2 s: a bit more than the span."""
+
+Point = Mapping[str, Any]  # {"t": ms, "rows_out_per_s"}
+
+
+def throughputs(board: Board) -> dict[str, dict[str, Any]]:
+    """By deployed pipeline: {"sources": [element], "step_ms", "until_ms", "rows_per_s": [float | None]}.
+
+    `rows_per_s`: what its sources gave in each step up to `until_ms`; None: nothing was reported. Without
+    Redis there are no points.
+    """
+    sources = {}
+    for pipeline in board.pipelines:
+        deployment = board.deployment(pipeline)
+        if deployment is not None:
+            document = deployment.version.document
+            sources[pipeline.name] = (deployment.pk, _sources(document))
+    histories = iter(_read([(id, source) for id, found in sources.values() for source in found]))
+    now_ms = int(time() * 1000)
+    return {
+        name: {
+            "sources": found,
+            "step_ms": STEP_MS,
+            "until_ms": now_ms // STEP_MS * STEP_MS,
+            "rows_per_s": summed([next(histories) for _ in found], now_ms),
+        }
+        for name, (_, found) in sources.items()
+    }
+
+
+def _sources(document: dict[str, Any]) -> list[str]:
+    return [
+        element["id"]
+        for element in elements_of(document)
+        if not element.get("inputs") and not is_view(element.get("type"))
+    ]
+
+
+def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[float | None]:
+    """Of each whole step of the span the sum over all sources of each one's mean."""
+    last = now_ms // STEP_MS
+    length = SPAN_MS // STEP_MS
+    sums: list[float | None] = [None] * length
+    for points in histories:
+        steps: dict[int, list[float]] = {}
+        for point in points:
+            index = int(point["t"]) // STEP_MS - (last - length)
+            rate = point.get("rows_out_per_s")
+            if 0 <= index < length and rate is not None:
+                steps.setdefault(index, []).append(float(rate))
+        for index, rates in steps.items():
+            sums[index] = (sums[index] or 0.0) + sum(rates) / len(rates)
+    return [None if value is None else round(value, 2) for value in sums]
+
+
+def _read(sources: list[tuple[str, str]]) -> list[list[Point]]:
+    """One trip to Redis; as many lists as there are sources, empty ones without it."""
+    client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
+    try:
+        pipe = client.pipeline(transaction=False)
+        for deployment, element in sources:
+            pipe.lrange(element_history_key(deployment, element), -POINTS_READ, -1)
+        return [[json.loads(point) for point in raw] for raw in pipe.execute()]
+    except redis.RedisError:
+        return [[] for _ in sources]  # that Redis is away, is told elsewhere on the page
+    finally:
+        client.close()

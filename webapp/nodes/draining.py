@@ -1,0 +1,66 @@
+"""How far the drain of a node has come."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement
+
+Group = tuple[str, str]
+"""(deployment, group)"""
+
+
+@dataclass(frozen=True)
+class Move:
+    group: Group
+    pipeline: str
+    element: str
+    target: str
+    outcome: str | None  # None: it is under way
+
+    @property
+    def done(self) -> bool:
+        return self.outcome == Handover.Outcome.DONE
+
+
+def progress(placed: Collection[Group], moves: Iterable[Move]) -> dict[str, Any]:
+    """{"moved", "total": groups, "moving": {"pipeline", "element", "target"} or null}. Pure.
+
+    `placed`: what is still to run on the node; `moves`: off it, since the drain began. What was moved away
+    and has come back counts as still here; what moves just now counts once, wherever it is placed by then.
+    """
+    all_moves = list(moves)
+    moving = next((move for move in all_moves if move.outcome is None), None)
+    under_way = {move.group for move in all_moves if move.outcome is None}
+    left = set(placed) | under_way
+    moved = {move.group for move in all_moves if move.done} - left
+    return {
+        "moved": len(moved),
+        "total": len(moved | left),
+        "moving": moving
+        and {"pipeline": moving.pipeline, "element": moving.element, "target": moving.target},
+    }
+
+
+def drains_now(nodes: Iterable[Node]) -> Mapping[str, dict[str, Any]]:
+    """Node -> its progress, of those that are being drained."""
+    return {node.name: _of(node) for node in nodes if node.draining_since is not None}
+
+
+def _of(node: Node) -> dict[str, Any]:
+    placed = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
+    since = Q(outcome__isnull=True) | Q(ended_at__gte=node.draining_since)
+    rows = Handover.objects.filter(since, origin=node.name, deployment__status__in=Deployment.ACTIVE)
+    moves = [
+        Move((row[0], row[1]), *row[2:])
+        for row in rows.order_by("created_at").values_list(
+            "deployment", "group", "deployment__pipeline__name", "element", "target", "outcome"
+        )
+    ]
+    return progress(set(placed.values_list("deployment", "group")), moves)

@@ -1,0 +1,38 @@
+"""The draft follows what was moved."""
+
+from __future__ import annotations
+
+from webapp.handovers.models import Handover
+from webapp.monitoring.records import announce, audit
+from webapp.pipelines.pins import moved_pins
+from webapp.pipelines.selectors import pipeline_named
+from webapp.pipelines.shape import groups_of
+
+
+def draft_follows(handover: Handover) -> list[str]:
+    """After a live migration: pin to its target what the draft pinned to its origin; those elements.
+
+    A new revision, as if its user had saved it: who saves over an older one is told. Part of the transaction
+    in which the handover ends.
+    """
+    deployment = handover.deployment
+    elements = groups_of(deployment.version.document).get(handover.group, [])
+    pipeline = pipeline_named(deployment.pipeline.name, for_update=True)
+    draft, followed = moved_pins(pipeline.draft, elements, handover.origin, handover.target)
+    if followed:
+        pipeline.draft = draft
+        pipeline.draft_revision += 1
+        pipeline.updated_by = handover.created_by or pipeline.updated_by
+        pipeline.save(update_fields=["draft", "draft_revision", "updated_by", "updated_at"])
+        audit(
+            handover.created_by,
+            "pipeline.follow_move",
+            pipeline.name,
+            elements=followed,
+            origin=handover.origin,
+            to=handover.target,
+            handover=str(handover.pk),
+            revision=pipeline.draft_revision,
+        )
+        announce("pipelines", pipeline.name)
+    return followed

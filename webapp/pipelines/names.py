@@ -1,0 +1,19 @@
+"""What people call the elements and groups of deployments, for whoever tells of many of them."""
+
+from __future__ import annotations
+
+from webapp.pipelines.models import Deployment
+from webapp.pipelines.shape import names_of
+
+
+class Names:
+    """Of one look. A deployment's document, which is large, is read once, and only when it is asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, str]] = {}
+
+    def of(self, deployment: str, id: str) -> str:
+        if deployment not in self._known:
+            row = Deployment.objects.select_related("version").filter(pk=deployment).first()
+            self._known[deployment] = names_of(row.version.document) if row is not None else {}
+        return self._known[deployment].get(id, id)

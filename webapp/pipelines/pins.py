@@ -1,0 +1,71 @@
+"""Where a document pins its elements, and where they run. Pure.
+
+What runs moves: by hand, by a drain, by a restoration. A draft that pinned an element to exactly the place it
+was moved away from follows, else the next deployment would take it back without a word. One that pins it
+anywhere else was meant so, and stays; that it differs from what runs is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from webapp.pipelines.shape import elements_of, groups_of
+
+
+def pins_of(document: dict[str, Any]) -> dict[str, str]:
+    """Element -> the node that it is pinned to."""
+    return {
+        element["id"]: element["node"]
+        for element in elements_of(document)
+        if isinstance(element.get("node"), str)
+    }
+
+
+def moved_pins(
+    document: dict[str, Any], elements: Collection[str], origin: str, target: str
+) -> tuple[dict[str, Any], list[str]]:
+    """The document with what pinned `elements` to `origin` pinned to `target`, and which those are."""
+    pins = pins_of(document)
+    followed = [id for id in elements if pins.get(id) == origin]
+    if not followed:
+        return document, []
+    items = [
+        {**item, "node": target} if isinstance(item, dict) and item.get("id") in followed else item
+        for item in document["spec"]["elements"]
+    ]
+    return {**document, "spec": {**document["spec"], "elements": items}}, followed
+
+
+def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collection[str]) -> dict[str, Any]:
+    """The deployed document with the draft's pins for what runs. Deploying moves nothing that runs, so these
+    are no difference: `elsewhere` tells them. `groups`: those that have a node."""
+    if pins_of(draft) == pins_of(deployed):
+        return deployed
+    running = {id for group, ids in groups_of(deployed).items() if group in groups for id in ids}
+    wanted = {element["id"]: element for element in elements_of(draft) if element["id"] in running}
+    elements = [
+        {key: value for key, value in item.items() if key != "node"}
+        | ({"node": wanted[item["id"]]["node"]} if "node" in wanted[item["id"]] else {})
+        if isinstance(item, dict) and item.get("id") in wanted
+        else item
+        for item in deployed["spec"]["elements"]
+    ]
+    return {**deployed, "spec": {**deployed["spec"], "elements": elements}}
+
+
+def elsewhere(
+    draft: dict[str, Any], deployed: dict[str, Any], places: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """[{"element", "pinned", "node"}]: which elements run on another node than the draft pins them to."""
+    pins = pins_of(draft)
+    if not pins:
+        return []
+    runs_on = {
+        id: places[group] for group, ids in groups_of(deployed).items() if group in places for id in ids
+    }
+    return [
+        {"element": id, "pinned": pin, "node": runs_on[id]}
+        for id, pin in pins.items()
+        if id in runs_on and runs_on[id] != pin
+    ]

@@ -1,0 +1,77 @@
+"""Where a deployment would put a pipeline's groups, and why; the control side places by the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.plan import group_of, pins
+from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.shape import is_view
+
+
+def candidates() -> list[Candidate]:
+    """The registered nodes as placement sees them."""
+    elements: dict[int, int] = {}
+    for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
+        elements[placement.node_id] = elements.get(placement.node_id, 0) + len(placement.spec["elements"])
+    return [
+        Candidate(node.name, node.up, node.ready, node.cordoned, elements.get(node.pk, 0))
+        for node in Node.objects.all()
+    ]
+
+
+def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
+    """Group -> node: the document's pins, and over them what is asked for with the deployment."""
+    asked = pins(document)
+    asked |= {group_of(document, key): node for key, node in placement.items()}
+    return asked
+
+
+def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of each element of a valid document, in its order: {element, change: "added", node, why, problem}.
+
+    `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
+    may pass by itself: a deployment waits for nodes that are starting.
+    """
+    parsed = parse_document(document)
+    members: dict[str, list[str]] = {}
+    for element in parsed.spec.elements:
+        if not is_view(element.type):
+            members.setdefault(group_of(parsed, element.id), []).append(element.id)
+    asked = asked_nodes(parsed, placement)
+    wanted = {group_of(parsed, key) for key in placement}
+    groups = [GroupToPlace(group, len(ids), asked.get(group)) for group, ids in members.items()]
+    placed, faults = place(groups, candidates())
+    problems = {fault.group: fault for fault in faults}
+    found = []
+    for element in parsed.spec.elements:
+        group = group_of(parsed, element.id)
+        told: dict[str, Any] = {"element": element.id, "change": "added", "node": None, "waits": False}
+        if is_view(element.type):
+            told |= {"why": "the dashboard itself shows it", "problem": None}
+        elif group in problems:
+            told |= {"why": None, "problem": problems[group].message, "waits": problems[group].passing}
+        else:
+            why = placed[group].why
+            if group in wanted:
+                why = "asked for with this deployment"
+            elif asked.get(group):
+                why = _pinned_by(parsed, element.id, group)
+            told |= {"node": placed[group].node, "why": why, "problem": None}
+        found.append(told)
+    return found
+
+
+def _pinned_by(document: PipelineDocument, id: str, group: str) -> str:
+    pinned = [
+        element.id
+        for element in document.spec.elements
+        if element.node is not None and group_of(document, element.id) == group
+    ]
+    return (
+        "pinned" if id in pinned or not pinned else f"it runs as one with {pinned[0]}, which is pinned there"
+    )

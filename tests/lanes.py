@@ -30,6 +30,7 @@ RESULTS = PROJECT / "build" / "tests"
 _PORTS_FIRST, _PORTS_PER_LANE = 20_000, 4_000
 _GRACE_S = 60
 _MEMORY_EVERY_S = 1.0
+_REASON_CHARACTERS = 300
 _REFERENCE_ROUNDS = 10_000_000
 
 
@@ -192,6 +193,18 @@ def counts_of(results: Path) -> Counts:
     return Counts(passed, failed, skipped)
 
 
+def failures_in(results: Path) -> list[str]:
+    """Each test that failed, with the first line of why; [] where pytest did not come to write any."""
+    if not results.exists():
+        return []
+    found = []
+    for case in ElementTree.parse(results).iter("testcase"):
+        for wrong in (*case.findall("failure"), *case.findall("error")):
+            why = (wrong.get("message") or "").strip().partition("\n")[0][:_REASON_CHARACTERS]
+            found.append(f"{case.get('classname')}::{case.get('name')}: {why}")
+    return found
+
+
 def misplaced(all_results: list[Path], tests: Path = PROJECT / "tests") -> list[str]:
     """The modules of tests that ran in several lanes, or in none."""
     ran = Counter[str]()
@@ -231,7 +244,8 @@ def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: 
         for command in lane.failed_commands:
             print(f"{lane.name}: {command} failed; see {os.path.relpath(lane.log, PROJECT)}")
     wrong = misplaced([lane.results for lane in all_lanes])
-    for sentence in wrong:
+    failures = [failure for lane in all_lanes for failure in failures_in(lane.results)]
+    for sentence in (*wrong, *failures):
         print(sentence)
     passed = sum(count.passed for count in counts)
     failed = sum(count.failed for count in counts)

@@ -34,6 +34,17 @@ def test_failures_errors_and_skips_are_counted_apart(tmp_path: Path) -> None:
     assert lanes.counts_of(tmp_path / "none.xml") == Counts()
 
 
+def test_each_test_that_failed_is_named_with_the_first_line_of_why(tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_text(
+        '<testsuites><testsuite><testcase classname="tests.unit.test_a" name="test_it">'
+        '<failure message="AssertionError: still waiting&#10;for it">all of it</failure></testcase>'
+        '<testcase classname="tests.unit.test_a" name="test_other"/></testsuite></testsuites>'
+    )
+    assert lanes.failures_in(path) == ["tests.unit.test_a::test_it: AssertionError: still waiting"]
+    assert lanes.failures_in(tmp_path / "none.xml") == []
+
+
 def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     for name in ("unit/test_a.py", "unit/test_b.py", "web/test_c.py"):

@@ -119,13 +119,7 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext, *, 
                 return False
             placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
             if placement.spec["version"] != spec.version or _is_down(placement):
-                if placement.spec["version"] != spec.version:
-                    placement.order_anew = anew
-                placement.spec = spec.model_dump(mode="json")
-                placement.give_order(epoch_known(placement))
-                placement.vouch()
-                fields = ["spec", "order_anew", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED]
-                placement.save(update_fields=fields)
+                _ask_anew(placement, spec, anew=anew)
                 announce("elements", deployment.pipeline.name)
         context.desired.notify()
         return True
@@ -136,8 +130,21 @@ def _order(spec: GroupSpec, deployment: Deployment, context: ControlContext, *, 
         )
 
 
+def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None:
+    """With another order only for another definition, or where the one that it has came to nothing. What only
+    failed may be starting again by itself right now: it then owns by its order, and carries out no other."""
+    status, changes = status_on(placement), placement.spec["version"] != spec.version
+    if changes:
+        placement.spec, placement.order_anew = spec.model_dump(mode="json"), anew
+    fenced = status is not None and status.phase == "fenced"
+    if changes or fenced or _refusal(placement, status) is not None:
+        placement.give_order(epoch_known(placement))
+    placement.vouch()
+    placement.save(update_fields=["spec", "order_anew", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED])
+
+
 def _is_down(placement: GroupPlacement) -> bool:
-    """Its node has given up on it, or may: only another order makes it try anew."""
+    """Its node has given up on it, or may: only when it is asked anew does it try again."""
     status = status_on(placement)
     if status is None or status.role is Role.OWNER:
         return False

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
@@ -182,12 +182,18 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     assert "does not start" in operation.message
     before = deployment.placements.get(group="numbers")
     assert before.spec["elements"][0]["params"]["rate"] == 20
-    broken.unlink()
+    monkeypatch.setattr(upgrades, "ERROR_S_MAX", PATIENCE_S)
     committed = len(cluster.commits(deployment, "numbers"))
-    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    operation = Operation.objects.create(kind="upgrade", deployment=deployment)
+    wait_until(lambda: deployment.placements.get(group="numbers").vouched != before.vouched, "asked anew")
+    broken.unlink()
+    operation = ended(operation)
     assert operation.status == "done", operation.message
     assert [(step["name"], step["state"]) for step in operation.steps] == [("numbers", "done")]
     wait_until(lambda: len(cluster.commits(deployment, "numbers")) > committed, "it goes on")
+    # It may have been starting by itself, by the order that it had: with another one it would own by the
+    # wrong one for good.
+    assert deployment.placements.get(group="numbers").order_id == before.order_id
 
 
 def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Cluster) -> None:

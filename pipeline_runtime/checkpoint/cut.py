@@ -100,6 +100,8 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
 
     # 2. the newest committed batch
     committed = spark_state.batches(spark / "commits")
+    if not committed:  # it begins anew right now
+        raise _Vanished("Spark's batches vanished")
     batch = committed[-1]
     try:
         offset = spark_state.source_offset(spark / "offsets" / str(batch))

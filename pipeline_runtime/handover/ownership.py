@@ -79,14 +79,17 @@ class Ownership:
         node: str,
         read_journal: Callable[[str, bool], JournalEnd],
         start_ends: Callable[[], Ends],
+        begins_anew: Callable[[], bool],
     ) -> None:
         """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
-        hides. Both callables raise Doubtful, and what else they raise ends the claim."""
+        hides. `begins_anew`: whether an order to begin anew still leaves a state behind, by what was read
+        then. The first two raise Doubtful, and what else they raise ends the claim."""
         self._spec = spec
         self._kafka = kafka
         self._node = node
         self._read_journal = read_journal
         self._start_ends = start_ends
+        self._begins_anew = begins_anew
         self._transactions: Transactions | None = None
         self.state: State = Following()
         self.cancelled = threading.Event()
@@ -223,6 +226,8 @@ class Ownership:
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
         rewind, anew = (order.rewind, order.anew) if isinstance(order, ClaimOrder) else (None, False)
+        # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
+        anew = anew and self._begins_anew()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
         if (size := len(json.dumps(spec))) > journal.SPEC_BYTES_MAX:
             log.warning("%s: its definition of %d bytes is too large for a CLAIM", self._spec.id, size)

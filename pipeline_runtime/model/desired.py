@@ -31,6 +31,7 @@ class ClaimOrder(Frozen):
     over: Epoch
     rewind: Seq | None = None  # what was committed after this seq is void: it is processed and emitted again
     anew: bool = False  # taking over from another definition, it begins without the state that this one left
+    anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it goes on with all the same
 
 
 class ArmOrder(Frozen):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
@@ -30,6 +31,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     SourceReader,
 )
+from pipeline_runtime.operators.times import checked_format
 
 RATE_MAX = 1e6
 """Rows per second; a batch takes fewer, so this is as fast as the node can."""
@@ -79,7 +81,7 @@ class CsvReplayParams(Params):
         json_schema_extra=_FILE,
     )
     time_column: str | None = Field(default=None, description="the column with the recorded time")
-    time_format: str = Field(
+    time_format: Annotated[str, AfterValidator(checked_format)] = Field(
         default="iso",
         min_length=1,
         description="iso; epoch_s, epoch_ms, epoch_us or epoch_ns since 1970; or as %d.%m.%Y %H:%M:%S",

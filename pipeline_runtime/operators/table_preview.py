@@ -21,7 +21,7 @@ from pipeline_runtime.operators.recording import (
     narrowest,
     parsed,
 )
-from pipeline_runtime.operators.times import TimeReading, best_time, time_readings
+from pipeline_runtime.operators.times import TimeReading, best_time, checked_format, time_readings
 
 ROWS_SHOWN = 6
 BAD_SHOWN = 3
@@ -124,13 +124,12 @@ def preview(
 
     Rows are judged as a replay judges them. ValueError says why it is no table.
     """
+    if time_format is not None:
+        checked_format(time_format)
     text, whole = head_text(head)
     delimiter = delimiter or sniffed_delimiter(text)
     rows = head_rows(text, delimiter)
-    if header is None:
-        header = looks_like_header([row for _, row in rows])
-    if decimal is None:
-        decimal = "," if delimiter != "," and _has_decimal_commas([row for _, row in rows]) else "."
+    header, decimal = _look([row for _, row in rows], delimiter, header, decimal)
     given = tuple(column.field() for column in columns or ())
     fields = given or columns_of([row for _, row in rows], header, decimal)
     body = rows[1:] if header else rows
@@ -182,6 +181,25 @@ def preview(
         time_format=best[1] if best else None,
         replaced=text.count("\N{REPLACEMENT CHARACTER}"),
     )
+
+
+def columns_found(head: bytes) -> tuple[Field, ...]:
+    """All columns of a file that begins so, as a source reads it by itself; ValueError: it is no table."""
+    text, _ = head_text(head)
+    delimiter = sniffed_delimiter(text)
+    rows = [row for _, row in head_rows(text, delimiter)]
+    return columns_of(rows, *_look(rows, delimiter))
+
+
+def _look(
+    rows: Sequence[Sequence[str]], delimiter: str, header: bool | None = None, decimal: str | None = None
+) -> tuple[bool, str]:
+    """Whether there is a header, and what stands before decimals; what is None is found out."""
+    if header is None:
+        header = looks_like_header(rows)
+    if decimal is None:
+        decimal = "," if delimiter != "," and _has_decimal_commas(rows) else "."
+    return header, decimal
 
 
 def sniffed_delimiter(text: str) -> str:

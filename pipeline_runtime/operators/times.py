@@ -161,6 +161,19 @@ def _strptime_or_none(text: str | None, time_format: str) -> datetime | None:
         return None
 
 
+def checked_format(time_format: str) -> str:
+    """It, when texts can be read by it; ValueError: no text ever could."""
+    if time_format != "iso" and time_format not in _EPOCHS_US:
+        try:
+            datetime.strptime("", time_format)  # noqa: DTZ007  only the format is looked at
+        except re.error as error:
+            raise ValueError(f"a format of times has each part once ({error})") from error
+        except ValueError as error:
+            if "does not match format" not in str(error):
+                raise ValueError(f"it is no format of times ({error})") from error
+    return time_format
+
+
 # --- finding ------------------------------------------------------------------------------------
 class TimeReading(BaseModel):
     """A format in which a column can be read as times, and what it then says."""

@@ -78,7 +78,9 @@ class Replica:
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self.growing = GrowingFiles()  # of the run that is on, or was the last
-        self._ownership = Ownership(spec, host.kafka, host.node, self._journal.read_for, self._start_ends)
+        self._ownership = Ownership(
+            spec, host.kafka, host.node, self._journal.read_for, self._start_ends, self._begins_anew
+        )
         # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
         # its own CLAIM would go by what was before it.
         catch_up = partial(self._journal.catch_up, hidden=True)
@@ -452,6 +454,10 @@ class Replica:
             return self._positions.beginning(now_ms())
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
+
+    def _begins_anew(self) -> bool:
+        with self._state.changed:
+            return self._state.takes_over_anew
 
     # --- small things
 

@@ -164,8 +164,13 @@ class Roles:
             self._state.first_commit_requests = None
             self._state.measures.first_output_at_ms = None
             self.owner_since_ms = now_ms()
+            former = self._state.has_former_state(self._state.local)
             self._state.tell()
-        self.set(Role.OWNER, "owning")
+        if former:
+            # What runs is the former definition's query: who waits for the new one must not take it for that.
+            self.set(Role.STANDBY, "beginning anew")
+        else:
+            self.set(Role.OWNER, "owning")
 
     # --- by release
 

@@ -85,7 +85,9 @@ class ReplicaState:
         """Ordered to leave the state behind that another definition has left; once, since its CLAIM makes
         that definition the journal's."""
         order = self.wishes.order
-        return order is not None and order.anew and self.view.definition != self.wanted
+        if order is None or not order.anew:
+            return False
+        return self.view.definition not in (self.wanted, *order.anew_but_for)
 
     def has_former_state(self, seq: Seq) -> bool:
         """The local state at `seq` is what the journal says is left behind there."""

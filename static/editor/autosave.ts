@@ -11,6 +11,7 @@ import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
+import { nameOfId } from "./document";
 import { dropCopy, keepCopy, takeCopy } from "./local-copies";
 import { stable } from "./merge";
 import { repinned, repinsOf, repinWords } from "./pins";
@@ -197,20 +198,25 @@ class Autosave {
   /** What was moved is pinned elsewhere now, and nothing else has changed: go on from there; else false. */
   private follow(theirs: PipelineDocument, revision: number): boolean {
     const repins = this.base && repinsOf(this.base, theirs);
-    if (!repins) return false;
-    this.base = theirs;
+    if (!this.base || !repins) return false;
+    this.base = repinned(this.base, repins); // with the places that were made up for what has none
     this.revision = revision;
     rewrite((document) => repinned(document, repins));
+    const { mode, operators } = useEditor.getState();
     // who watches what runs sees the move itself
-    if (useEditor.getState().mode === "edit")
-      toast({ tone: "info", title: repinWords(repins), text: "Your own changes and undo are as they were." });
+    if (mode === "edit")
+      toast({
+        tone: "info",
+        title: repinWords(repins, (id) => nameOfId(current(), operators, id)),
+        text: "Your own changes and undo are as they were.",
+      });
     return true;
   }
 
   /** Show what somebody else has saved; false: it is what is shown already, or needs no words. */
   takeTheirs(pipeline: Pipeline): boolean {
-    if (this.follow(pipeline.document, pipeline.revision)) {
-      this.accepted(pipeline.document, pipeline);
+    if (this.base && this.follow(pipeline.document, pipeline.revision)) {
+      this.accepted(this.base, pipeline);
       this.done(Date.now());
       return false;
     }

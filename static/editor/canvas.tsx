@@ -17,7 +17,6 @@ import {
   type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import { CanvasTools } from "./canvas-tools";
 import { ElementCard, GroupBox } from "./card";
@@ -30,7 +29,16 @@ import { CARD } from "./places";
 import { chooseTaker, QuickAdd } from "./quick-add";
 import { tellRefusal } from "./refusal";
 import { PlainStreams, StreamEdge } from "./stream-edge";
-import { addElement, commit, current, select, startRenaming, takeNodeChanges, useEditor } from "./store";
+import {
+  addElement,
+  commit,
+  current,
+  isEditable,
+  select,
+  startRenaming,
+  takeNodeChanges,
+  useEditor,
+} from "./store";
 import { LookContext, lookAt, readableView, ZOOM } from "./view";
 
 const NODE_TYPES = { card: ElementCard, "group-box": GroupBox };
@@ -98,8 +106,7 @@ function useFirstView(place: React.RefObject<HTMLDivElement | null>): Viewport |
 
 export function Canvas({ onOpen }: { onOpen: () => void }) {
   const mode = useEditor((state) => state.mode);
-  const looked = useEditor((state) => state.looked !== null);
-  const editable = mode === "edit" && !looked && mayAct("editor");
+  const editable = useEditor(isEditable);
   const drop = useDrop(editable);
   const place = useRef<HTMLDivElement>(null);
   const view = useFirstView(place);

@@ -1,20 +1,20 @@
 import { memo, useContext, type KeyboardEvent } from "react";
 import { Handle, Position, useConnection, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Layers, Pin } from "lucide-react";
-import { rate } from "../shared/format";
+import { capitalised, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
-import { mayAct } from "../shared/page";
 import { toneOf, wordOf } from "../shared/status";
 import type { LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
+import { displayName, groupName, kindName, nameOfId, portName } from "./document";
 import type { Mark } from "./difference";
 import { portPlace, portsOf, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
-import { current, faultsOf, useEditor, type LocatedFault } from "./store";
+import { current, faultsOf, isEditable, shown, useEditor, type LocatedFault } from "./store";
 import { LookContext } from "./view";
 
 export const ElementCard = memo(function ElementCard({ id, data, selected }: NodeProps<CardNode>) {
@@ -22,17 +22,17 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
   const { simple, bare } = useContext(LookContext);
   const faults = useEditor((state) => faultsOf(state.faults, state.checked ?? state.history.present, id));
   const looking = useEditor((state) => state.looked !== null);
+  const editable = useEditor(isEditable);
   const mark = useEditor((state) => state.looked?.marks[id]);
   const faulty = faults.length > 0 && !live && !looking;
   const { inputs, outputs } = portsOf(operator);
-  const editable = !live && !looking && mayAct("editor");
-  const reachable = selected && editable;
+  const end = { id, name: displayName(element, operator), editable, reachable: selected && editable };
   return (
     <div
       className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${mark ? ` diff diff--${mark}` : ""}`}
       data-category={operator?.category}
     >
-      {!bare && <Ports id={id} ports={inputs} side="in" editable={editable} reachable={reachable} />}
+      {!bare && <Ports {...end} ports={inputs} side="in" />}
       {simple ? (
         <div className="el-card__head">
           <span className="el-card__names">
@@ -49,9 +49,9 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
           <span className="el-card__names">
             <CardName element={element} operator={operator} />
             {live ? (
-              <LiveType id={id} type={element.type} />
+              <LiveType id={id} kind={kindName(element, operator)} />
             ) : (
-              <DraftType type={element.type} node={element.node ?? null} />
+              <DraftType kind={kindName(element, operator)} node={element.node ?? null} />
             )}
           </span>
           {mark ? (
@@ -64,7 +64,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
         </div>
       )}
       {live && !simple && <LiveFigures id={id} isSink={operator?.outputs.length === 0} />}
-      {!bare && <Ports id={id} ports={outputs} side="out" editable={editable} reachable={reachable} />}
+      {!bare && <Ports {...end} ports={outputs} side="out" />}
     </div>
   );
 });
@@ -105,13 +105,13 @@ function DiffMark({ mark }: { mark: Mark }) {
   return <span className="el-card__mark diff__word small">{mark}</span>;
 }
 
-function DraftType({ type, node }: { type: string; node: string | null }) {
+function DraftType({ kind, node }: { kind: string | null; node: string | null }) {
   return (
     <span className="el-card__type">
-      {type}
+      {kind}
       {node && (
         <>
-          {" · "}
+          {kind && " · "}
           <Pin aria-label="pinned to" />
           {node}
         </>
@@ -120,16 +120,15 @@ function DraftType({ type, node }: { type: string; node: string | null }) {
   );
 }
 
-function LiveType({ id, type }: { id: string; type: string }) {
+function LiveType({ id, kind }: { id: string; kind: string | null }) {
   const element = useElement(
     useEditor((state) => state.name),
     id,
   );
   return (
     <span className="el-card__type">
-      {/* the node first: it is what changes, and the type may not fit */}
-      {element?.node && `${element.node} · `}
-      {type}
+      {/* the node first: it is what changes, and the kind may not fit */}
+      {[element?.node, kind].filter(Boolean).join(" · ")}
     </span>
   );
 }
@@ -202,6 +201,7 @@ function StatusRow({ element }: { element: LiveElement }) {
 
 interface Side {
   id: string;
+  name: string;
   side: "in" | "out";
   editable: boolean;
   /** by the Tab key: only the selected card's, else there were no end of stops between two cards */
@@ -214,7 +214,7 @@ function Ports({ ports, ...side }: Side & { ports: Port[] }) {
       key={port.name}
       port={port}
       top={`${portPlace(index, ports.length) * 100}%`}
-      named={ports.length > 1}
+      among={ports.length}
       {...side}
     />
   ));
@@ -222,13 +222,14 @@ function Ports({ ports, ...side }: Side & { ports: Port[] }) {
 
 function PortHandle({
   id,
+  name,
   port,
   side,
   top,
-  named,
+  among,
   editable,
   reachable,
-}: Side & { port: Port; top: string; named: boolean }) {
+}: Side & { port: Port; top: string; among: number }) {
   // while a connection is drawn, each port shows whether it would accept it
   const fit = useConnection((connection) => {
     if (!connection.inProgress || connection.fromHandle.type === (side === "in" ? "target" : "source"))
@@ -242,7 +243,7 @@ function PortHandle({
         : judge(current(), operators, mine, other, schemas);
     return verdict.ok ? "port--fits" : "port--refuses";
   });
-  const label = `${side === "in" ? "Input" : "Output"} ${port.name} of ${id}`;
+  const label = capitalised(portName(name, side, port.name, among));
   const press = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -264,17 +265,20 @@ function PortHandle({
       title={port.description ? `${port.name}: ${port.description}` : label}
       onKeyDown={editable ? press : undefined}
     >
-      {named && <span className={`port__name port__name--${side}`}>{port.name}</span>}
+      {among > 1 && <span className={`port__name port__name--${side}`}>{port.name}</span>}
     </Handle>
   );
 }
 
 export const GroupBox = memo(function GroupBox({ data }: NodeProps<GroupNode>) {
+  const name = useEditor((state) =>
+    groupName(data.group, (id) => nameOfId(shown(state), state.operators, id)),
+  );
   return (
     <div className="group-box" style={{ width: data.width, height: data.height }}>
       <span className="group-box__name">
         <Layers aria-hidden="true" />
-        Runs as one · {data.group.id}
+        Runs as one · {name}
       </span>
     </div>
   );

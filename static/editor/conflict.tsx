@@ -6,9 +6,11 @@ import type { Operator, PipelineDocument, PipelineVersion } from "../shared/type
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
+import { groupName } from "./document";
 import { counted, difference, elementChanges, fieldsByKey, groupWords, namesIn, said } from "./difference";
 import { mergeDocuments, stable, type Conflict, type Side } from "./merge";
 import { adopt, current, useEditor } from "./store";
+import { closeVersions } from "./versions/store";
 import "../shared/ui/choices.css";
 import "./conflict.css";
 
@@ -38,6 +40,7 @@ function useMerge({ theirs, revision }: ChoiceProps, by: string) {
     setError("");
     try {
       const kept = Object.values(choices).includes("mine") ? await keepTheirs(name, by) : null;
+      closeVersions(); // nothing can be changed while one is looked at
       if (stable(merge.document) !== stable(current())) adopt(merge.document);
       autosave.resolve(theirs, revision);
       const where = kept ? ` What ${by} had is kept as version ${kept.number}.` : "";
@@ -132,7 +135,9 @@ function keepTheirs(name: string, by: string): Promise<PipelineVersion> {
 function titleOf(conflict: Conflict, nameOf: (id: string) => string): string {
   if (conflict.kind === "element") return nameOf(conflict.id);
   if (conflict.kind === "metadata") return "The pipeline's description";
-  return conflict.kind === "group" ? `What runs as one (${conflict.id})` : "What runs as one";
+  if (conflict.kind === "groups") return "What runs as one";
+  const group = conflict.mine ?? conflict.theirs ?? conflict.was;
+  return `What runs as one: ${group ? groupName(group, nameOf) : conflict.id}`;
 }
 
 interface SidesProps {

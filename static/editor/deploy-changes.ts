@@ -48,14 +48,15 @@ export function untouched(changes: readonly DeployChange[]): string {
 
 /**
  * Why it cannot be deployed as it is; null when it can. `agreed`: the elements whose user takes the loss of their
- * state.
+ * state; `name`: what people call an element.
  */
 export function deployRefusal(
   changes: readonly DeployChange[],
   agreed: ReadonlySet<string> = new Set(),
+  name: (id: string) => string = (id) => id,
 ): string | null {
   const named = (which: (each: DeployChange) => boolean) =>
-    listed(changes.filter(which).map((each) => each.element));
+    listed(changes.filter(which).map((each) => name(each.element)));
   const wrong = named((each) => each.change === "incompatible");
   if (wrong) return `${wrong} cannot take over from what runs: see above what to do.`;
   const open = named((each) => each.change === "restart" && !agreed.has(each.element));

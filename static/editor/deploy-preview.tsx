@@ -5,7 +5,7 @@ import { plural } from "../shared/format";
 import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { CHANGE_WORDS, deployRefusal, grouped, isFirst, untouched } from "./deploy-changes";
-import { displayName, findElement } from "./document";
+import { findElement, nameOfId } from "./document";
 import { current, select, setMode, useEditor } from "./store";
 
 /** What is to be deployed: the draft, or a version. */
@@ -53,7 +53,8 @@ interface PreviewProps {
 function Preview({ changes, what, answer }: PreviewProps) {
   const [agreed, setAgreed] = useState<ReadonlySet<string>>(new Set());
   const first = isFirst(changes);
-  const refused = deployRefusal(changes, agreed);
+  const operators = useEditor((state) => state.operators);
+  const refused = deployRefusal(changes, agreed, (id) => nameOfId(what.document, operators, id));
   const show = what.isDraft ? (each: DeployChange) => (answer(null), showInEditor(each)) : null;
   const agree = (element: string, yes: boolean) =>
     setAgreed(new Set(yes ? [...agreed, element] : [...agreed].filter((each) => each !== element)));
@@ -125,9 +126,7 @@ function showInEditor(each: DeployChange): void {
 
 /** An element's name as people know it, in what is to be deployed. */
 function useName(id: string, document: PipelineDocument): string {
-  const element = findElement(document, id);
-  const operator = useEditor((state) => state.operators.get(element?.type ?? ""));
-  return element ? displayName(element, operator) : id;
+  return useEditor((state) => nameOfId(document, state.operators, id));
 }
 
 function ChangeLine({

@@ -1,4 +1,5 @@
 /** Changes of a pipeline document. Pure: each gives a new document, or the same one when nothing changes. */
+import { listed } from "../shared/format";
 import { NAME_MAX } from "../shared/names";
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
 import { besideOffset, freePlace, type Point } from "./places";
@@ -54,6 +55,18 @@ export function displayName(
   return element.id;
 }
 
+/** What kind of element it is, where its name does not say so already; null: it does. */
+export function kindName(element: DocElement, operator: Operator | undefined): string | null {
+  const kind = operator?.title ?? element.type;
+  return displayName(element, operator).toLowerCase().startsWith(kind.toLowerCase()) ? null : kind;
+}
+
+/** "input of Filter", "input left of Join": the port's own name only where there are several. */
+export function portName(element: string, side: "in" | "out", port: string, ports: number): string {
+  const end = side === "in" ? "input" : "output";
+  return ports > 1 ? `${end} ${port} of ${element}` : `${end} of ${element}`;
+}
+
 /** What an element of the document is called. */
 export function nameOfId(
   document: PipelineDocument,
@@ -62,6 +75,13 @@ export function nameOfId(
 ): string {
   const element = findElement(document, id);
   return element ? displayName(element, operators.get(element.type)) : id;
+}
+
+/** What runs as one is called: its title, else its elements' names, of many only the first. */
+export function groupName(group: DocGroup, nameOf: (id: string) => string): string {
+  if (group.title?.trim()) return group.title;
+  const names = group.elements.map(nameOf);
+  return names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : listed(names);
 }
 
 /** What a stream is called: its element, and the port where there are several. */

@@ -1,7 +1,15 @@
 /** The document as React Flow draws it. Pure; unchanged elements keep their objects, so cards do not redraw. */
 import { Position, type Edge, type Node, type NodeHandle } from "@xyflow/react";
 import type { DocElement, DocGroup, Operator, PipelineDocument, Port } from "../shared/types";
-import { displayName, elementsOf, formatReference, groupsOf, parseReference, type PortRef } from "./document";
+import {
+  displayName,
+  elementsOf,
+  formatReference,
+  groupsOf,
+  kindName,
+  parseReference,
+  type PortRef,
+} from "./document";
 import { CARD, type Point } from "./places";
 
 interface CardData extends Record<string, unknown> {
@@ -36,18 +44,22 @@ function edgeId(from: PortRef, to: PortRef): string {
 
 export function toEdges(
   document: PipelineDocument,
+  operators: ReadonlyMap<string, Operator>,
   selected: ReadonlySet<string> = new Set(),
   previous: readonly Edge[] = [],
 ): Edge[] {
-  const ids = new Set(elementsOf(document).map((element) => element.id));
+  const names = new Map(
+    elementsOf(document).map((element) => [element.id, displayName(element, operators.get(element.type))]),
+  );
   const old = new Map(previous.map((edge) => [edge.id, edge]));
   return elementsOf(document).flatMap((element) =>
     Object.entries(element.inputs ?? {}).flatMap(([port, reference]) => {
       const from = parseReference(reference);
-      if (!ids.has(from.element)) return []; // a dangling input is a fault, drawn at its card
+      if (!names.has(from.element)) return []; // a dangling input is a fault, drawn at its card
       const id = edgeId(from, { element: element.id, port });
+      const ariaLabel = `Stream from ${names.get(from.element)} to ${names.get(element.id)}`;
       const known = old.get(id);
-      if (known && known.selected === selected.has(id)) return known;
+      if (known && known.selected === selected.has(id) && known.ariaLabel === ariaLabel) return known;
       return {
         id,
         source: from.element,
@@ -56,7 +68,7 @@ export function toEdges(
         targetHandle: port,
         type: "stream",
         selected: selected.has(id),
-        ariaLabel: `Stream from ${from.element} to ${element.id}`,
+        ariaLabel,
       };
     }),
   );
@@ -95,7 +107,7 @@ function card(
     position,
     selected,
     data: same ? known.data : { element, operator, live },
-    ariaLabel: `${displayName(element, operator)} (${element.type})`,
+    ariaLabel: [displayName(element, operator), kindName(element, operator)].filter(Boolean).join(", "),
   };
   if (known && known.data.operator === operator) return fresh;
   return sized(fresh, { width: CARD.width, height: live ? CARD.height : CARD.draftHeight });

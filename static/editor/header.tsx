@@ -28,6 +28,7 @@ import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
+import { nameOfId } from "./document";
 import { chooseFile, exportDocument, parseText } from "./files";
 import { dropAllCopies, renameCopies } from "./local-copies";
 import { adopt, current, setMode, useEditor } from "./store";
@@ -40,12 +41,14 @@ import { closeVersions, openVersions } from "./versions/store";
 function usePipelineState() {
   const name = useEditor((state) => state.name);
   const loaded = useEditor((state) => state.pipeline);
+  const document = useEditor((state) => state.history.present);
+  const operators = useEditor((state) => state.operators);
   const pushed = useLive((state) => state.pipelines.find((pipeline) => pipeline.name === name));
   const newer = pushed && (!loaded || pushed.revision >= loaded.revision) ? pushed : loaded;
   return {
     status: pushed?.status ?? loaded?.status ?? "draft",
     differs: newer?.differs ?? false,
-    elsewhere: elsewhereWords(newer?.elsewhere),
+    elsewhere: elsewhereWords(newer?.elsewhere, (id) => nameOfId(document, operators, id)),
     failed: !!newer?.upgrade_failed,
     version: (pushed ?? loaded)?.deployed_version ?? null,
     deployed: isDeployed(pushed ?? loaded),
@@ -182,6 +185,7 @@ async function importFile(): Promise<void> {
   if (!file) return;
   try {
     const document = await parseText(await file.text());
+    closeVersions();
     adopt({ ...document, metadata: { ...document.metadata, name: current().metadata.name } });
     toast({
       tone: "done",

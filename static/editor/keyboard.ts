@@ -1,7 +1,6 @@
 import { useEffect } from "react";
 import { create } from "zustand";
 import { registerCommands, type Command } from "../shared/commands";
-import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./document";
 import { layout } from "./layout";
@@ -310,9 +309,8 @@ function leavePanel(event: KeyboardEvent): boolean {
 
 /** Undo in a text field is the field's own; everywhere else, and from a dialog never, it is the editor's. */
 export function useKeyboard(flow: Flow): void {
-  const mode = store.useEditor((state) => state.mode);
+  const editable = store.useEditor(store.isEditable);
   useEffect(() => {
-    const editable = mode === "edit" && mayAct("editor");
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented) return;
       if (document.querySelector('[role="dialog"], [role="menu"]')) return;
@@ -325,7 +323,7 @@ export function useKeyboard(flow: Flow): void {
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
-  }, [flow, mode]);
+  }, [flow, editable]);
 }
 
 /** Why a command is not possible with so many selected. */
@@ -338,10 +336,9 @@ function refusal(needs: Binding["needs"], selected: number): string | null {
 }
 
 export function useEditorCommands(flow: Flow, more: Command[]): void {
-  const mode = store.useEditor((state) => state.mode);
+  const editable = store.useEditor(store.isEditable);
   const selected = store.useEditor((state) => state.selected.size);
   useEffect(() => {
-    const editable = mode === "edit" && mayAct("editor");
     const own = BINDINGS.filter((binding) => !binding.edits || editable).map(
       ({ id, title, keys, run, needs }): Command => ({
         id,
@@ -352,5 +349,5 @@ export function useEditorCommands(flow: Flow, more: Command[]): void {
       }),
     );
     return registerCommands("editor", [...more, ...own]);
-  }, [flow, mode, more, selected]);
+  }, [flow, editable, more, selected]);
 }

@@ -20,8 +20,17 @@ export function repinsOf(before: PipelineDocument, after: PipelineDocument): Rep
     const to = now.get(id);
     return from && to && from !== to ? { id, from, to } : [];
   });
-  if (repins.length === 0 || stable(repinned(before, repins)) !== stable(after)) return null;
+  if (repins.length === 0 || stable(repinned(placedAs(after, before), repins)) !== stable(after)) return null;
   return repins;
+}
+
+/** `document` without the places of elements that have none in `other`: they were only made up to be shown. */
+function placedAs(other: PipelineDocument, document: PipelineDocument): PipelineDocument {
+  const placed = new Set(elementsOf(other).flatMap(({ id, ui }) => (ui ? id : [])));
+  const elements = elementsOf(document).map((element) =>
+    element.ui && !placed.has(element.id) ? { ...element, ui: null } : element,
+  );
+  return { ...document, spec: { ...document.spec, elements } };
 }
 
 /** The document with these pins, where it has exactly the old ones; the same one when it has none of them. */
@@ -38,20 +47,24 @@ export function repinned(document: PipelineDocument, repins: readonly Repin[]): 
 }
 
 /** "The draft pins power to edge-b now". */
-export const repinWords = (repins: readonly Repin[]): string =>
-  `The draft pins ${listed(repins.map(({ id, to }) => `${id} to ${to}`))} now`;
+export const repinWords = (repins: readonly Repin[], nameOf: (id: string) => string): string =>
+  `The draft pins ${listed(repins.map(({ id, to }) => `${nameOf(id)} to ${to}`))} now`;
 
 /** What runs elsewhere than the draft says: the mark, and what it means; null: nothing does. */
 export function elsewhereWords(
   elsewhere: PipelineItem["elsewhere"] | undefined,
+  nameOf: (id: string) => string,
 ): { mark: string; text: string } | null {
   const [first] = elsewhere ?? [];
   if (!elsewhere || !first) return null;
   const each = elsewhere.map(
-    ({ element, pinned, node }) => `${element} runs on ${node}, and the draft pins it to ${pinned}.`,
+    ({ element, pinned, node }) => `${nameOf(element)} runs on ${node}, and the draft pins it to ${pinned}.`,
   );
   return {
-    mark: elsewhere.length === 1 ? `${first.element} runs elsewhere` : `${elsewhere.length} run elsewhere`,
+    mark:
+      elsewhere.length === 1
+        ? `${nameOf(first.element)} runs elsewhere`
+        : `${elsewhere.length} run elsewhere`,
     text: `${each.join(" ")} Deploying changes moves nothing that runs: migrate it there, or change its node in the draft.`,
   };
 }

@@ -13,7 +13,9 @@ import {
   elementsOf,
   findElement,
   formatReference,
+  nameOfId,
   parseReference,
+  portName,
   streamName,
   type PortRef,
 } from "./document";
@@ -146,6 +148,13 @@ function newWays({ port: mine, side, at }: Choice, words: string): [string, Way[
   return byCategory(fits).map(([title, list]) => [title, list.map(way)]);
 }
 
+/** How many ports the element has on that side. */
+function portsAt({ port, side }: Choice): number {
+  const element = findElement(current(), port.element);
+  const { inputs, outputs } = portsOf(useEditor.getState().operators.get(element?.type ?? ""));
+  return (side === "in" ? inputs : outputs).length;
+}
+
 export function QuickAdd() {
   const choice = useChoice((state) => state.choice);
   const place = useRef<HTMLDivElement>(null);
@@ -166,6 +175,8 @@ export function QuickAdd() {
   }, [choice]);
   if (!choice) return null;
   const { element, port } = choice.port;
+  const { operators } = useEditor.getState();
+  const name = nameOfId(current(), operators, element);
   const leave = () => {
     close();
     focusCard(element);
@@ -177,8 +188,8 @@ export function QuickAdd() {
       role="dialog"
       aria-label={
         choice.existing
-          ? `Connect ${choice.side === "out" ? "output" : "input"} ${port} of ${element}`
-          : `Add an element after ${element}`
+          ? `Connect the ${portName(name, choice.side, port, portsAt(choice))}`
+          : `Add an element after ${name}`
       }
       onKeyDown={(event) => event.key === "Escape" && leave()}
     >
@@ -200,7 +211,8 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
     focusCard(next);
   };
   const out = choice.side === "out";
-  const name = choice.port.element;
+  const { operators } = useEditor.getState();
+  const name = nameOfId(current(), operators, choice.port.element);
   return (
     <Command label="Elements" loop shouldFilter={false}>
       <Command.Input
@@ -229,10 +241,10 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
         {taken && (
           <Command.Item
             value="disconnect"
-            onSelect={() => take({ take: () => [disconnect(current(), choice.port), name] })}
+            onSelect={() => take({ take: () => [disconnect(current(), choice.port), choice.port.element] })}
           >
             <Unplug aria-hidden="true" />
-            Remove the stream from {taken}
+            Remove the stream from {streamName(current(), operators, parseReference(taken))}
           </Command.Item>
         )}
       </Command.List>

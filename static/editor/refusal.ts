@@ -1,6 +1,14 @@
 import { toast } from "../shared/ui/toast";
 import type { Mend } from "./columns";
-import { commit, current } from "./store";
+import { commit, current, setMode } from "./store";
+import { closeVersions } from "./versions/store";
+
+/** The message stays until it is answered, also where the draft is not shown any more: it is then. */
+function apply(mend: Mend): void {
+  setMode("edit");
+  closeVersions();
+  commit(mend.apply(current()));
+}
 
 /** Why a stream was not drawn, with what would make it fit as buttons. */
 export function tellRefusal(reason: string, mends: Mend[]): void {
@@ -8,6 +16,6 @@ export function tellRefusal(reason: string, mends: Mend[]): void {
     tone: "info",
     title: "Not connected",
     text: reason,
-    actions: mends.map((mend) => ({ title: mend.title, run: () => commit(mend.apply(current())) })),
+    actions: mends.map((mend) => ({ title: mend.title, run: () => apply(mend) })),
   });
 }

@@ -4,6 +4,7 @@ import { applyNodeChanges } from "@xyflow/react";
 import { create } from "zustand";
 import { remember } from "../shared/address";
 import { sentence } from "../shared/format";
+import { mayAct } from "../shared/page";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
 import * as doc from "./document";
 import type { Mark } from "./difference";
@@ -85,7 +86,7 @@ function drawn(state: EditorState): Partial<EditorState> {
   const document = shown(state);
   return {
     nodes: toNodes(document, state.operators, state.nodes, state.selected, state.mode === "live"),
-    edges: toEdges(document, state.selectedEdges, state.edges),
+    edges: toEdges(document, state.operators, state.selectedEdges, state.edges),
   };
 }
 
@@ -111,6 +112,10 @@ export function open(
     selected: NONE,
   }));
 }
+
+/** Whether the draft can be changed now, by this user: not while what runs, or a version, is shown. */
+export const isEditable = ({ mode, looked }: EditorState): boolean =>
+  mode === "edit" && !looked && mayAct("editor");
 
 /** Take a changed document as one step of undo; steps with one `key` soon after each other join. */
 export function commit(document: PipelineDocument, key: string | null = null): void {

@@ -14,7 +14,7 @@ import { useElement } from "../shared/live";
 import { disconnect, nameOfId } from "./document";
 import type { FlowNode } from "./flow";
 import { CARD } from "./places";
-import { commit, current, useEditor } from "./store";
+import { commit, current, isEditable, useEditor } from "./store";
 
 /** 1.5 px for a trickle, 6 px for 100,000 rows a second. */
 function thickness(perSecond: number): number {
@@ -27,6 +27,7 @@ const QUEUE_S = 3;
 export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
   const { id, source, target, targetHandleId, selected } = props;
   const live = useEditor((state) => state.mode === "live");
+  const editable = useEditor(isEditable);
   const pipeline = useEditor((state) => state.name);
   const producer = useElement(pipeline, source);
   const consumer = useElement(pipeline, target);
@@ -51,7 +52,7 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
         className={`stream${flowing > 0 ? " stream--flowing" : ""}${selected ? " stream--selected" : ""}`}
         style={{ strokeWidth: live ? thickness(flowing) : undefined }}
       />
-      {(live ? queued : selected) && (
+      {(live ? queued : selected && editable) && (
         <EdgeLabelRenderer>
           <div
             className="stream__label"

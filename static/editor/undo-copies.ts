@@ -6,8 +6,9 @@
 import { mayAct, page } from "../shared/page";
 import type { DocElement, PipelineDocument } from "../shared/types";
 import { elementsOf } from "./document";
-import { start, type History } from "./history";
+import { mapped, start, type History } from "./history";
 import { stable } from "./merge";
+import { repinned, repinsOf } from "./pins";
 import { useEditor } from "./store";
 
 const PREFIX = "fogline-undo:";
@@ -31,11 +32,12 @@ interface Packed {
   present: number;
 }
 
-/** As text, with as many of the newest steps as `characters` hold; null: not even the last one fits. */
+/** As text, with as many of the nearest steps, back and forth, as `characters` hold; null: not even the last one fits. */
 export function pack(history: Steps, at: number, characters = CHARACTERS_MAX): string | null {
-  for (let steps = Math.min(STEPS_MAX, history.past.length); ; steps = Math.floor(steps / 2)) {
+  const longest = Math.max(history.past.length, history.future.length);
+  for (let steps = Math.min(STEPS_MAX, longest); ; steps = Math.floor(steps / 2)) {
     const before = steps > 0 ? history.past.slice(-steps) : [];
-    const after = history.future.slice(0, steps || STEPS_MAX);
+    const after = history.future.slice(0, steps);
     const text = JSON.stringify(packed([...before, history.present, ...after], before.length, at));
     if (text.length <= characters) return text;
     if (steps === 0) return null;
@@ -76,8 +78,13 @@ export function unpack(text: string, document: PipelineDocument): Steps | null {
         spec: { ...rest.spec, elements: numbers.map((number) => elements[number]) },
       }) as PipelineDocument,
   );
-  if (stable(all[present]) !== stable(document)) return null;
-  return { ...start(document), past: all.slice(0, present), future: all.slice(present + 1) };
+  const shown = all[present];
+  const same = shown && stable(shown) === stable(document);
+  // while nobody looked, the draft may have followed what was moved: that is no step of anybody's
+  const repins = shown && !same ? repinsOf(shown, document) : null;
+  if (!same && !repins) return null;
+  const steps = { ...start(document), past: all.slice(0, present), future: all.slice(present + 1) };
+  return repins ? mapped(steps, (each) => repinned(each, repins)) : steps;
 }
 
 /** A user's own: who signs in next on this machine takes no step of theirs back. */

@@ -28,6 +28,8 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
     times === 1 ? "changed the draft" : `changed the draft (${plural(times, "save")})`,
   "pipeline.rename": ({ before }) => `renamed it, from ${text(before)}`,
   "pipeline.delete": () => "deleted it",
+  "pipeline.follow_move": ({ elements, to }) =>
+    `the draft followed a move: ${Array.isArray(elements) ? listed(elements.map(String)) : "it"} is pinned to ${text(to)} now`,
   "pipeline.version": ({ version }) => `saved version ${text(version)}`,
   "pipeline.restore_version": ({ version }) => `made version ${text(version)} the draft`,
   "pipeline.deploy": ({ version }) => `deployed version ${text(version)}`,

@@ -24,7 +24,8 @@ export function Audit() {
 function Log() {
   const [pipeline, setPipeline] = useParam("pipeline");
   const [person, setPerson] = useParam("person");
-  const [kind, setKind] = useParam("kind");
+  const [asked, setKind] = useParam("kind");
+  const kind = AUDIT_KINDS.some(([id]) => id === asked) ? asked : ""; // the other tab has kinds of its own
   const query = useMemo(() => {
     const wanted = { pipeline, user: person, kind };
     const set = Object.entries(wanted).filter(([, value]) => value);

@@ -43,7 +43,8 @@ const keyOf = (event: LogEvent) =>
 
 function Events() {
   const [pipeline, setPipeline] = useParam("pipeline");
-  const [kind, setKind] = useParam("kind");
+  const [asked, setKind] = useParam("kind");
+  const kind = EVENT_KINDS.some(([id]) => id === asked) ? asked : ""; // the other tab has kinds of its own
   const [severity, setSeverity] = useParam("severity");
   const [words, setWords] = useParam("q");
   const set = Object.entries({ pipeline, kind, severity }).filter(([, value]) => value);

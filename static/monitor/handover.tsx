@@ -3,7 +3,7 @@ import { useNow } from "../shared/clock";
 import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { bytes, exact, millis, seconds, timeOfDay } from "../shared/format";
-import { durationOf, kindWords, later, phaseRows, phaseWords } from "../shared/handovers";
+import { durationOf, kindWords, later, phaseRows, phaseTitle, phaseWords } from "../shared/handovers";
 import { useHandover, useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
 import { mount } from "../shared/mount";
@@ -111,7 +111,7 @@ function Phases({ handover }: { handover: Handover }) {
                 aria-current={row.state === "active" ? "step" : undefined}
               >
                 <td>
-                  {row.phase.toLowerCase()}
+                  {phaseTitle(row.phase)}
                   {row.state === "active" && <span className="visually-hidden"> (now)</span>}
                   {row.state === "skipped" && <span className="visually-hidden"> (not reached)</span>}
                 </td>

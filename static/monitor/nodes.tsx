@@ -42,10 +42,10 @@ function NodesPage() {
               <tr>
                 <th>Name</th>
                 <th>State</th>
-                <th>CPU, last 5 min</th>
+                <th className="roomy-only">CPU, last 5 min</th>
                 <th className="num">CPU</th>
                 <th className="num">Memory</th>
-                <th className="num">Disk free</th>
+                <th className="num roomy-only">Disk free</th>
                 <th>Runs</th>
                 <th className="roomy-only">Version</th>
                 <th>Last heard</th>
@@ -123,7 +123,7 @@ function Row({ node }: { node: ClusterNode }) {
           </div>
         )}
       </td>
-      <td className="spark-cell">
+      <td className="spark-cell roomy-only">
         <Spark
           values={points.map((point) => point.cpu_ratio)}
           max={1}
@@ -134,7 +134,7 @@ function Row({ node }: { node: ClusterNode }) {
       <td className="num" title={bytes(load.memory_bytes)}>
         {percent(load.memory_ratio)}
       </td>
-      <td className="num">{bytes(load.disk_free_bytes)}</td>
+      <td className="num roomy-only">{bytes(load.disk_free_bytes)}</td>
       <td title={owned.map((element) => `${element.pipeline} / ${element.title}`).join("\n")}>
         {owned.length ? (
           owned

@@ -93,9 +93,11 @@ export function moment(time_ms: number, now_ms: number = Date.now()): string {
   return date === today ? timeOfDay(time_ms) : `${date}, ${timeOfDay(time_ms)}`;
 }
 
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** A clause as a sentence: "has to be a number" -> "Has to be a number." */
 export function sentence(clause: string): string {
-  const text = clause.charAt(0).toUpperCase() + clause.slice(1);
+  const text = capitalised(clause);
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 const TO_THE_SECOND = new Intl.DateTimeFormat("en-GB", TIME);

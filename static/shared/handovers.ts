@@ -152,10 +152,24 @@ export function phaseWords(handover: Handover, row: Pick<PhaseRow, "phase" | "be
 /** The phase in a word or two, where there is room for no more. */
 export function shortPhase(handover: Handover): string {
   const row = activePhase(handover);
-  if (!row) return handover.phase.toLowerCase();
+  if (!row) return phaseTitle(handover.phase);
   if (row.phase === "WARM" && row.behind !== null) return behindWords(row.behind);
-  return row.phase.toLowerCase();
+  return phaseTitle(row.phase);
 }
+
+const PHASE_TITLES: Record<string, string> = {
+  PENDING: "waiting",
+  PREPARE: "getting ready",
+  WARM: "catching up",
+  CUT: "handing over",
+  STOP: "stopping",
+  COPY: "copying",
+  CLAIM: "taking over",
+  FINISH: "finishing",
+};
+
+/** What people call a phase. */
+export const phaseTitle = (phase: string): string => PHASE_TITLES[phase] ?? phase.toLowerCase();
 
 const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map((s) => s * 1000);
 

@@ -1,6 +1,7 @@
 /** What happened, as marks in charts: handovers, deployments, checkpoints, faults. Pure. */
-import { bytes, instant, millis } from "./format";
-import { kindWords } from "./handovers";
+import { bytes, instant } from "./format";
+import { kindWords, phaseTitle } from "./handovers";
+import { pauseTold } from "./pause";
 import type { Span } from "./time-range";
 import type { Handover, LogEvent } from "./types";
 
@@ -20,12 +21,13 @@ const PASSING = new Set(["CUT", "CLAIM"]);
 export function handoverMark(handover: Handover): Mark {
   const passed = handover.timeline.find((entry) => PASSING.has(entry.phase));
   const way = handover.origin ? `from ${handover.origin} to ${handover.target}` : `on ${handover.target}`;
-  const gap = handover.gap_ms === null ? "" : `, gap ${millis(handover.gap_ms)}`;
-  const state = handover.outcome ?? handover.phase.toLowerCase();
+  const { known, value } = pauseTold(handover);
+  const pause = known ? `, pause ${value}` : "";
+  const state = handover.outcome ?? phaseTitle(handover.phase);
   return {
     t: passed?.start_ms ?? instant(handover.created_at) ?? 0,
     kind: "handover",
-    text: `${kindWords(handover)} ${way}: ${state}${gap}`,
+    text: `${kindWords(handover)} ${way}: ${state}${pause}`,
   };
 }
 
@@ -51,7 +53,7 @@ export const checkpointMark = (checkpoint: {
   const t = instant(checkpoint.at);
   return t === null
     ? null
-    : { t, kind: "checkpoint", text: `Checkpoint at seq ${checkpoint.seq}, ${bytes(checkpoint.bytes)}` };
+    : { t, kind: "checkpoint", text: `Checkpoint at batch ${checkpoint.seq}, ${bytes(checkpoint.bytes)}` };
 };
 
 /** Oldest first, each once. */

@@ -24,7 +24,7 @@ export function pauseTold(handover: Handover): Told {
   if (!pause && gap_ms !== null)
     return {
       value: `at most ${millis(gap_ms)}`,
-      why: `From the last output of ${origin} to the first of ${handover.target}. How much of that is usual for ${handover.element} was not recorded.`,
+      why: `From the last output of ${origin} to the first of ${handover.target}. How much of that is usual for it was not recorded.`,
       known: true,
     };
   if (!pause)
@@ -38,7 +38,7 @@ export function pauseTold(handover: Handover): Told {
     why: [
       by === "outputs"
         ? `From the last output of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`
-        : `${handover.element} writes too seldom to tell by its outputs, so this is the time in which nobody processed: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
+        : `It writes too seldom to tell by its outputs, so this is the time in which nobody processed: from the last commit of ${origin} to the first of ${handover.target} it took ${millis(between_ms)}.`,
       usual_ms === null
         ? "How much of that is usual for it could not be told: there were too few before."
         : `Usually it is ${millis(usual_ms)} from one to the next, so that much is no pause.`,
@@ -61,10 +61,9 @@ export function copiedTold(handover: Handover): Told {
   if (begun?.had)
     return word(
       "nothing new",
-      `${target} keeps copies of the checkpoints of ${handover.element}, so it had the state already${begun.bytes ? ` (${bytes(begun.bytes)})` : ""}.`,
+      `${target} keeps copies of its checkpoints, so it had the state already${begun.bytes ? ` (${bytes(begun.bytes)})` : ""}.`,
     );
-  if (begun && begun.bytes === null)
-    return word("nothing", `There was no checkpoint of ${handover.element} yet to copy.`);
+  if (begun && begun.bytes === null) return word("nothing", "There was no checkpoint of it yet to copy.");
   return word("nothing new", `${target} had the state already, from before.`);
 }
 

@@ -32,6 +32,7 @@ export interface DocElement {
 export interface DocGroup {
   id: string;
   elements: string[];
+  title?: string | null;
 }
 
 export interface PipelineDocument {

@@ -1,5 +1,6 @@
 /** What people call what has a name for machines. Pure. */
 import { typeWords } from "./column-types";
+import { capitalised } from "./format";
 
 const OPTIONS: Record<string, string> = {
   avg: "average",
@@ -20,7 +21,7 @@ export function optionWords(option: unknown): string {
   const text = String(option);
   const plain = /^[a-z]+([_-][a-z]+)*$/.test(text) ? text.replace(/[_-]/g, " ") : text;
   const words = OPTIONS[text] ?? (typeWords(text) === text ? plain : typeWords(text));
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalised(words);
 }
 
 const STEPS: Record<string, string> = {

@@ -48,3 +48,8 @@ class Axe:
                 options = {"runOnly": {"type": "rule", "values": _COLOUR_RULES}}
             found: list[str] = self.page.evaluate(_RUN, {"theme": theme, "options": options})
             self.findings += [f"{at}, {theme}: {finding}" for finding in found]
+
+    def expect_nothing(self) -> None:
+        """Nothing was found in all that it looked at."""
+        assert self.looked
+        assert not self.findings, "\n".join(self.findings)

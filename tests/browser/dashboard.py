@@ -59,8 +59,8 @@ class Dashboard:
 
     def draw_stream(self, source: str, target: str) -> None:
         """Drags from the output of one element to the input of the other, whether it is taken or not."""
-        start = _middle(self.canvas.get_by_label(f"Output out of {source}", exact=True))
-        end = _middle(self.canvas.get_by_label(f"Input in of {target}", exact=True))
+        start = _middle(self.card(source).get_by_label(re.compile("^Output ")))
+        end = _middle(self.card(target).get_by_label(re.compile("^Input ")))
         mouse = self.page.mouse
         mouse.move(*start)
         mouse.down()

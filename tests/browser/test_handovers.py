@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import SLOW_MS, Dashboard
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 NAME = "followed"
 PATH = f"/api/v1/pipelines/{NAME}"
+WINDOWS: dict[str, Any] = {"size_s": 1, "aggregates": [{"function": "count", "as": "n"}]}
 DOCUMENT: dict[str, Any] = {
     "apiVersion": "fogline/v1",
     "kind": "Pipeline",
@@ -33,6 +35,14 @@ DOCUMENT: dict[str, Any] = {
                 "params": {"condition": "value > 0"},
                 "inputs": {"in": "numbers"},
                 "node": "edge-a",
+            },
+            {
+                "id": "windows",
+                "type": "window-aggregate",
+                "title": "Per second",
+                "params": WINDOWS,
+                "inputs": {"in": "numbers"},
+                "node": "edge-b",
             },
         ]
     },
@@ -93,7 +103,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     preview = page.get_by_role("dialog", name=f"Deploy changes of {NAME}?")
 
     # what cannot take over is said with what to do, and is not deployed
-    save(deployed, "numbers", {"rate": 20})
+    save(deployed, numbers={"rate": 20})
     page.goto(f"/pipelines/{NAME}")
     dashboard.deploy_button.click()
     wrong = preview.get_by_role("region", name="Does not fit what runs")
@@ -104,7 +114,7 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     preview.get_by_role("button", name="Cancel").click()
 
     # what can is deployed when the user agrees
-    save(deployed, "keep", {"condition": "value > 1"})
+    save(deployed, keep={"condition": "value > 1"})
     page.goto(f"/pipelines/{NAME}")
     dashboard.deploy_button.click()
     expect(preview.get_by_role("region", name="Starts again with its state")).to_contain_text("keep")
@@ -113,9 +123,52 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     assert deployed.get(PATH).json()["deployed_version"] == 2
 
 
-def save(client: httpx.Client, element: str, params: dict[str, Any]) -> None:
-    """The draft is the deployed document, but for one element's parameters."""
+def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_its_loss_is_agreed_to(
+    deployed: httpx.Client, dashboard: Dashboard
+) -> None:
+    page = dashboard.page
+    wait_until(lambda: element(deployed, "windows")["rows_out_total"], "the first window", 180)
+    before = {id: element(deployed, id) for id in ("numbers", "keep", "windows")}
+    axe = Axe(page)
+    page.goto(f"/pipelines/{NAME}")
+    dashboard.select("windows")
+    dashboard.inspector.get_by_label(re.compile("^Size")).fill("2")
+    expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
+    dashboard.deploy_button.click()
+    preview = page.get_by_role("dialog", name=f"Deploy changes of {NAME}?")
+    restart = preview.get_by_role("region", name="Cannot keep its state")
+    expect(restart).to_contain_text(re.compile("Per second.*Lost: the windows that are open now"))
+    expect(preview).to_contain_text("2 elements go on untouched.")
+    expect(preview.get_by_text("Tick that Per second may lose its state")).to_be_visible()
+    go = preview.get_by_role("button", name="Deploy changes")
+    expect(go).to_be_disabled()
+    axe.look("a change that cannot keep its state")
+    axe.expect_nothing()
+    restart.get_by_role("checkbox", name="Restart Per second without its state").check()
+    go.click()
+    told = page.get_by_text("Without the state that it had, as was agreed: Per second.")
+    expect(told).to_be_visible(timeout=SLOW_MS)
+
+    # the others have not been touched; its windows are of 2 s, and go on where the former ones ended
+    dashboard.expect_status("windows", "running")
+    wait_until(lambda: element(deployed, "windows")["rows_out_total"], "a window of 2 s", 180)
+    after = {id: element(deployed, id) for id in before}
+    assert {id: after[id]["epoch"] - before[id]["epoch"] for id in before} == {
+        "numbers": 0,
+        "keep": 0,
+        "windows": 1,
+    }
+
+
+def element(client: httpx.Client, id: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"{PATH}/elements/{id}").raise_for_status().json()
+    return found
+
+
+def save(client: httpx.Client, **params: dict[str, Any]) -> None:
+    """The draft is the deployed document, but for the parameters of these elements."""
     document = copy.deepcopy(DOCUMENT)
-    next(each for each in document["spec"]["elements"] if each["id"] == element)["params"] = params
+    for each in document["spec"]["elements"]:
+        each["params"] = params.get(each["id"], each["params"])
     revision = client.get(PATH).json()["revision"]
     client.put(PATH, json={"document": document}, headers={"If-Match": f'"{revision}"'}).raise_for_status()

@@ -37,23 +37,23 @@ def test_ports_names_places_and_undo_by_keyboard(dashboard: Dashboard) -> None:
     expect(dashboard.canvas.get_by_role("textbox", name="Name of Generator 2")).to_be_focused()
     page.keyboard.type("Second source")
     dashboard.press("Enter")
-    expect(dashboard.card("generator-2")).to_have_accessible_name("Second source (generator)")
+    expect(dashboard.card("generator-2")).to_have_accessible_name("Second source, Generator")
     expect(dashboard.card("generator-2")).to_be_focused()
     dashboard.card("filter").dblclick()
     page.keyboard.type("Not this name")
     dashboard.press("Escape")
-    expect(dashboard.card("filter")).to_have_accessible_name("Filter (filter)")
+    expect(dashboard.card("filter")).to_have_accessible_name("Filter")
 
     # the selected card's ports follow it in the Tab order; a port asks what it shall be connected with
-    dashboard.tab_to(dashboard.canvas.get_by_label("Input in of filter", exact=True), most=3)
+    dashboard.tab_to(dashboard.canvas.get_by_label("Input of Filter", exact=True), most=3)
     dashboard.press("Enter")
-    choice = page.get_by_role("dialog", name="Connect input in of filter")
+    choice = page.get_by_role("dialog", name="Connect the input of Filter")
     expect(choice.get_by_role("option", name="Generator connected already")).to_be_disabled()
     assert_within(choice, dashboard.canvas)
     page.keyboard.type("second")
     expect(choice.get_by_role("option", selected=True)).to_contain_text("replaces Generator")
     dashboard.press("Enter")
-    expect(page.get_by_label("Stream from generator-2 to filter")).to_have_count(1)
+    expect(page.get_by_label("Stream from Second source to Filter")).to_have_count(1)
     expect(streams).to_have_count(1)
     expect(dashboard.card("filter")).to_be_focused()
 
@@ -76,7 +76,7 @@ def test_ports_names_places_and_undo_by_keyboard(dashboard: Dashboard) -> None:
     dashboard.press("ControlOrMeta+z", "ControlOrMeta+z", "ControlOrMeta+z")
     expect(dashboard.canvas.locator(".react-flow__node-card")).to_have_count(3)
     dashboard.press("ControlOrMeta+z")
-    expect(page.get_by_label("Stream from generator to filter")).to_have_count(1)
+    expect(page.get_by_label("Stream from Generator to Filter")).to_have_count(1)
 
 
 def test_a_stream_dropped_at_the_canvas_edge_opens_its_list_within_the_canvas(dashboard: Dashboard) -> None:
@@ -86,12 +86,12 @@ def test_a_stream_dropped_at_the_canvas_edge_opens_its_list_within_the_canvas(da
     canvas = box_of(dashboard.canvas)
     corner = (canvas["x"] + canvas["width"] - 4, canvas["y"] + canvas["height"] - 4)
     for x, y in (corner, (corner[0], canvas["y"] + 4)):
-        port = box_of(dashboard.canvas.get_by_label("Output out of generator", exact=True))
+        port = box_of(dashboard.canvas.get_by_label("Output of Generator", exact=True))
         mouse.move(port["x"] + port["width"] / 2, port["y"] + port["height"] / 2)
         mouse.down()
         mouse.move(x, y, steps=12)
         mouse.up()
-        choice = dashboard.page.get_by_role("dialog", name="Add an element after generator")
+        choice = dashboard.page.get_by_role("dialog", name="Add an element after Generator")
         expect(choice).to_be_visible()
         assert_within(choice, dashboard.canvas)
         dashboard.press("Escape")

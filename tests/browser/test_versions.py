@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.axe import Axe
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
 
@@ -185,6 +186,7 @@ def test_of_what_two_editors_changed_each_element_is_chosen(
 ) -> None:
     create(client, "shared")
     mine, theirs = editors
+    axe = Axe(mine.page)
     for one in editors:
         one.page.goto("/pipelines/shared")
     mine.page.context.set_offline(True)
@@ -211,6 +213,8 @@ def test_of_what_two_editors_changed_each_element_is_chosen(
     expect(window.locator("label").last).to_contain_text("4 s")
     file = dialog.get_by_role("group", name="file", exact=True)
     expect(file.locator("label").last).to_contain_text("removed")
+    axe.look("the conflict")
+    axe.expect_nothing()
     save_it = dialog.get_by_role("button", name="Save the merged draft")
     window.get_by_role("radio", name="Theirs").check()
     expect(save_it).to_have_attribute("aria-disabled", "true")

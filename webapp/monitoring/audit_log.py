@@ -28,24 +28,27 @@ def audit_entries(
     """The newest first. `kind`: the first word of the actions, such as pipeline.
 
     `fold`: the saves of one draft by one person, with nothing else done to that pipeline between, are one
-    entry."""
+    entry. Then the newest READ_MAX lines are looked through."""
     rows = AuditRecord.objects.all()
     if pipeline is not None:
         of_pipelines = Q()
         for prefix in _OF_PIPELINES:
             of_pipelines |= Q(action__startswith=prefix)
         rows = rows.filter(of_pipelines, Q(target=pipeline) | Q(target__startswith=f"{pipeline}/"))
+    if fold:
+        return folded(rows[:READ_MAX].iterator(chunk_size=500), limit, user=user, kind=kind)
     if user is not None:
         rows = rows.filter(username=user)
     if kind is not None:
         rows = rows.filter(action__startswith=f"{kind}.")
-    if not fold:
-        return [_entry(row) for row in rows[:limit]]
-    return folded(rows[:READ_MAX].iterator(chunk_size=500), limit)
+    return [_entry(row) for row in rows[:limit]]
 
 
-def folded(rows: Iterable[AuditRecord], limit: int) -> list[dict[str, Any]]:
-    """`rows`: newest first. An entry has `times`, how many it stands for, and `since`, the first of them."""
+def folded(
+    rows: Iterable[AuditRecord], limit: int, *, user: str | None = None, kind: str | None = None
+) -> list[dict[str, Any]]:
+    """`rows`: newest first, of everybody: what others did ends a sitting, too. An entry has `times`, how many
+    it stands for, and `since`, the first of them."""
     entries: list[dict[str, Any]] = []
     sittings: dict[str, tuple[AuditRecord, dict[str, Any]]] = {}  # pipeline -> its oldest save yet, its entry
     for row in rows:
@@ -56,14 +59,17 @@ def folded(rows: Iterable[AuditRecord], limit: int) -> list[dict[str, Any]]:
             later[1]["since"] = row.at.isoformat()
             sittings[of] = (row, later[1])
             continue
+        sittings.pop(of, None)
+        if (user is not None and row.username != user) or (
+            kind is not None and not row.action.startswith(f"{kind}.")
+        ):
+            continue
         if len(entries) == limit:
             break
         entry = _entry(row)
         entries.append(entry)
         if row.action == AUTOSAVE:
             sittings[of] = (row, entry)
-        else:
-            sittings.pop(of, None)
     return entries
 
 

@@ -34,7 +34,8 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
     place = _FILE_PARAMETER.fullmatch(fault.path)
     if place is None or fault.code != "schema":
         return fault
-    reference = document["spec"]["elements"][int(place[1])]["params"][place[2]]
+    params = document["spec"]["elements"][int(place[1])].get("params") or {}
+    reference = params.get(place[2])  # a fault may be at one that is not given
     if not isinstance(reference, str) or not reference.startswith("upload:"):
         return fault
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("name").first()

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
-from pipeline_runtime.operators.table_preview import TablePreview, preview, preview_demo
+from pipeline_runtime.operators.table_preview import TablePreview, columns_found, preview, preview_demo
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.monitoring.records import audit
@@ -88,7 +88,7 @@ def safe_name(name: str) -> str:
 def csv_columns(head: bytes) -> list[dict[str, str]]:
     """Names and types of a CSV file's columns, as a source would read it by itself; [] when it is none."""
     try:
-        columns = preview(head, None).columns
+        columns = columns_found(head)
     except ValueError:
         return []
     return [{"name": column.name, "type": column.type.value} for column in columns]
@@ -97,12 +97,13 @@ def csv_columns(head: bytes) -> list[dict[str, str]]:
 def look(reference: str, reading: dict[str, Any]) -> TablePreview:
     """The first rows behind `upload:<id>` or `demo:<name>`; `reading`: what is known of how to read it, as
     `preview` takes it. Missing, or Invalid, says what is wrong."""
-    if reference in DEMOS:
-        return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head", "size").first()
-    if file is None or not reference.startswith("upload:"):
+    uploaded = file is not None and reference.startswith("upload:")
+    if reference not in DEMOS and not uploaded:
         raise Missing("There is no such file any more.", next="Upload it, or choose another one.")
     try:
+        if file is None:
+            return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
         return preview(bytes(file.head), file.size, **reading)
     except ValueError as error:
         fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}

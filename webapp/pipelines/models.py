@@ -137,7 +137,8 @@ class GroupPlacement(models.Model):
     order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
     order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
     order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
-    order_anew = models.BooleanField(default=False)  # ClaimOrder.anew, of each order with this spec
+    order_anew = models.BooleanField(default=False)  # ClaimOrder.anew, until this spec has an owner
+    order_anew_but_for = models.JSONField(default=list)  # ClaimOrder.anew_but_for
     release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
     source = models.JSONField(null=True, blank=True)  # CheckpointSource
     paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused
@@ -157,6 +158,8 @@ class GroupPlacement(models.Model):
 
     ORDER = ("order_id", "order_over", "order_rewind")
     """The fields that give_order sets."""
+
+    ANEW = ("order_anew", "order_anew_but_for")
 
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
         """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""

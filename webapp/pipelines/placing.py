@@ -10,7 +10,7 @@ from pipeline_runtime.model.plan import group_of, pins
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.pipelines.shape import is_view
+from webapp.pipelines.shape import is_view, names_of
 
 
 def candidates() -> list[Candidate]:
@@ -37,7 +37,7 @@ def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> l
     `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
     may pass by itself: a deployment waits for nodes that are starting.
     """
-    parsed = parse_document(document)
+    parsed, names = parse_document(document), names_of(document)
     members: dict[str, list[str]] = {}
     for element in parsed.spec.elements:
         if not is_view(element.type):
@@ -60,18 +60,18 @@ def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> l
             if group in wanted:
                 why = "asked for with this deployment"
             elif asked.get(group):
-                why = _pinned_by(parsed, element.id, group)
+                why = _pinned_by(parsed, element.id, group, names)
             told |= {"node": placed[group].node, "why": why, "problem": None}
         found.append(told)
     return found
 
 
-def _pinned_by(document: PipelineDocument, id: str, group: str) -> str:
+def _pinned_by(document: PipelineDocument, id: str, group: str, names: Mapping[str, str]) -> str:
     pinned = [
         element.id
         for element in document.spec.elements
         if element.node is not None and group_of(document, element.id) == group
     ]
-    return (
-        "pinned" if id in pinned or not pinned else f"it runs as one with {pinned[0]}, which is pinned there"
-    )
+    if id in pinned or not pinned:
+        return "pinned"
+    return f"it runs as one with {names[pinned[0]]}, which is pinned there"

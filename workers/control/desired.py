@@ -71,6 +71,7 @@ def _of_placement(
         over=Epoch(placement.order_over),
         rewind=None if rewind is None else Seq(rewind),
         anew=placement.order_anew,
+        anew_but_for=tuple(placement.order_anew_but_for),
     )
     return DesiredReplica(
         spec=spec,

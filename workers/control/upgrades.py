@@ -135,12 +135,19 @@ def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None
     failed may be starting again by itself right now: it then owns by its order, and carries out no other."""
     status, changes = status_on(placement), placement.spec["version"] != spec.version
     if changes:
-        placement.spec, placement.order_anew = spec.model_dump(mode="json"), anew
+        # One before that was to begin anew, and never owned, leaves that to this one: its own state could be
+        # gone on with, but not what lay before it.
+        if anew:
+            placement.order_anew, placement.order_anew_but_for = True, []
+        elif placement.order_anew:
+            placement.order_anew_but_for = [*placement.order_anew_but_for, placement.spec["version"]]
+        placement.spec = spec.model_dump(mode="json")
     fenced = status is not None and status.phase == "fenced"
     if changes or fenced or _refusal(placement, status) is not None:
         placement.give_order(epoch_known(placement))
     placement.vouch()
-    placement.save(update_fields=["spec", "order_anew", *GroupPlacement.ORDER, *GroupPlacement.VOUCHED])
+    fields = ["spec", *GroupPlacement.ANEW, *GroupPlacement.ORDER, *GroupPlacement.VOUCHED]
+    placement.save(update_fields=fields)
 
 
 def _is_down(placement: GroupPlacement) -> bool:
@@ -162,6 +169,9 @@ def _wait_for_owner(group: str, deployment: Deployment, context: ControlContext)
         placement = GroupPlacement.objects.select_related("node").get(deployment=deployment, group=group)
         status = status_on(placement)
         if status is not None and status.order_id == placement.order_id and status.role is Role.OWNER:
+            # The journal has its definition: there is nothing left to begin without.
+            placement.order_anew, placement.order_anew_but_for = False, []
+            placement.save(update_fields=GroupPlacement.ANEW)
             return True
         refused = _refusal(placement, status)
         if status is not None and refused is not None:
@@ -202,9 +212,11 @@ def _refuse_when_overtaken(deployment: Deployment) -> None:
 
 def _fail(operation: Operation, message: str) -> None:
     name = operation.deployment.pipeline.name
+    anew = ", ".join(operation.deployment.name_of(element) for element in operation.restart)
+    kept = f"Lost is at most what was agreed to, the state of {anew}" if anew else "Nothing is lost"
     text = (
-        f"{message} What was upgraded before it runs on, the rest runs as before. Nothing is lost: deploy "
-        "a corrected version, or the former one, to go on from the same state."
+        f"{message} What was upgraded before it runs on, the rest runs as before. {kept}: deploy "
+        "a corrected version, or the former one, to go on from where it is."
     )
     log.warning("%s was not upgraded: %s", name, message)
     with transaction.atomic():

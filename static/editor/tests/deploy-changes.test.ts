@@ -41,6 +41,9 @@ test("each element that loses its state has to be agreed to", () => {
   expect(deployRefusal(changes)).toContain("window and sums may lose");
   expect(deployRefusal(changes, new Set(["window"]))).toContain("that sums may lose");
   expect(deployRefusal(changes, new Set(["window", "sums"]))).toBeNull();
+  expect(deployRefusal(changes, new Set(["sums"]), (id) => `The ${id}`)).toContain(
+    "that The window may lose",
+  );
   expect(grouped(changes).map((each) => each.change)).toEqual(["restart", "upgraded"]);
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
-import { changeElement } from "../document";
+import { changeElement, elementsOf, moveElements } from "../document";
 import { mapped, push, start, undo } from "../history";
 import { elsewhereWords, repinned, repinsOf, repinWords } from "../pins";
 import { DOCUMENT } from "./fixtures";
@@ -17,6 +17,15 @@ describe("pins that changed", () => {
     expect(repinsOf(DOCUMENT, AFTER)).toBeNull();
     expect(repinsOf(BEFORE, DOCUMENT)).toBeNull();
     expect(repinsOf(BEFORE, changeElement(AFTER, "big", { title: "Other" }))).toBeNull();
+  });
+
+  test("are told, too, where only what is shown has places", () => {
+    const unplaced = {
+      ...AFTER,
+      spec: { ...AFTER.spec, elements: elementsOf(AFTER).map((element) => ({ ...element, ui: null })) },
+    };
+    expect(repinsOf(BEFORE, unplaced)).toEqual([{ id: "big", from: "edge-a", to: "edge-b" }]);
+    expect(repinsOf(BEFORE, moveElements(AFTER, { big: { x: 9, y: 9 } }))).toBeNull();
   });
 
   test("are taken over only where exactly the old place was pinned", () => {
@@ -36,7 +45,8 @@ describe("pins that changed", () => {
   });
 
   test("are said in words", () => {
-    expect(repinWords(repinsOf(BEFORE, AFTER) ?? [])).toBe("The draft pins big to edge-b now");
+    const words = repinWords(repinsOf(BEFORE, AFTER) ?? [], (id) => `The ${id}`);
+    expect(words).toBe("The draft pins The big to edge-b now");
   });
 });
 
@@ -44,15 +54,16 @@ describe("what runs elsewhere than the draft says", () => {
   const one = { element: "big", pinned: "edge-a", node: "edge-b" };
 
   test("is a mark with words, and what to do", () => {
-    const words = elsewhereWords([one]);
-    expect(words?.mark).toBe("big runs elsewhere");
-    expect(words?.text).toContain("big runs on edge-b, and the draft pins it to edge-a.");
+    const name = (id: string) => `The ${id}`;
+    const words = elsewhereWords([one], name);
+    expect(words?.mark).toBe("The big runs elsewhere");
+    expect(words?.text).toContain("The big runs on edge-b, and the draft pins it to edge-a.");
     expect(words?.text).toContain("migrate it there");
-    expect(elsewhereWords([one, { ...one, element: "file" }])?.mark).toBe("2 run elsewhere");
+    expect(elsewhereWords([one, { ...one, element: "file" }], name)?.mark).toBe("2 run elsewhere");
   });
 
   test("is nothing while all is where it is pinned", () => {
-    expect(elsewhereWords([])).toBeNull();
-    expect(elsewhereWords(undefined)).toBeNull();
+    expect(elsewhereWords([], String)).toBeNull();
+    expect(elsewhereWords(undefined, String)).toBeNull();
   });
 });

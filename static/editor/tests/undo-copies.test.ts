@@ -25,6 +25,25 @@ describe("undo after a reload", () => {
     expect(undo(undo(undo(kept))).present).toEqual(DOCUMENT);
   });
 
+  test("has every step forth, however few there are back", () => {
+    const history = undo(undo(undo(undo(steps(5)))));
+    const kept = unpack(pack(history, 1)!, fromServer(history.present))!;
+    expect(title(redo(redo(redo(redo(kept)))).present)).toBe("Step 5");
+  });
+
+  test("goes on where the draft has followed what was moved meanwhile", () => {
+    const pinned = (node: string) => changeElement(DOCUMENT, "big", { node });
+    const history = push(
+      start(pinned("edge-a")),
+      changeElement(pinned("edge-a"), "big", { title: "Mine" }),
+      1,
+    );
+    const moved = changeElement(history.present, "big", { node: "edge-b" });
+    const kept = unpack(pack(history, 1)!, fromServer(moved))!;
+    expect(kept.present).toEqual(moved);
+    expect(undo(kept).present).toEqual(pinned("edge-b"));
+  });
+
   test("is not offered for another draft", () => {
     const text = pack(steps(3), 1)!;
     expect(unpack(text, moveElements(steps(3).present, { big: { x: 9, y: 9 } }))).toBeNull();

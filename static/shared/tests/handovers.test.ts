@@ -137,7 +137,7 @@ describe("in words", () => {
 
   test("on a card", () => {
     expect(shortPhase(warm(2))).toBe("2 batches behind");
-    expect(shortPhase(handover())).toBe("pending");
+    expect(shortPhase(handover())).toBe("waiting");
   });
 });
 

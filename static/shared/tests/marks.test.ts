@@ -16,16 +16,16 @@ const event = (kind: string, severity: LogEvent["severity"], change: Partial<Log
 });
 
 describe("marks", () => {
-  test("a handover is marked when the owner changed, with its gap", () => {
+  test("a handover is marked when the owner changed, with its pause", () => {
     const timeline = [phase("PREPARE", 0, 4), phase("WARM", 4, 9), phase("CUT", 9, 10)];
     expect(handoverMark(handover({ timeline, outcome: "done", gap_ms: 210 }))).toEqual({
       t: T0 + 9000,
       kind: "handover",
-      text: "Live migration from edge-a to edge-b: done, gap 210 ms",
+      text: "Live migration from edge-a to edge-b: done, pause at most 210 ms",
     });
     expect(handoverMark(handover({ phase: "WARM", timeline: timeline.slice(0, 2) }))).toMatchObject({
       t: T0,
-      text: "Live migration from edge-a to edge-b: warm",
+      text: "Live migration from edge-a to edge-b: catching up",
     });
   });
 
@@ -52,7 +52,7 @@ describe("marks", () => {
     const late = checkpointMark({ seq: 9, at: new Date(T0 + 5000).toISOString(), bytes: 2000 });
     const early = eventMark(event("node.silent", "error"));
     expect(sortedMarks([late, null, early, early])).toEqual([early, late]);
-    expect(late?.text).toBe("Checkpoint at seq 9, 2.0 KB");
+    expect(late?.text).toBe("Checkpoint at batch 9, 2.0 KB");
   });
 
   test("of a chart are those of its time", () => {

@@ -70,7 +70,7 @@ describe("what was copied", () => {
     const kept = told({ begun: { ...begun, had: true } });
     expect(kept.value).toBe("nothing new");
     expect(kept.why).toContain(
-      "edge-b keeps copies of the checkpoints of power, so it had the state already (79.7 KB)",
+      "edge-b keeps copies of its checkpoints, so it had the state already (79.7 KB)",
     );
   });
 

@@ -13,7 +13,7 @@ const texts = (...given: Parameters<typeof careOf>) => careOf(...given).map((lin
 test("a restoration that runs is told with its phase, once for its group", () => {
   const elements = { "machine-power": [element({ status: "moving" })] };
   expect(texts(SILENT, elements, [RESTORATION, { ...RESTORATION, id: "h0", outcome: "failed" }])).toEqual([
-    "power is being restored on edge-b: copy",
+    "power is being restored on edge-b: copying",
   ]);
 });
 

@@ -11,6 +11,7 @@ import {
   durationOf,
   kindWords,
   phaseRows,
+  phaseTitle,
   phaseWords,
   strategyWords,
   wayBack,
@@ -29,7 +30,7 @@ export function HandoverMark({ handover, pill }: { handover: Handover; pill?: bo
   return (
     <StatusMark
       status={handover.outcome ?? "moving"}
-      word={handover.outcome ?? handover.phase.toLowerCase()}
+      word={handover.outcome ?? phaseTitle(handover.phase)}
       pill={pill}
     />
   );
@@ -203,7 +204,7 @@ function PhaseLine({
       aria-current={row.state === "active" ? "step" : undefined}
       title={[phaseWords(handover, row), row.note].filter(Boolean).join(". ")}
     >
-      <span className="timeline__name">{row.phase.toLowerCase()}</span>
+      <span className="timeline__name">{phaseTitle(row.phase)}</span>
       <span className="timeline__track" aria-hidden="true">
         {took !== null && <span className="timeline__bar" style={{ left: `${left}%`, width: `${width}%` }} />}
       </span>

@@ -97,6 +97,24 @@ def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
     assert wanted.order.anew is anew
 
 
+def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_it(
+    upgraded: GroupPlacement, context: ControlContext
+) -> None:
+    spec = GroupSpec.model_validate(upgraded.spec)
+    second, third = (spec.model_copy(update={"version": version}) for version in ("v2", "v3"))
+    _order(second, upgraded.deployment, context, anew=True)
+    _order(third, upgraded.deployment, context)  # it could go on with what v2 would have left
+    [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
+    assert wanted.order is not None
+    assert (wanted.order.anew, wanted.order.anew_but_for) == (True, ("v2",))
+    # It owns: what is changed from now on goes on with its state.
+    wait(upgraded, context, lambda: owns(upgraded))
+    _order(second, upgraded.deployment, context)
+    [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
+    assert wanted.order is not None
+    assert (wanted.order.anew, wanted.order.anew_but_for) == (False, ())
+
+
 @pytest.mark.parametrize("epoch", [4, 5])
 def test_the_refusal_of_an_earlier_order_changes_nothing(
     upgraded: GroupPlacement, context: ControlContext, epoch: int

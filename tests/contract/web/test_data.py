@@ -160,6 +160,7 @@ def test_of_a_large_file_no_more_than_its_beginning_is_read(
         ({"path": "/etc/passwd"}, 404),
         ({}, 422),
         ({"path": "demo:debs2012", "delimiter": ";;"}, 422),
+        ({"path": "demo:debs2012", "time_format": "%H:%M:%M"}, 422),
         ({"path": "demo:debs2012", "rows": 10**9}, 422),
     ],
 )

@@ -67,3 +67,18 @@ def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(c
     assert (fault["path"], fault["place"]) == ("spec.elements[0].params.path", "File")
     assert fault["message"].startswith("numbers.csv: ")
     assert file.reference not in fault["message"]
+
+
+def test_a_fault_at_a_parameter_that_is_not_given_is_told_at_its_place(caller: Call) -> None:
+    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=4, head=b"n\n1\n", columns=[])
+    source = {"id": "in", "type": "csv-replay", "params": {"path": file.reference}}
+    document = {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "p"},
+        "spec": {"elements": [source]},
+    }
+    editor = caller("editor")
+    editor.post("/pipelines", {"name": "p", "document": document})
+    (fault,) = editor.post("/pipelines/p/validate", {"document": document}).json()["faults"]
+    assert (fault["path"], fault["place"]) == ("spec.elements[0].params.rate", "Play it back")

@@ -9,6 +9,7 @@ from pipeline_runtime.operators.csv_replay import CsvReplay
 from pipeline_runtime.operators.recording import HEAD_BYTES, Layout, infer_columns, load_recording
 from pipeline_runtime.operators.table_preview import (
     COLUMNS_SHOWN,
+    columns_found,
     looks_like_header,
     preview,
     preview_demo,
@@ -169,6 +170,7 @@ def test_what_is_shown_is_bounded():
     assert (len(found.columns), found.columns_total) == (COLUMNS_SHOWN, 2000)
     assert max(len(cell) for cell in found.first[0].cells) == 60
     assert len(found.first[0].cells) == COLUMNS_SHOWN
+    assert len(columns_found(wide)) == 2000, "a source has them all"
 
 
 def test_characters_that_are_no_utf8_are_counted():

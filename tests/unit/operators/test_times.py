@@ -6,7 +6,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.operators.times import best_time, in_words, read_times, time_readings
+from pipeline_runtime.operators.times import (
+    best_time,
+    checked_format,
+    in_words,
+    read_times,
+    time_readings,
+)
 
 NOON = datetime(2024, 1, 31, 12, 0, tzinfo=UTC)
 MINUTES = [NOON + timedelta(minutes=n) for n in range(30)]
@@ -130,3 +136,14 @@ def test_no_text_is_too_odd_to_be_looked_at(values):
     for reading in time_readings("time", values):
         read = read_times(pa.array(values, pa.string()), reading.format)
         assert reading.rows - reading.unread == len(read.drop_null())
+
+
+@pytest.mark.parametrize("time_format", ["%H:%M:%M", "%Q", "%"])
+def test_a_format_by_which_no_text_could_be_read_is_refused(time_format):
+    with pytest.raises(ValueError, match="format"):
+        checked_format(time_format)
+
+
+@pytest.mark.parametrize("time_format", ["iso", "epoch_ms", "%d.%m.%Y %H:%M", "noon"])
+def test_a_format_by_which_texts_can_be_read_is_taken(time_format):
+    assert checked_format(time_format) == time_format

@@ -52,6 +52,14 @@ def test_another_person_and_a_long_pause_begin_another_sitting() -> None:
     assert len(folded(log(*saves, apart=PAUSE + timedelta(seconds=1)), 10)) == 2
 
 
+def test_what_others_did_ends_a_sitting_also_where_one_person_or_kind_is_looked_at() -> None:
+    rows = log("ada pipeline.save p", "bob pipeline.deploy p", "ada pipeline.save p", "bob element.pause p/x")
+    assert [entry["times"] for entry in folded(rows, 10, user="ada")] == [1, 1]
+    rows = log("ada pipeline.save p", "bob element.pause p/x", "ada pipeline.save p")
+    assert [entry["times"] for entry in folded(rows, 10, kind="pipeline")] == [1, 1]
+    assert [entry["user"] for entry in folded(rows, 10, kind="element")] == ["bob"]
+
+
 def test_other_actions_are_not_folded_and_no_more_come_than_are_asked_for() -> None:
     rows = log(*["ada pipeline.deploy p"] * 3, *["ada pipeline.save p"] * 5, "ada node.drain edge-a")
     assert [times for _, times in told(rows)] == [1, 1, 1, 5, 1]

@@ -6,4 +6,5 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("groupplacement", "order_anew", models.BooleanField(default=False)),
+        migrations.AddField("groupplacement", "order_anew_but_for", models.JSONField(default=list)),
     ]

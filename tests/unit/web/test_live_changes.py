@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes
@@ -70,6 +71,7 @@ def test_a_client_that_watches_one_pipeline_gets_its_elements_only() -> None:
     assert state.seen_by(Watch(nodes=False)).nodes == []
 
 
+@pytest.mark.django_db  # the thread that reads closes connections that tests before have left it
 async def test_who_asks_after_a_change_never_gets_a_reading_from_before_it() -> None:
     committed = 0
     readings = 0

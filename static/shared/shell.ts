@@ -65,8 +65,9 @@ function wireMenu(): void {
     button.focus();
   });
   window.matchMedia(PHONE).addEventListener("change", () => show(false));
-  // come back to by the browser's button: as it was when a link in it was followed
-  window.addEventListener("pageshow", () => show(false));
+  // come back to by the browser's button: as it was when a link in it was followed; at first, the page may
+  // still be loading when somebody opens the menu
+  window.addEventListener("pageshow", ({ persisted }) => persisted && show(false));
 }
 
 async function startApp(): Promise<void> {

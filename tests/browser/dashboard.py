@@ -118,6 +118,7 @@ class Dashboard:
     def add_by_keyboard(self, title: str, id: str) -> None:
         """By the search of the elements; its card has the focus then."""
         self.press("/")
+        expect(self.page.get_by_label("Search elements")).to_be_focused()
         self.page.keyboard.type(title)
         self.press("Enter")
         expect(self.card(id)).to_be_focused()
@@ -137,8 +138,11 @@ class Dashboard:
         # the shell starts it after what the page itself needs, and its live indicator last
         expect(self.page.locator("[data-shell=live]")).not_to_be_empty()
         self.press("ControlOrMeta+k")
+        palette = self.page.get_by_role("dialog", name="Command palette")
+        # what is typed before is the page's
+        expect(palette.get_by_role("combobox")).to_be_focused()
         self.page.keyboard.type(words)
-        return self.page.get_by_role("dialog", name="Command palette")
+        return palette
 
     @property
     def problems(self) -> Locator:

@@ -153,11 +153,9 @@ def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_it
     dashboard.expect_status("windows", "running")
     wait_until(lambda: element(deployed, "windows")["rows_out_total"], "a window of 2 s", 180)
     after = {id: element(deployed, id) for id in before}
-    assert {id: after[id]["epoch"] - before[id]["epoch"] for id in before} == {
-        "numbers": 0,
-        "keep": 0,
-        "windows": 1,
-    }
+    assert after["windows"]["epoch"] > before["windows"]["epoch"]
+    for id in ("numbers", "keep"):
+        assert after[id]["epoch"] == before[id]["epoch"]
 
 
 def element(client: httpx.Client, id: str) -> dict[str, Any]:

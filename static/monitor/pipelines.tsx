@@ -58,11 +58,11 @@ function Table({ pipelines }: { pipelines: PipelineItem[] }) {
           <tr>
             <th>Name</th>
             <th>Status</th>
-            <th className="num">Elements</th>
+            <th className="num roomy-only">Elements</th>
             <th className="num">Out, rows/s</th>
-            <th className="num">Lag, rows</th>
+            <th className="num roomy-only">Lag, rows</th>
             <th>Deployed</th>
-            <th>Draft changed</th>
+            <th className="roomy-only">Draft changed</th>
           </tr>
         </thead>
         <tbody>
@@ -98,14 +98,14 @@ function Row({ pipeline }: { pipeline: PipelineItem }) {
       <td>
         <StatusMark status={pipeline.status} />
       </td>
-      <td className="num">{pipeline.elements ?? elements?.length ?? "–"}</td>
+      <td className="num roomy-only">{pipeline.elements ?? elements?.length ?? "–"}</td>
       <td className="num">{deployed && elements ? rate(total(elements, "rows_out_per_s")) : "–"}</td>
-      <td className="num">{deployed && elements ? count(total(elements, "lag_rows")) : "–"}</td>
+      <td className="num roomy-only">{deployed && elements ? count(total(elements, "lag_rows")) : "–"}</td>
       <td>
         {deployed ? `version ${pipeline.deployed_version}` : <span className="muted">no</span>}{" "}
         {deployed && pipeline.differs && <span className="badge badge--warning">draft differs</span>}
       </td>
-      <td className="muted">
+      <td className="muted roomy-only">
         <Ago at={pipeline.updated_at} />
         {pipeline.updated_by ? ` by ${pipeline.updated_by}` : ""}
       </td>

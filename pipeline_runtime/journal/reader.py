@@ -14,6 +14,7 @@ from pipeline_runtime.kafka.clients import (
     KafkaSettings,
     OffsetSpec,
     TopicPartition,
+    close_spent,
     open_admin,
     open_consumer,
 )
@@ -115,7 +116,7 @@ class JournalTail:
                         self._position = position
                         self._progress.notify_all()
         finally:
-            consumer.close()
+            close_spent(consumer)
 
 
 class JournalEnds:
@@ -149,5 +150,5 @@ class JournalEnds:
 
     def close(self) -> None:
         if self._client is not None:
-            self._client.close()
+            close_spent(self._client)
             self._client = None

@@ -91,6 +91,13 @@ def _pause_between_connections(client: KafkaNetClient) -> None:
     manager.reset_backoff = reset_once_connected
 
 
+def close_spent(client: Any) -> None:
+    """kafka-python may raise at a client's end, when its connections are not as it expects them: that must
+    neither end the thread that asks, nor hide why it gave the client up."""
+    with suppress(Exception):
+        client.close()
+
+
 def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
     return _opened(KafkaAdminClient, {**kafka.client_options(), **options})
 

@@ -9,7 +9,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 
 _POLL_MS = 200
 _RETRY_S = 0.2
@@ -49,7 +49,7 @@ class PartitionReader:
 
     def close(self) -> None:
         if self._consumer is not None:
-            self._consumer.close()
+            close_spent(self._consumer)
             self._consumer = None
 
     def _at(self, start: int) -> KafkaConsumer:

@@ -17,7 +17,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, OffsetOutOfRangeError
 
-from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +161,7 @@ class TopicTail:
                     self._lock.wait(_RETRY_S)
             finally:
                 if consumer is not None:
-                    consumer.close()
+                    close_spent(consumer)
 
     def _turn(self, consumer: KafkaConsumer) -> bool:
         with self._lock:

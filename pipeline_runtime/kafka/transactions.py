@@ -202,3 +202,6 @@ class Transactions:
             self._producer._sender.force_close()
         with suppress(Exception):
             self._producer.close(timeout=0)
+        # When something was not written it gives up before it takes note of that: whichever thread collects
+        # it later would wait for it once more, and fail.
+        self._producer._closed = True

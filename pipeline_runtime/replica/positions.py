@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline_runtime.journal.records import Ends
-from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_consumer
+from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
 from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
@@ -171,7 +171,7 @@ class Positions:
 
     def disconnect(self) -> None:
         if self._consumer is not None:
-            self._consumer.close()
+            close_spent(self._consumer)
             self._consumer = None
 
     def _topic_ends(self, start: Ends) -> dict[str, int]:

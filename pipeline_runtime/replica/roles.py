@@ -134,15 +134,19 @@ class Roles:
             log.info("%s: %s; nobody was granted, so it claims again", self._group, reason)
             self.set(Role.STANDBY, "in doubt")
             return
-        self._done(order.id, reason)
-        if self._state.wishes.retire and self._state.view.retired:
-            self.set(Role.STANDBY, "retired")
-        elif self._doubted:
-            self._stand_down(reason)
-        elif order.id in self._state.view.orders or self._state.view.retired:
-            self.set(Role.STANDBY, "refused")  # it has owned by this order: it waits to be asked anew
-        else:
-            self.set(Role.STANDBY, "following")  # the order came too late: the next one may be right
+        view = self._state.view
+        with self._state.changed:  # a status that is read meanwhile has the refusal with what came of it
+            self._done(order.id, reason)
+            self.role = Role.STANDBY
+            if self._state.wishes.retire and view.retired:
+                self.phase = "retired"
+            elif self._doubted:
+                self._fenced(reason)
+            elif order.id in view.orders or view.retired:
+                self.phase = "refused"  # it has owned by this order: it waits to be asked anew
+            else:
+                self.phase = "following"  # the order came too late: the next one may be right
+        self._changed()
 
     def _is_still_granted(self, order: ClaimOrder) -> bool:
         """Whether the newest grant that was read is the one that `order` goes on with, or is by itself: the
@@ -226,12 +230,14 @@ class Roles:
         self._ownership.lose(reason)
         self.drop_permit()
         assert isinstance(self._ownership.state, Stopped)
-        self._stand_down(self._ownership.state.reason)
+        with self._state.changed:
+            self._fenced(self._ownership.state.reason)
+        self._changed()
 
-    def _stand_down(self, reason: str) -> None:
-        """It owned, and another does now."""
+    def _fenced(self, reason: str) -> None:
+        """It owned, and another does now. With `changed` held."""
         self.error = replaced(reason, now_ms())
-        self.set(Role.STOPPED, "fenced")
+        self.role, self.phase = Role.STOPPED, "fenced"
 
     def claim_again(self, reason: str) -> None:
         """As after a restart: it may, while its own epoch is the newest."""

@@ -42,7 +42,7 @@ def test_without_contact_nobody_takes_old_figures_for_new_ones(
     dashboard.expect_status(ELEMENT, "running")
     expect(throughput.locator(".main-svg").first).to_be_visible()
     expect(bar).to_be_hidden()
-    green, before = colour(status), [box(place) for place in places]
+    green, before = colour(status), at_rest(page, places)
 
     line.cut()
     expect(bar).to_contain_text(
@@ -84,8 +84,7 @@ def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
 
     drag(page, throughput, 0.4, 0.8)
     expect(back).to_be_visible()
-    wait_until(lambda: len(set(ranges(page))) == 1, "one range in all charts")
-    [held] = set(ranges(page))
+    held = wait_until(lambda: common_range(page), "one range in all charts")
     with fogline.client() as client:
         history = f"/api/v1/pipelines/{watched}/elements/{ELEMENT}/history"
         newest = points(client, history)[-1]["t"]
@@ -169,6 +168,24 @@ def box(place: Locator) -> dict[str, float]:
     return dict(found)
 
 
+def at_rest(page: Page, places: list[Locator]) -> list[dict[str, float]]:
+    """Where they are once nothing that loads moves them any more."""
+    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+    last = [box(place) for place in places]
+
+    def unmoved() -> bool:
+        nonlocal last
+        page.evaluate("""async () => {
+          await document.fonts.ready;
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        }""")
+        before, last = last, [box(place) for place in places]
+        return last == before
+
+    wait_until(unmoved, lambda: f"{places} to stay where they are: {last}")
+    return last
+
+
 def colour(place: Locator) -> str:
     return str(place.evaluate("(element) => getComputedStyle(element).color"))
 
@@ -188,6 +205,12 @@ def ranges(page: Page) -> list[tuple[float, float]]:
     found = page.evaluate("""() => [...document.querySelectorAll(".js-plotly-plot")].map((plot) =>
       plot._fullLayout.xaxis.range.map((time) => Date.parse(String(time).replace(" ", "T"))))""")
     return [(start, end) for start, end in found]
+
+
+def common_range(page: Page) -> tuple[float, float] | None:
+    """Of all charts; None: they differ."""
+    found = set(ranges(page))
+    return found.pop() if len(found) == 1 else None
 
 
 def points(client: Any, path: str) -> list[dict[str, Any]]:

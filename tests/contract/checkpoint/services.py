@@ -37,6 +37,7 @@ class BreakingProxy:
         self.budget = budget
         self.broken = 0
         self.passed = 0
+        self._lock = threading.Lock()  # connections are parallel, and it breaks one of them
         self._towards_service = towards_service
         self._target = port
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -59,10 +60,7 @@ class BreakingProxy:
                 target.sendall(piece)
                 if not counted:
                     continue
-                self.passed += len(piece)
-                if self.budget is not None and self.passed >= self.budget:
-                    self.budget = None
-                    self.broken += 1
+                if self._is_the_last(len(piece)):
                     break
         except OSError:
             pass
@@ -70,6 +68,16 @@ class BreakingProxy:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+
+    def _is_the_last(self, size: int) -> bool:
+        """Whether the connection that has passed on so many bytes breaks now."""
+        with self._lock:
+            self.passed += size
+            if self.budget is None or self.passed < self.budget:
+                return False
+            self.budget = None
+            self.broken += 1
+            return True
 
     def close(self) -> None:
         self._listener.close()

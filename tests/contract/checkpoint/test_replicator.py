@@ -50,10 +50,9 @@ def test_a_central_store_that_was_away_gets_the_newest_checkpoint_when_it_is_bac
         replicator.offer(GROUP, checkpoint(database).seq)
     wait_until(lambda: replicator.error is not None)
     again = serve(chunk_service(central, KEY), "127.0.0.1", server.port)
-    wait_until(replicator.idle)
+    wait_until(lambda: replicator.idle() and replicator.error is None)
     assert arrived == [3]
     assert [found.seq for found in central.manifests(GROUP)] == [3]
-    assert replicator.error is None
     replicator.close()
     again.close()
 

@@ -8,9 +8,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from pipeline_runtime.journal.reader import JournalEnds
+from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
 from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
@@ -123,6 +123,46 @@ def test_who_finds_no_broker_leaves_no_thread_behind(opened: Callable[..., Any])
     with pytest.raises(KafkaError):
         opened(KafkaSettings(f"127.0.0.1:{nobody}"), bootstrap_timeout_ms=300)
     wait_until(lambda: not set(threading.enumerate()) - before, "the end of its threads")
+
+
+@pytest.fixture
+def failing_ends(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Clients that end, and then say that something is not as they expect it; which ones have."""
+    ended: list[str] = []
+
+    def failing(kind: type) -> None:
+        close = kind.close
+
+        def close_and_fail(client: Any, **options: Any) -> None:
+            close(client, **options)
+            ended.append(kind.__name__)
+            raise AssertionError("not as expected")
+
+        monkeypatch.setattr(kind, "close", close_and_fail)
+
+    failing(KafkaConsumer)
+    failing(KafkaAdminClient)
+    return ended
+
+
+def test_a_client_that_fails_at_its_end_ends_no_thread_and_hides_nothing(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, failing_ends: list[str]
+) -> None:
+    failed: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    journal = JournalTail(setting.settings, setting.topic, 99, lambda _: None)
+    journal.start()
+    with pytest.raises(JournalTrimmed):
+        journal.wait_until(1, PATIENCE_S)
+    setting.tail.follow({KEY: 0})
+    setting.tail.close()
+    setting.tail._thread.join(PATIENCE_S)
+    assert not setting.tail._thread.is_alive()
+    assert setting.ends.end() == 0
+    setting.ends.close()
+    assert failing_ends == ["KafkaConsumer", "KafkaConsumer", "KafkaAdminClient"]
+    assert failed == []
+    assert setting.ends.end() == 0, "it is opened anew"
 
 
 def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:

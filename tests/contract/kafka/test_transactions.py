@@ -165,6 +165,8 @@ def test_a_producer_in_doubt_ends_with_its_thread(kafka: str) -> None:
     delete_topic(kafka, gone)
     transactions._producer.send(gone, b"cannot be written")
     transactions.close()
+    # When it is collected, it neither waits for that nor fails.
+    assert transactions._producer._closed
     sender = transactions._producer._sender
     sender.join(PATIENCE_S)
     assert not sender.is_alive()

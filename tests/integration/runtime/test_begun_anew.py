@@ -164,7 +164,13 @@ def test_whoever_starts_from_a_copy_of_before_begins_anew_at_the_same_place(
     seen = of(range(20), range(20, 40), range(40, 60), range(70, 80), range(80, 120))
     assert windows(deployed) == seen
     directory = other_node.replica_directory(spec)
-    newest = last_committed(directory)
-    assert newest is not None
-    assert (beginning(directory).seq, newest.seq) == (stood, deployed.commits("window")[-1].seq)
+    # Spark writes it down after the COMMIT.
+    wait_until(
+        lambda: (
+            (newest := last_committed(directory)) is not None
+            and newest.seq == deployed.commits("window")[-1].seq
+        ),
+        "Spark to have finished the newest batch",
+    )
+    assert beginning(directory).seq == stood
     deployed.assert_journal_lawful("window")

@@ -96,24 +96,30 @@ def test_what_java_and_python_say_to_each_other_passes_through_sockets_that_nobo
         int(context.getConf().get("spark.driver.port")),
         int(blocks_port),
     }
-    ports = {
-        one.laddr.port
-        for process in family[1:]
-        for one in process.net_connections("tcp")
-        if one.status == psutil.CONN_LISTEN
-    }
+    ports = set()
+    for process in family[1:]:
+        with suppress(psutil.NoSuchProcess):  # a worker of a test before this one may just have ended
+            ports |= {
+                one.laddr.port for one in process.net_connections("tcp") if one.status == psutil.CONN_LISTEN
+            }
     assert ports == known, "each of them asks for a secret; who adds one has to see to that"
+
+
+def _opened(process: psutil.Process) -> list[str]:
+    """What it has open, or nothing any more: it may just have ended."""
+    found = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for link in Path(f"/proc/{process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found.append(os.readlink(link))
+    return found
 
 
 def _listening(family: list[psutil.Process]) -> set[str]:
     """The Unix sockets on which these processes take connections."""
     inodes = set()
     for process in family:
-        for link in Path(f"/proc/{process.pid}/fd").iterdir():
-            try:
-                target = os.readlink(link)
-            except FileNotFoundError:
-                continue
+        for target in _opened(process):
             if target.startswith("socket:["):
                 inodes.add(target[8:-1])
     found = set()

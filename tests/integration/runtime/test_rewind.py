@@ -9,6 +9,7 @@ import pytest
 from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.local_state import last_committed
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import events, running_sums, sums
 from tests.integration.runtime.engine import (
@@ -40,7 +41,11 @@ def test_a_rewind_emits_again_and_leaves_older_copies_behind(
         produce(kafka, topic, [row])
         wait_until(lambda number=number: len(deployed.records("sums")) == number, f"row {number}")
         if number == 3:
-            wait_for_status(first, lambda status: status.seq >= 3, "to finish the third batch")
+            # On disk, which is what a cut takes: Spark writes that down after the COMMIT.
+            wait_until(
+                lambda: (at := last_committed(node.replica_directory(spec))) is not None and at.seq >= 3,
+                "Spark to have finished the third batch",
+            )
             copied = copy_state(spec, node, other_node, tmp_path)
     first.stop(STOP_S)
     newest = first.status().seq

@@ -23,7 +23,7 @@ def test_a_command_is_carried_out_whichever_app_celery_took_for_the_default(redi
     receiver.start()
     try:
         send(celery_app("sender", redis_url), "ring", [], "node.receiver")
-        assert carried_out.wait(30)
+        assert carried_out.wait(PATIENCE_S)
     finally:
         receiver.stop(10)
 

@@ -146,3 +146,44 @@ def test_an_owner_in_doubt_stands_down_only_for_one_that_was_granted(
     roles.step()
     assert roles.role is Role.OWNER
     assert ownership.orders == ["first", "first"]
+
+
+class Refusing(Claims):
+    """The order is out of date."""
+
+    def claim(self, order: ClaimOrder) -> CommitPermit | None:
+        self.state = Refused(order, "it came too late")
+        return super().claim(order)
+
+
+class Watched(Roles):
+    """Takes note of what another thread can read of it, each time that something has changed."""
+
+    seen: list[tuple[str | None, str]]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if hasattr(self, "seen"):
+            reader = threading.Thread(target=self._look)
+            reader.start()
+            reader.join()
+
+    def _look(self) -> None:
+        if self._state.changed.acquire(blocking=False):
+            self.seen.append((self.order_refused, self.phase))
+            self._state.changed.release()
+
+
+def test_who_reads_of_a_refusal_reads_what_came_of_it() -> None:
+    state = ReplicaState()
+    told: list[tuple[str | None, str]] = []
+    roles = Watched(
+        SPEC.id, state, Refusing(), lambda: None, lambda: told.append((roles.order_refused, roles.phase))
+    )
+    roles.seen = []
+    state.connected.set()
+    state.wishes.order = ClaimOrder(id="late", over=Epoch(0))
+
+    roles.step()
+    assert {read for read in roles.seen if read[0] is not None} <= {("it came too late", "following")}
+    assert told[-1] == ("it came too late", "following")

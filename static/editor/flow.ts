@@ -29,6 +29,9 @@ export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
 const PAD = { x: 20, top: 38, bottom: 20 };
+/** What describes a card besides its name: its problems, drawn within it, and React Flow's words on the keys. */
+export const problemsId = (element: string): string => `problems-${element}`;
+const KEYS_HELP = "react-flow__node-desc-1";
 /** As cards.css draws them. */
 const PORT = { draft: 12, live: 6 };
 
@@ -108,6 +111,7 @@ function card(
     selected,
     data: same ? known.data : { element, operator, live },
     ariaLabel: [displayName(element, operator), kindName(element, operator)].filter(Boolean).join(", "),
+    domAttributes: { "aria-describedby": `${problemsId(element.id)} ${KEYS_HELP}` },
   };
   if (known && known.data.operator === operator) return fresh;
   return sized(fresh, { width: CARD.width, height: live ? CARD.height : CARD.draftHeight });

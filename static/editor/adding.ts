@@ -1,9 +1,11 @@
 /** Elements that are added without a pointer. */
 import { useCallback } from "react";
-import type { Operator, PipelineDocument } from "../shared/types";
+import type { Operator, PipelineDocument, StreamSchema } from "../shared/types";
+import type { Mend } from "./columns";
 import { judge } from "./connect";
 import { connect, findElement, type PortRef } from "./document";
 import { CARD, type Point } from "./places";
+import { tellRefusal } from "./refusal";
 import { addElement, useEditor } from "./store";
 import { canvasBox, focusCard, type Flow } from "./view";
 import { useReactFlow } from "@xyflow/react";
@@ -11,16 +13,20 @@ import { useReactFlow } from "@xyflow/react";
 /** Between two cards of one row. */
 const BESIDE = CARD.width + 88;
 
+/** A stream, or why it would not fit though the ports do. */
+type Fitting = { ends: [PortRef, PortRef] } | { reason: string; mends: Mend[] };
+
 /**
  * The stream that a new element of `operator` makes with the selected one: it reads the selected one's
- * output, else feeds its first free input; null: neither fits.
+ * output, else feeds its first free input; null: neither is possible.
  */
 export function fittingStream(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,
   selected: string,
   added: { id: string; operator: Operator },
-): [PortRef, PortRef] | null {
+  schemas: Readonly<Record<string, StreamSchema>> = {},
+): Fitting | null {
   const element = findElement(document, selected);
   const operator = element && operators.get(element.type);
   if (!element || !operator) return null;
@@ -35,26 +41,31 @@ export function fittingStream(
       { element: from, port: output },
       { element: to, port: input },
     ];
-    if (judge(document, operators, ...ends).ok) return ends;
+    // of the new one's output nothing is known yet
+    const verdict = judge(document, operators, ...ends, from === selected ? schemas : {});
+    return verdict.ok ? { ends } : { reason: verdict.reason, mends: verdict.mends };
   }
   return null;
 }
 
-/** Adds beside the selected element and connects both where they fit, else in the view's middle. */
+/** Adds beside the selected element and connects both where they fit, or says why not; else in the view's middle. */
 export function useAddByKey(): (type: string) => string | null {
   const flow = useReactFlow();
   return useCallback((type) => addBeside(flow, type), [flow]);
 }
 
 function addBeside(flow: Flow, type: string): string | null {
-  const { selected, nodes, operators } = useEditor.getState();
+  const { selected, nodes, operators, schemas } = useEditor.getState();
   const operator = operators.get(type);
   if (!operator) return null;
   const chosen = selected.size === 1 ? nodes.find((node) => selected.has(node.id)) : undefined;
   const at = chosen ? beside(chosen.position, operator) : middle(flow);
   const id = addElement(type, at, (document, added) => {
-    const ends = chosen && fittingStream(document, operators, chosen.id, { id: added, operator });
-    return ends ? connect(document, ...ends) : document;
+    const fitting = chosen && fittingStream(document, operators, chosen.id, { id: added, operator }, schemas);
+    if (!fitting) return document;
+    if ("ends" in fitting) return connect(document, ...fitting.ends);
+    tellRefusal(fitting.reason, fitting.mends);
+    return document;
   });
   if (!id) return null;
   focusCard(id);

@@ -12,7 +12,7 @@ import { CardName } from "./card-name";
 import { judge } from "./connect";
 import { displayName, groupName, kindName, nameOfId, portName } from "./document";
 import type { Mark } from "./difference";
-import { portPlace, portsOf, type CardNode, type GroupNode } from "./flow";
+import { portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
 import { current, faultsOf, isEditable, shown, useEditor, type LocatedFault } from "./store";
 import { LookContext } from "./view";
@@ -32,6 +32,10 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
       className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${mark ? ` diff diff--${mark}` : ""}`}
       data-category={operator?.category}
     >
+      {/* the card itself has the focus: its tip is for who points at it */}
+      <span id={problemsId(id)} hidden>
+        {faulty && problemText(faults)}
+      </span>
       {!bare && <Ports {...end} ports={inputs} side="in" />}
       {simple ? (
         <div className="el-card__head">
@@ -69,9 +73,12 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
   );
 });
 
+const problemText = (faults: readonly LocatedFault[]): string =>
+  faults.map((fault) => fault.message).join(" ");
+
 function FaultMark({ faults }: { faults: readonly LocatedFault[] }) {
   return (
-    <Tip text={faults.map((fault) => fault.message).join(" ")}>
+    <Tip text={problemText(faults)}>
       <span
         className="el-card__fault"
         role="img"

@@ -6,10 +6,10 @@ import type { Operator, PipelineDocument, PipelineVersion } from "../shared/type
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
-import { groupName } from "./document";
+import { findElement, groupName } from "./document";
 import { counted, difference, elementChanges, fieldsByKey, groupWords, namesIn, said } from "./difference";
 import { mergeDocuments, stable, type Conflict, type Side } from "./merge";
-import { adopt, current, useEditor } from "./store";
+import { adopt, current, select, useEditor } from "./store";
 import { closeVersions } from "./versions/store";
 import "../shared/ui/choices.css";
 import "./conflict.css";
@@ -41,7 +41,10 @@ function useMerge({ theirs, revision }: ChoiceProps, by: string) {
     try {
       const kept = Object.values(choices).includes("mine") ? await keepTheirs(name, by) : null;
       closeVersions(); // nothing can be changed while one is looked at
+      const next = new Map(merge.renamed);
+      const selected = [...useEditor.getState().selected].map((id) => next.get(id) ?? id);
       if (stable(merge.document) !== stable(current())) adopt(merge.document);
+      select(selected.filter((id) => findElement(merge.document, id)));
       autosave.resolve(theirs, revision);
       const where = kept ? ` What ${by} had is kept as version ${kept.number}.` : "";
       toast({
@@ -55,19 +58,24 @@ function useMerge({ theirs, revision }: ChoiceProps, by: string) {
       setBusy(false);
     }
   };
-  return { base, yours, conflicts: merge.conflicts, choices, setChoices, busy, error, finish };
+  return { base, yours, merge, choices, setChoices, busy, error, finish };
 }
 
 function Choice(props: ChoiceProps) {
   const name = useEditor((state) => state.name);
   const operators = useEditor((state) => state.operators);
   const by = useLive((state) => state.pipelines.find((each) => each.name === name)?.updated_by) ?? null;
-  const { base, yours, conflicts, choices, setChoices, busy, error, finish } = useMerge(
+  const { base, yours, merge, choices, setChoices, busy, error, finish } = useMerge(
     props,
     by ?? "someone else",
   );
   const { theirs } = props;
-  const nameOf = useMemo(() => namesIn(operators, yours, theirs, base), [operators, yours, theirs, base]);
+  const { conflicts, document } = merge;
+  const nameOf = useMemo(
+    // what both added is called as it will be
+    () => namesIn(operators, document, yours, theirs, base),
+    [operators, document, yours, theirs, base],
+  );
   const open = conflicts.filter(({ key }) => !choices[key]);
   const all = (side: Side) => setChoices(Object.fromEntries(conflicts.map(({ key }) => [key, side])));
   return (
@@ -111,6 +119,11 @@ function Choice(props: ChoiceProps) {
             chosen={choices[conflict.key] ?? null}
             onChoose={(side) => setChoices({ ...choices, [conflict.key]: side })}
           />
+        ))}
+        {merge.renamed.map(([id, next]) => (
+          <p key={id} className="muted small">
+            You both added an element: {nameOf(id)} is theirs, {nameOf(next)} is yours. Both stay.
+          </p>
         ))}
         <Merged base={base} yours={yours} theirs={theirs} operators={operators} />
         {error && <p className="field__error">{error}</p>}
@@ -199,7 +212,7 @@ function valuesOf(
     const groups = (conflict[side] ?? []).map((group) => groupWords(group, nameOf));
     return [["Groups", groups.join("; ") || "none"]];
   }
-  const { was, mine, theirs, fields } = conflict;
+  const { was, fields } = conflict;
   const element = conflict[side];
   if (!element) return [["The element", "removed"]];
   const operator = operators.get(element.type);
@@ -210,11 +223,10 @@ function valuesOf(
       return [what, value ?? GONE];
     });
   }
-  // kept by one and removed by the other, or added by both
-  const compared = was ?? (side === "mine" ? theirs : mine);
-  const changes = compared ? elementChanges(compared, element, operators, nameOf) : [];
+  // kept by one and removed by the other
+  const changes = was ? elementChanges(was, element, operators, nameOf) : [];
   return [
-    ["The element", was ? "kept, and changed" : "added"],
+    ["The element", "kept, and changed"],
     ...changes.map(({ what, to }): [string, string] => [what, to ?? GONE]),
   ];
 }

@@ -1,6 +1,6 @@
 /** What differs between two documents, said in the words of the forms. Pure. */
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
-import { displayName, elementsOf, findElement, groupsOf, parseReference } from "./document";
+import { displayName, elementsOf, findElement, groupsOf, parseReference, type PortRef } from "./document";
 import { fieldsOf, words } from "./form/schema";
 import { stable } from "./merge";
 
@@ -176,6 +176,36 @@ function descriptionOf(document: PipelineDocument): string | null {
 
 export function groupWords(group: DocGroup | undefined, nameOf: (id: string) => string): string | null {
   return group ? group.elements.map(nameOf).join(", ") : null;
+}
+
+/** A stream that only one of two documents has. */
+export interface StreamMark {
+  from: PortRef;
+  to: PortRef;
+  mark: "added" | "removed";
+}
+
+/** The streams of a document by what joins them; an input that reads what is not there is none. */
+function streamsOf(document: PipelineDocument): Map<string, { from: PortRef; to: PortRef }> {
+  const there = new Set(elementsOf(document).map((element) => element.id));
+  const streams = elementsOf(document).flatMap((element) =>
+    Object.entries(element.inputs ?? {}).map(([port, reference]) => ({
+      from: parseReference(reference),
+      to: { element: element.id, port },
+    })),
+  );
+  return new Map(
+    streams.filter(({ from }) => there.has(from.element)).map((stream) => [stable(stream), stream]),
+  );
+}
+
+/** Streams that came and went; one whose end was drawn elsewhere did both. */
+export function streamMarks(before: PipelineDocument, after: PipelineDocument): StreamMark[] {
+  const [old, now] = [streamsOf(before), streamsOf(after)];
+  return [
+    ...[...now].flatMap(([key, ends]) => (old.has(key) ? [] : [{ ...ends, mark: "added" as const }])),
+    ...[...old].flatMap(([key, ends]) => (now.has(key) ? [] : [{ ...ends, mark: "removed" as const }])),
+  ];
 }
 
 /** The one document with what the other has besides, so that both can be drawn at once. */

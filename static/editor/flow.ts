@@ -10,6 +10,7 @@ import {
   parseReference,
   type PortRef,
 } from "./document";
+import type { StreamMark } from "./difference";
 import { CARD, type Point } from "./places";
 
 interface CardData extends Record<string, unknown> {
@@ -29,6 +30,9 @@ export type GroupNode = Node<GroupData, "group-box">;
 export type FlowNode = CardNode | GroupNode;
 
 const PAD = { x: 20, top: 38, bottom: 20 };
+/** What describes a card besides its name: its problems, drawn within it, and React Flow's words on the keys. */
+export const problemsId = (element: string): string => `problems-${element}`;
+const KEYS_HELP = "react-flow__node-desc-1";
 /** As cards.css draws them. */
 const PORT = { draft: 12, live: 6 };
 
@@ -42,36 +46,53 @@ function edgeId(from: PortRef, to: PortRef): string {
   return `${formatReference(from)}>${to.element}.${to.port}`;
 }
 
+export type StreamEdge = Edge<{ mark?: StreamMark["mark"] }, "stream">;
+
+/** `marks`: what of them came, and what went besides: that is drawn, too. */
 export function toEdges(
   document: PipelineDocument,
   operators: ReadonlyMap<string, Operator>,
   selected: ReadonlySet<string> = new Set(),
-  previous: readonly Edge[] = [],
-): Edge[] {
+  previous: readonly StreamEdge[] = [],
+  marks: readonly StreamMark[] = [],
+): StreamEdge[] {
   const names = new Map(
     elementsOf(document).map((element) => [element.id, displayName(element, operators.get(element.type))]),
   );
   const old = new Map(previous.map((edge) => [edge.id, edge]));
-  return elementsOf(document).flatMap((element) =>
-    Object.entries(element.inputs ?? {}).flatMap(([port, reference]) => {
-      const from = parseReference(reference);
-      if (!names.has(from.element)) return []; // a dangling input is a fault, drawn at its card
-      const id = edgeId(from, { element: element.id, port });
-      const ariaLabel = `Stream from ${names.get(from.element)} to ${names.get(element.id)}`;
-      const known = old.get(id);
-      if (known && known.selected === selected.has(id) && known.ariaLabel === ariaLabel) return known;
-      return {
+  const marked = new Map(marks.map(({ from, to, mark }) => [edgeId(from, to), mark]));
+  const edge = (from: PortRef, to: PortRef): StreamEdge[] => {
+    // a dangling input is a fault, drawn at its card
+    if (!names.has(from.element) || !names.has(to.element)) return [];
+    const id = edgeId(from, to);
+    const mark = marked.get(id);
+    const ends = `Stream from ${names.get(from.element)} to ${names.get(to.element)}`;
+    const ariaLabel = mark ? `${ends}, ${mark}` : ends;
+    const known = old.get(id);
+    const same = known?.ariaLabel === ariaLabel && known.data?.mark === mark;
+    if (same && known.selected === selected.has(id)) return [known];
+    return [
+      {
         id,
         source: from.element,
         sourceHandle: from.port,
-        target: element.id,
-        targetHandle: port,
+        target: to.element,
+        targetHandle: to.port,
         type: "stream",
         selected: selected.has(id),
         ariaLabel,
-      };
-    }),
+        ...(mark ? { data: { mark } } : {}),
+      },
+    ];
+  };
+  const edges = elementsOf(document).flatMap((element) =>
+    Object.entries(element.inputs ?? {}).flatMap(([port, reference]) =>
+      edge(parseReference(reference), { element: element.id, port }),
+    ),
   );
+  const drawn = new Set(edges.map(({ id }) => id));
+  const gone = marks.filter(({ from, to }) => !drawn.has(edgeId(from, to)));
+  return [...edges, ...gone.flatMap(({ from, to }) => edge(from, to))];
 }
 
 export function toNodes(
@@ -108,6 +129,7 @@ function card(
     selected,
     data: same ? known.data : { element, operator, live },
     ariaLabel: [displayName(element, operator), kindName(element, operator)].filter(Boolean).join(", "),
+    domAttributes: { "aria-describedby": `${problemsId(element.id)} ${KEYS_HELP}` },
   };
   if (known && known.data.operator === operator) return fresh;
   return sized(fresh, { width: CARD.width, height: live ? CARD.height : CARD.draftHeight });

@@ -1,6 +1,6 @@
 /** Two people changed the same draft: bring both changes together where they do not touch the same thing. Pure. */
 import type { DocElement, DocGroup, PipelineDocument } from "../shared/types";
-import { elementsOf, groupsOf } from "./document";
+import { elementsOf, freshId, groupsOf, renameElement } from "./document";
 
 export type Side = "mine" | "theirs";
 
@@ -15,7 +15,7 @@ export type Conflict = { key: string } & (
   | ({
       kind: "element";
       id: string;
-      /** the fields that both changed; empty: one side removed it, both added it, or gave it another type */
+      /** the fields that both changed; empty: one side removed it, or gave it another type */
       fields: string[];
     } & Both<DocElement>)
   | ({ kind: "group"; id: string } & Both<DocGroup>)
@@ -27,6 +27,8 @@ export type Conflict = { key: string } & (
 export interface Merge {
   document: PipelineDocument;
   conflicts: Conflict[];
+  /** elements that both added under one id: mine has another one in the document, [what it was, what it is] */
+  renamed: [string, string][];
 }
 
 /** By the conflict's key; what is not in it is mine. */
@@ -58,10 +60,11 @@ function settled<T>(
 
 export function mergeDocuments(
   base: PipelineDocument,
-  yours: PipelineDocument,
+  ours: PipelineDocument,
   theirs: PipelineDocument,
   choices: Choices = {},
 ): Merge {
+  const { document: yours, renamed } = apart(base, ours, theirs);
   const conflicts: Conflict[] = [];
   const chosen = <T>(conflict: Conflict, { mine, theirs: other }: Both<T>): T | undefined => {
     conflicts.push(conflict);
@@ -79,7 +82,32 @@ export function mergeDocuments(
   return {
     document: { ...yours, metadata, spec: { ...spec, elements, ...(groups.length ? { groups } : {}) } },
     conflicts,
+    renamed,
   };
+}
+
+/** Two elements that only happen to have one id: mine gets another, and what reads it here goes on doing so. */
+function apart(
+  base: PipelineDocument,
+  yours: PipelineDocument,
+  theirs: PipelineDocument,
+): { document: PipelineDocument; renamed: [string, string][] } {
+  const taken = [base, yours, theirs].flatMap((each) => [...elementsOf(each), ...groupsOf(each)]);
+  const ids = new Set(taken.map(({ id }) => id));
+  const renamed: [string, string][] = [];
+  let document = yours;
+  for (;;) {
+    // one after the other: what reads the renamed one may differ from theirs only now
+    const found = sides(base, document, theirs, elementsOf).find(
+      ([, { was, mine, theirs: other }]) => !was && mine && other && !same(bare(mine), bare(other)),
+    );
+    if (!found) return { document, renamed };
+    const [id] = found;
+    const next = freshId(ids, id.replace(/-\d+$/, ""));
+    ids.add(next);
+    renamed.push([id, next]);
+    document = renameElement(document, id, next);
+  }
 }
 
 type Choose = <T>(conflict: Conflict, both: Both<T>) => T | undefined;

@@ -4,6 +4,7 @@ import { Unplug } from "lucide-react";
 import { create } from "zustand";
 import type { Operator, PipelineDocument } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
+import type { Mend } from "./columns";
 import { judge } from "./connect";
 import {
   addElement,
@@ -86,6 +87,8 @@ interface Way {
   operator: Operator | undefined;
   /** the changed document, and the element to go on from */
   take: () => [PipelineDocument, string];
+  /** what would make it possible */
+  mends: Way[];
 }
 
 /** Rows that the list shows at once; a word narrows it. */
@@ -108,7 +111,8 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
         const verdict = judge(document, operators, from, to, schemas);
         const joined = findElement(document, to.element)?.inputs?.[to.port] === formatReference(from);
         const name = displayName(element, operator);
-        return {
+        const next = side === "out" ? element.id : mine.element;
+        const way = {
           value: `${element.id}.${port.name}`,
           title: ports.length > 1 ? `${name}, ${port.name}` : name,
           refused: joined ? "connected already" : verdict.ok ? null : verdict.reason,
@@ -117,8 +121,10 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
               ? `replaces ${streamName(document, operators, parseReference(verdict.replaces))}`
               : null,
           operator,
-          take: () => [connect(current(), from, to), side === "out" ? element.id : mine.element],
+          take: (): [PipelineDocument, string] => [connect(current(), from, to), next],
         };
+        const mends = joined || verdict.ok ? [] : verdict.mends;
+        return { ...way, mends: mended(way, mends, (mend) => [mend.apply(current()), next]) };
       });
     })
     .filter(({ title, value }) => `${title} ${value}`.toLowerCase().includes(words.toLowerCase()))
@@ -126,23 +132,53 @@ function existingWays({ port: mine, side, at }: Choice, words: string): Way[] {
     .slice(0, WAYS_MAX);
 }
 
+/** A refused way once more for each change that makes it possible. */
+const mended = (
+  way: Omit<Way, "mends">,
+  mends: Mend[],
+  take: (mend: Mend) => [PipelineDocument, string],
+): Way[] =>
+  mends.map((mend, index) => ({
+    ...way,
+    value: `${way.value} ${index + 1}`,
+    refused: null,
+    note: mend.title,
+    take: () => take(mend),
+    mends: [],
+  }));
+
 /** A new element at the other end, as one step of undo; what is looked for stands first, whatever its kind. */
 function newWays({ port: mine, side, at }: Choice, words: string): [string, Way[]][] {
-  const { operators } = useEditor.getState();
+  const { operators, schemas } = useEditor.getState();
   const theirPorts = (operator: Operator) => (side === "out" ? operator.inputs : operator.outputs);
-  const way = (operator: Operator): Way => ({
-    value: operator.type,
-    title: operator.title,
-    refused: null,
-    note: null,
-    operator,
-    take: () => {
-      const added = addElement(current(), operator, at);
-      const theirs = { element: added.id, port: theirPorts(operator)[0]!.name };
-      const [from, to] = side === "out" ? [mine, theirs] : [theirs, mine];
-      return [connect(added.document, from, to), added.id];
-    },
-  });
+  const drawn = (operator: Operator) => {
+    const { document, id } = addElement(current(), operator, at);
+    const theirs = { element: id, port: theirPorts(operator)[0]!.name };
+    const [from, to] = side === "out" ? [mine, theirs] : [theirs, mine];
+    return { document, id, from, to };
+  };
+  const way = (operator: Operator): Way => {
+    const { document, from, to } = drawn(operator);
+    // of a new element's output nothing is known yet
+    const verdict = judge(document, operators, from, to, side === "out" ? schemas : {});
+    const found = {
+      value: operator.type,
+      title: operator.title,
+      refused: verdict.ok ? null : verdict.reason,
+      note: null,
+      operator,
+      take: (): [PipelineDocument, string] => {
+        const now = drawn(operator);
+        return [connect(now.document, now.from, now.to), now.id];
+      },
+    };
+    const mends = verdict.ok ? [] : verdict.mends;
+    const take = (mend: Mend): [PipelineDocument, string] => [
+      mend.apply(drawn(operator).document),
+      to.element,
+    ];
+    return { ...found, mends: mended(found, mends, take) };
+  };
   const fits = ranked(operators.values(), words).filter((operator) => theirPorts(operator).length > 0);
   if (words.trim()) return fits.length ? [["Elements", fits.map(way)]] : [];
   return byCategory(fits).map(([title, list]) => [title, list.map(way)]);
@@ -227,14 +263,14 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
         {existing.length > 0 && (
           <Command.Group heading={out ? "Connect to" : "Connect from"}>
             {existing.map((way) => (
-              <Row key={way.value} way={way} prefix="there" onTake={() => take(way)} />
+              <Rows key={way.value} way={way} prefix="there" onTake={take} />
             ))}
           </Command.Group>
         )}
         {newWays(choice, words).map(([title, list]) => (
           <Command.Group key={title} heading={choice.existing ? `Add: ${title.toLowerCase()}` : title}>
             {list.map((way) => (
-              <Row key={way.value} way={way} prefix="new" onTake={() => take(way)} />
+              <Rows key={way.value} way={way} prefix="new" onTake={take} />
             ))}
           </Command.Group>
         ))}
@@ -250,6 +286,13 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
       </Command.List>
     </Command>
   );
+}
+
+/** A way, and what would make it possible below it. */
+function Rows({ way, prefix, onTake }: { way: Way; prefix: string; onTake: (way: Way) => void }) {
+  return [way, ...way.mends].map((each) => (
+    <Row key={each.value} way={each} prefix={prefix} onTake={() => onTake(each)} />
+  ));
 }
 
 function Row({ way, prefix, onTake }: { way: Way; prefix: string; onTake: () => void }) {

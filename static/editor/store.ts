@@ -1,5 +1,5 @@
 /** What the editor shows and changes. Every change of the document goes through `commit`. */
-import type { Edge, NodeChange } from "@xyflow/react";
+import type { NodeChange } from "@xyflow/react";
 import { applyNodeChanges } from "@xyflow/react";
 import { create } from "zustand";
 import { remember } from "../shared/address";
@@ -7,8 +7,8 @@ import { sentence } from "../shared/format";
 import { mayAct } from "../shared/page";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
 import * as doc from "./document";
-import type { Mark } from "./difference";
-import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode } from "./flow";
+import type { Mark, StreamMark } from "./difference";
+import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
 import * as past from "./history";
 import { arranged, type Arrangement, type Point } from "./places";
 
@@ -24,6 +24,7 @@ export type SaveState =
 export interface LookedAt {
   document: PipelineDocument;
   marks: Readonly<Record<string, Mark>>;
+  streams: readonly StreamMark[];
 }
 
 interface EditorState {
@@ -36,7 +37,7 @@ interface EditorState {
   /** what is looked at in place of the draft, with what changed in it: nothing can be changed then */
   looked: LookedAt | null;
   nodes: FlowNode[];
-  edges: Edge[];
+  edges: StreamEdge[];
   selected: ReadonlySet<string>;
   selectedEdges: ReadonlySet<string>;
   mode: Mode;
@@ -86,7 +87,7 @@ function drawn(state: EditorState): Partial<EditorState> {
   const document = shown(state);
   return {
     nodes: toNodes(document, state.operators, state.nodes, state.selected, state.mode === "live"),
-    edges: toEdges(document, state.operators, state.selectedEdges, state.edges),
+    edges: toEdges(document, state.operators, state.selectedEdges, state.edges, state.looked?.streams),
   };
 }
 

@@ -1,18 +1,11 @@
 import { memo, useMemo } from "react";
-import {
-  BaseEdge,
-  EdgeLabelRenderer,
-  getBezierPath,
-  ViewportPortal,
-  type Edge,
-  type EdgeProps,
-} from "@xyflow/react";
+import { BaseEdge, EdgeLabelRenderer, getBezierPath, ViewportPortal, type EdgeProps } from "@xyflow/react";
 import { X } from "lucide-react";
 import { useShallow } from "zustand/react/shallow";
 import { count, rate } from "../shared/format";
 import { useElement } from "../shared/live";
 import { disconnect, nameOfId } from "./document";
-import type { FlowNode } from "./flow";
+import type { FlowNode, StreamEdge as Stream } from "./flow";
 import { CARD } from "./places";
 import { commit, current, isEditable, useEditor } from "./store";
 
@@ -24,8 +17,9 @@ function thickness(perSecond: number): number {
 /** Seconds of work that wait at the end of a stream, from which the badge shows. */
 const QUEUE_S = 3;
 
-export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
+export const StreamEdge = memo(function StreamEdge(props: EdgeProps<Stream>) {
   const { id, source, target, targetHandleId, selected } = props;
+  const mark = props.data?.mark;
   const live = useEditor((state) => state.mode === "live");
   const editable = useEditor(isEditable);
   const pipeline = useEditor((state) => state.name);
@@ -49,9 +43,18 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
         id={id}
         path={path}
         interactionWidth={18}
-        className={`stream${flowing > 0 ? " stream--flowing" : ""}${selected ? " stream--selected" : ""}`}
+        className={`stream${flowing > 0 ? " stream--flowing" : ""}${selected ? " stream--selected" : ""}${mark ? ` stream--${mark} diff--${mark}` : ""}`}
         style={{ strokeWidth: live ? thickness(flowing) : undefined }}
       />
+      {mark && (
+        <EdgeLabelRenderer>
+          <span
+            className={`stream__mark diff--${mark}`}
+            style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}
+            aria-hidden="true"
+          />
+        </EdgeLabelRenderer>
+      )}
       {(live ? queued : selected && editable) && (
         <EdgeLabelRenderer>
           <div
@@ -85,24 +88,30 @@ export const StreamEdge = memo(function StreamEdge(props: EdgeProps) {
 });
 
 /** All streams as one line: seen from afar, hundreds of drawings of their own would make panning jerk. */
-export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Edge[] }) {
-  const path = useMemo(() => {
+export function PlainStreams({ nodes, edges }: { nodes: readonly FlowNode[]; edges: readonly Stream[] }) {
+  const paths = useMemo(() => {
     const places = new Map(nodes.map((node) => [node.id, node]));
-    return edges
-      .flatMap(({ source, target }) => {
+    const drawn = (of: Stream[]) =>
+      of.map(({ source, target }) => {
         const [from, to] = [places.get(source), places.get(target)];
-        if (!from || !to) return [];
+        if (!from || !to) return "";
         const [x1, y1] = [from.position.x + CARD.width, from.position.y + (from.measured?.height ?? 0) / 2];
         const [x2, y2] = [to.position.x, to.position.y + (to.measured?.height ?? 0) / 2];
         const bend = Math.max(24, (x2 - x1) / 2);
         return `M${x1},${y1}C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
-      })
-      .join("");
+      });
+    // what came and what went, over the others
+    return ([undefined, "added", "removed"] as const).map((mark) => ({
+      mark,
+      path: drawn(edges.filter(({ data }) => data?.mark === mark)).join(""),
+    }));
   }, [nodes, edges]);
   return (
     <ViewportPortal>
       <svg className="plain-streams" aria-hidden="true">
-        <path d={path} />
+        {paths.map(({ mark, path }) => (
+          <path key={mark ?? ""} d={path} className={mark && `stream--${mark} diff--${mark}`} />
+        ))}
       </svg>
     </ViewportPortal>
   );

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from typing import Any
 
 import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.browser.dashboard import Dashboard
+from tests.running import RunningFogline
 from tests.waiting import wait_until
 
 # the first test of a run waits for the whole start too
@@ -96,6 +98,61 @@ def test_a_stream_dropped_at_the_canvas_edge_opens_its_list_within_the_canvas(da
         assert_within(choice, dashboard.canvas)
         dashboard.press("Escape")
         expect(choice).to_have_count(0)
+
+
+TEXT: dict[str, Any] = {
+    "apiVersion": "fogline/v1",
+    "kind": "Pipeline",
+    "metadata": {"name": "only-text"},
+    "spec": {
+        "elements": [
+            {"id": "numbers", "type": "generator", "ui": {"x": 0, "y": 0}},
+            {
+                "id": "names",
+                "type": "select",
+                "title": "Names",
+                "params": {"columns": [{"column": "key"}]},
+                "inputs": {"in": "numbers"},
+                "ui": {"x": 320, "y": 0},
+            },
+        ]
+    },
+}
+
+
+def test_a_new_element_that_a_stream_does_not_fit_says_so_and_offers_what_mends_it(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    with fogline.client() as client:
+        body = {"name": "only-text", "document": TEXT}
+        client.post("/api/v1/pipelines", json=body).raise_for_status()
+    page.goto("/pipelines/only-text")
+    expect(dashboard.problems).to_contain_text("No problems")
+    streams = dashboard.canvas.locator(".react-flow__edge")
+    why = "It needs a number, and the stream has only key (text)."
+
+    # by key it is added, and told why it stands alone
+    dashboard.select("names")
+    dashboard.add_by_keyboard("live chart", "live-chart")
+    expect(dashboard.toast).to_contain_text(why)
+    expect(streams).to_have_count(1)
+    dashboard.press("ControlOrMeta+z")
+    expect(dashboard.card("live-chart")).to_have_count(0)
+
+    # in the list of a port it is there, greyed; with a conversion between it can be taken
+    dashboard.select("names")
+    dashboard.canvas.get_by_label("Output of Names", exact=True).focus()
+    dashboard.press("Enter")
+    choice = page.get_by_role("dialog", name="Connect the output of Names")
+    page.keyboard.type("live chart")
+    expect(choice.get_by_role("option", name=f"Live chart {why}")).to_be_disabled()
+    expect(choice.get_by_role("option", selected=True)).to_have_text("Live chartConvert key to a number")
+    dashboard.press("Enter")
+    expect(page.get_by_label("Stream from key as a number to Live chart")).to_have_count(1)
+    expect(streams).to_have_count(3)
+    dashboard.press("ControlOrMeta+z")
+    expect(streams).to_have_count(1)
 
 
 def test_the_palette_has_what_can_be_done_with_the_selected_element(

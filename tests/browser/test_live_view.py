@@ -100,6 +100,16 @@ def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
     back.click()
     expect(back).to_be_hidden()
     wait_until(lambda: min(ranges(page))[1] > held[1], "the charts to go up to now")
+    # what goes with the press passes its focus on, or keeps it
+    expect(panel.get_by_role("button", name="5 min", exact=True)).to_be_focused()
+    panel.get_by_role("button", name="Earlier").click()
+    expect(back).to_be_visible()
+    later = panel.get_by_role("button", name="Later")
+    later.focus()
+    dashboard.press("Enter", "Enter")
+    expect(back).to_be_hidden()
+    expect(later).to_be_focused()
+    expect(later).to_have_attribute("aria-disabled", "true")
 
     # what happened is marked, and in the file beside the table
     panel.get_by_role("button", name="1 h").click()
@@ -158,6 +168,11 @@ def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
     assert box(records)["width"] > 1000
     page.get_by_role("button", name="Migrate").click()
     page.get_by_role("dialog", name=f"Migrate {ELEMENT}").get_by_role("button", name="Cancel").click()
+    for words in ("restore", "pause"):
+        dashboard.run_command(words, re.compile(f"^{words.capitalize()} {ELEMENT}"))
+        asked = page.get_by_role("dialog", name=re.compile(f"^{words.capitalize()} {ELEMENT}"))
+        asked.get_by_role("button", name="Cancel").click()
+        expect(asked).to_have_count(0)
     page.get_by_role("link", name="Show on the canvas").click()
     expect(panel.get_by_role("heading", name=ELEMENT)).to_be_visible()
 

@@ -72,6 +72,11 @@ def test_problems_have_titles_fields_and_types_in_words_and_what_is_for_engineer
             expect(rows.filter(has_text=row)).to_contain_text(each)
     expect(dashboard.problems).not_to_contain_text(OF_MACHINES)
 
+    # the card says it to those who come by key
+    faulty = dashboard.card("count-window-aggregate")
+    expect(faulty).to_have_accessible_description(re.compile("Nothing is connected.*Press enter or space"))
+    expect(dashboard.card("generator")).to_have_accessible_description(re.compile("^Press enter or space"))
+
     # from the list to the field, which says the same
     rows.filter(has_text="Size").get_by_role("button").click()
     expect(dashboard.field("Size")).to_be_focused()

@@ -11,11 +11,21 @@ import { RestoreDialog } from "./restore";
 
 type Asking = "migrate" | "restore" | "standby";
 
-/** What can be done with the selected element while it runs, for the command palette, with its dialogs. */
+/** For the command palette: what can be done with the selected element while it runs. */
 export function SelectedActions() {
   const pipeline = useEditor((state) => state.name);
   const chosen = useEditor((state) => (state.selected.size === 1 ? ([...state.selected][0] ?? null) : null));
-  const element = useElement(pipeline, chosen);
+  return <ElementCommands pipeline={pipeline} element={useElement(pipeline, chosen)} />;
+}
+
+interface Props {
+  pipeline: string;
+  /** undefined: none is chosen */
+  element: LiveElement | undefined;
+}
+
+/** For the command palette: what can be done with an element while it runs, with its dialogs. */
+export function ElementCommands({ pipeline, element }: Props) {
   const [asking, setAsking] = useState<{ what: Asking; of: LiveElement } | null>(null);
   const close = () => setAsking(null);
   useEffect(

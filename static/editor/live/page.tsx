@@ -13,6 +13,7 @@ import { Frame, Section } from "../../monitor/frame";
 import { displayName } from "../document";
 import { open, useEditor } from "../store";
 import { ElementCharts } from "./charts";
+import { ElementCommands } from "./commands";
 import {
   Actions,
   ActiveHandover,
@@ -134,6 +135,7 @@ function Loaded({ crumbs, element }: { crumbs: [string, string][]; element: Live
         </>
       )}
       {dialogs}
+      <ElementCommands pipeline={name} element={element} />
     </Frame>
   );
 }

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Operator } from "../../shared/types";
-import { changeElement, moveElements, removeElements } from "../document";
-import { counted, difference, inWords, withRemoved } from "../difference";
+import { changeElement, connect, moveElements, removeElements } from "../document";
+import { counted, difference, inWords, streamMarks, withRemoved } from "../difference";
+import { toEdges } from "../flow";
 import { DOCUMENT, OPERATORS } from "./fixtures";
 
 const operators = new Map<string, Operator>([
@@ -80,4 +81,52 @@ test("what runs as one, and what it is for, is of the pipeline", () => {
     { what: "Description", from: null, to: "For tests" },
     { what: "Runs as one", from: "readings, big", to: null },
   ]);
+});
+
+describe("streams that came and went", () => {
+  const big = { element: "big", port: "out" };
+  const readings = { element: "readings", port: "out" };
+  const file = { element: "file", port: "in" };
+  const ends = (...documents: Parameters<typeof streamMarks>) =>
+    streamMarks(...documents).map(({ from, to, mark }) => [from.element, to.element, mark]);
+
+  test("one that begins elsewhere now is both, also where an element was put between", () => {
+    const rewired = connect(DOCUMENT, readings, file);
+    expect(ends(DOCUMENT, rewired)).toEqual([
+      ["readings", "file", "added"],
+      ["big", "file", "removed"],
+    ]);
+    expect(ends(DOCUMENT, connect(DOCUMENT, big, file))).toEqual([]);
+    const written = changeElement(DOCUMENT, "file", { inputs: { in: "big.out" } });
+    expect(ends(DOCUMENT, written)).toEqual([]);
+  });
+
+  test("those of an element that went are gone with it, though another still names it", () => {
+    const { spec } = DOCUMENT;
+    const left = { ...DOCUMENT, spec: { elements: spec.elements!.filter(({ id }) => id !== "big") } };
+    expect(ends(DOCUMENT, left)).toEqual([
+      ["readings", "big", "removed"],
+      ["big", "file", "removed"],
+    ]);
+    expect(ends(left, DOCUMENT).map(([, , mark]) => mark)).toEqual(["added", "added"]);
+  });
+
+  test("are drawn with their marks, those that went besides the document's own", () => {
+    const rewired = connect(DOCUMENT, readings, file);
+    const marks = streamMarks(DOCUMENT, rewired);
+    const edges = toEdges(rewired, OPERATORS, new Set(), [], marks);
+    expect(edges.map(({ id, data }) => [id, data?.mark])).toEqual([
+      ["readings>big.in", undefined],
+      ["readings>file.in", "added"],
+      ["big>file.in", "removed"],
+    ]);
+    expect(edges[2]?.ariaLabel).toBe("Stream from big to file, removed");
+    const again = toEdges(rewired, OPERATORS, new Set(), edges, marks);
+    expect(again[1]).toBe(edges[1]);
+    // the draft again: no mark stays
+    expect(toEdges(rewired, OPERATORS, new Set(), edges).map(({ data }) => data)).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
 });

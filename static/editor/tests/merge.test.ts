@@ -1,6 +1,15 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
-import { addElement, changeElement, findElement, groupsOf, moveElements, removeElements } from "../document";
+import {
+  addElement,
+  changeElement,
+  connect,
+  findElement,
+  groupElements,
+  groupsOf,
+  moveElements,
+  removeElements,
+} from "../document";
 import { mergeDocuments, stable } from "../merge";
 import { DOCUMENT, OPERATORS } from "./fixtures";
 
@@ -69,17 +78,65 @@ test("removed there and untouched here is removed; changed here it is a choice",
   expect(findElement(chosen, "file")).toBeUndefined();
 });
 
-test("an element that both added under one name is taken from one of them", () => {
-  const yours = changeElement(
-    addElement(DOCUMENT, OPERATORS.get("filter")!, { x: 0, y: 500 }).document,
-    "filter",
-    {
-      params: { column: "a" },
-    },
-  );
-  const theirs = addElement(DOCUMENT, OPERATORS.get("filter")!, { x: 0, y: 500 }).document;
-  expect(keys(DOCUMENT, yours, theirs)).toEqual(["element filter"]);
-  expect(keys(DOCUMENT, yours, yours)).toEqual([]);
+describe("what both added under one id", () => {
+  const filter = OPERATORS.get("filter")!;
+  const between = (column: string) => {
+    const { document } = addElement(DOCUMENT, filter, { x: 0, y: 500 });
+    const read = connect(document, { element: "readings", port: "out" }, { element: "filter", port: "in" });
+    return changeElement(read, "filter", { params: { column } });
+  };
+  const withFile = (document: PipelineDocument) => {
+    const added = addElement(document, OPERATORS.get("csv-sink")!, { x: 300, y: 500 });
+    return connect(added.document, { element: "filter", port: "out" }, { element: "csv-sink", port: "in" });
+  };
+  const inputs = (document: PipelineDocument) =>
+    Object.fromEntries((document.spec.elements ?? []).map(({ id, inputs: read }) => [id, read?.in]));
+
+  test("is one where it is the same, wherever it was drawn", () => {
+    const moved = moveElements(between("a"), { filter: { x: 9, y: 9 } });
+    const { document, conflicts, renamed } = mergeDocuments(DOCUMENT, moved, between("a"));
+    expect([conflicts, renamed]).toEqual([[], []]);
+    expect(document.spec.elements).toHaveLength(4);
+  });
+
+  test("is two where it differs: mine has another id, and nobody is asked", () => {
+    const mine = groupElements(between("mine"), ["filter", "big"]);
+    const { document, conflicts, renamed } = mergeDocuments(DOCUMENT, mine, between("theirs"));
+    expect([conflicts, renamed]).toEqual([[], [["filter", "filter-2"]]]);
+    expect(findElement(document, "filter")?.params).toEqual({ column: "theirs" });
+    expect(findElement(document, "filter-2")?.params).toEqual({ column: "mine" });
+    expect(groupsOf(document).flatMap((group) => group.elements)).toEqual(["readings", "big", "filter-2"]);
+  });
+
+  test("is read by what each side drew to its own, also where that looked the same", () => {
+    const { document, conflicts, renamed } = mergeDocuments(
+      DOCUMENT,
+      withFile(between("mine")),
+      withFile(between("theirs")),
+    );
+    expect(conflicts).toEqual([]);
+    expect(renamed).toEqual([
+      ["filter", "filter-2"],
+      ["csv-sink", "csv-sink-2"],
+    ]);
+    expect(inputs(document)).toMatchObject({
+      filter: "readings",
+      "csv-sink": "filter",
+      "filter-2": "readings",
+      "csv-sink-2": "filter-2",
+    });
+  });
+
+  test("put into one stream by both, that stream is a choice", () => {
+    const drawn = (column: string) =>
+      connect(between(column), { element: "filter", port: "out" }, { element: "file", port: "in" });
+    const [mine, theirs] = [drawn("mine"), drawn("theirs")];
+    const { document, conflicts } = mergeDocuments(DOCUMENT, mine, theirs);
+    expect(conflicts).toMatchObject([{ key: "element file", fields: ["inputs.in"] }]);
+    expect(inputs(document).file).toBe("filter-2");
+    const chosen = mergeDocuments(DOCUMENT, mine, theirs, { "element file": "theirs" }).document;
+    expect(inputs(chosen).file).toBe("filter");
+  });
 });
 
 test("each group is a choice of its own, as long as no element comes into two of them", () => {

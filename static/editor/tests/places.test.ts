@@ -102,10 +102,12 @@ describe("an element added by keyboard", () => {
   };
 
   test("reads the selected one where that has an output", () => {
-    expect(added("filter", "big")).toEqual([
-      { element: "big", port: "out" },
-      { element: "new", port: "in" },
-    ]);
+    expect(added("filter", "big")).toEqual({
+      ends: [
+        { element: "big", port: "out" },
+        { element: "new", port: "in" },
+      ],
+    });
   });
 
   test("is left alone where nothing fits: a source after a source, or with no free input", () => {
@@ -119,10 +121,35 @@ describe("an element added by keyboard", () => {
     const { document, id } = doc.addElement(free, OPERATORS.get("csv-replay")!, { x: 0, y: 0 });
     expect(
       fittingStream(document, OPERATORS, "file", { id, operator: OPERATORS.get("csv-replay")! }),
-    ).toEqual([
-      { element: "csv-replay", port: "out" },
-      { element: "file", port: "in" },
-    ]);
+    ).toEqual({
+      ends: [
+        { element: "csv-replay", port: "out" },
+        { element: "file", port: "in" },
+      ],
+    });
+  });
+
+  test("is left alone, and says why, where the stream lacks what it needs", () => {
+    const column = { type: "string", format: "column", "x-column": { types: ["number"] } };
+    const chart = {
+      ...OPERATORS.get("csv-sink")!,
+      type: "chart",
+      params_schema: { required: ["column"], properties: { column } },
+    };
+    const { document, id } = doc.addElement(DOCUMENT, chart, { x: 0, y: 0 });
+    const fitting = (type: string) =>
+      fittingStream(
+        document,
+        new Map([...OPERATORS, ["chart", chart]]),
+        "readings",
+        { id, operator: chart },
+        { "readings.out": { fields: [{ name: "machine", type }] } },
+      );
+    expect(fitting("string")).toEqual({
+      reason: "It needs a number, and the stream has only machine (text).",
+      mends: [],
+    });
+    expect(fitting("number")).toHaveProperty("ends");
   });
 });
 

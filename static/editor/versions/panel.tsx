@@ -6,9 +6,16 @@ import { useNow } from "../../shared/clock";
 import { useLive } from "../../shared/live";
 import { mayAct, roleReason } from "../../shared/page";
 import type { PipelineDocument, PipelineVersion, VersionItem } from "../../shared/types";
-import { Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { Problem, Skeleton, Tip, useLoaded } from "../../shared/ui/parts";
 import { deployBusy, deployVersion, useDeploy } from "../deploy";
-import { counted, difference, withRemoved, type Difference, type ValueChange } from "../difference";
+import {
+  counted,
+  difference,
+  streamMarks,
+  withRemoved,
+  type Difference,
+  type ValueChange,
+} from "../difference";
 import { emptyDocument } from "../document";
 
 import { stable } from "../merge";
@@ -172,7 +179,8 @@ export function VersionDetails() {
   useEffect(() => {
     if (!compared) return;
     const marks = Object.fromEntries(compared.found.elements.map(({ id, change }) => [id, change]));
-    look({ document: withRemoved(compared.shown, compared.before), marks });
+    const { shown, before } = compared;
+    look({ document: withRemoved(shown, before), marks, streams: streamMarks(before, shown) });
     window.setTimeout(() => showReadably(flow), 60);
   }, [compared, flow]);
   const same = against === "deployed" && deployed === null;
@@ -292,29 +300,32 @@ function VersionActions({ version, deployed }: { version: PipelineVersion; deplo
   const noDeploy = locked ?? (version.number === deployed ? "It is what runs." : null);
   return (
     <div className="versions__actions">
-      <button
-        type="button"
-        className="button"
-        disabled={noRestore !== null}
-        title={
+      <Tip
+        text={
           noRestore ?? "Make it the draft; the present one is kept as a version, and Ctrl Z brings it back"
         }
-        onClick={() => void restore(version)}
       >
-        <RotateCcw aria-hidden="true" />
-        Restore into the draft
-      </button>
-      <button
-        type="button"
-        className="button"
-        disabled={noDeploy !== null}
-        aria-disabled={busy}
-        title={noDeploy ?? "Bring this version to the nodes; what it will do is shown first"}
-        onClick={() => void deployVersion(version)}
-      >
-        <Rocket aria-hidden="true" />
-        Deploy version {version.number}
-      </button>
+        <button
+          type="button"
+          className="button"
+          aria-disabled={noRestore !== null}
+          onClick={() => noRestore === null && void restore(version)}
+        >
+          <RotateCcw aria-hidden="true" />
+          Restore into the draft
+        </button>
+      </Tip>
+      <Tip text={noDeploy ?? "Bring this version to the nodes; what it will do is shown first"}>
+        <button
+          type="button"
+          className="button"
+          aria-disabled={noDeploy !== null || busy}
+          onClick={() => noDeploy === null && void deployVersion(version)}
+        >
+          <Rocket aria-hidden="true" />
+          Deploy version {version.number}
+        </button>
+      </Tip>
     </div>
   );
 }

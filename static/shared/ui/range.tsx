@@ -1,3 +1,4 @@
+import { useRef } from "react";
 import { ChevronLeft, ChevronRight, SkipForward } from "lucide-react";
 import { MARKS } from "./chart-plot";
 import { toTheSecond } from "../format";
@@ -9,15 +10,23 @@ import { follow, RANGES, shift, useTimeRange } from "../time-range";
 export function RangeBar({ follows = true }: { follows?: boolean }) {
   const range = useTimeRange();
   const { minutes, held } = range;
+  const bar = useRef<HTMLDivElement>(null);
+  const backToNow = () => {
+    // the button goes with the press: the focus goes to the range that is followed now, else to what is first
+    const followed = bar.current?.querySelector<HTMLElement>(`[data-minutes="${minutes}"]`);
+    (followed ?? bar.current?.querySelector("button"))?.focus();
+    follow();
+  };
   const text = held ? `Shown is ${toTheSecond(held.from)} to ${toTheSecond(held.to)}` : "";
   return (
-    <div className="range-bar" role="group" aria-label="Time range">
+    <div ref={bar} className="range-bar" role="group" aria-label="Time range">
       {follows && (
         <div className="segmented">
           {RANGES.map(([value, title]) => (
             <button
               key={value}
               type="button"
+              data-minutes={value}
               aria-pressed={!held && value === minutes}
               title={`Follow the last ${title}`}
               onClick={() => follow(value)}
@@ -32,8 +41,8 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
         className="button button--quiet button--small button--icon"
         aria-label="Earlier"
         title="Earlier. Drag in a chart to choose a range."
-        disabled={!follows && !held}
-        onClick={() => shift(-1)}
+        aria-disabled={!follows && !held}
+        onClick={() => (follows || held) && shift(-1)}
       >
         <ChevronLeft aria-hidden="true" />
       </button>
@@ -41,9 +50,9 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
         type="button"
         className="button button--quiet button--small button--icon"
         aria-label="Later"
-        title="Later"
-        disabled={!held}
-        onClick={() => shift(1)}
+        title={held ? "Later" : "Later: what is newest is shown already"}
+        aria-disabled={!held}
+        onClick={() => held && shift(1)}
       >
         <ChevronRight aria-hidden="true" />
       </button>
@@ -51,7 +60,7 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
         type="button"
         className={`button button--small range-bar__now${held ? "" : " range-bar__now--none"}`}
         title={text}
-        onClick={() => follow()}
+        onClick={backToNow}
       >
         <SkipForward aria-hidden="true" />
         Back to now

@@ -256,6 +256,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             paused=placement.paused_at is not None,
             retire=placement.retire,
             follow=placement.follow or "exact",
+            anew_from=placement.anew_from,
             handover=handovers.get(key),
             replicas=tuple(replicas.get(key, ())),
             standbys=tuple(standbys.get(key, ())),

@@ -42,7 +42,7 @@ STALL_MS = 500
 """Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
 _LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
-_STATUS_POINT = ("lag_rows", "batch_ms_p50", *_LATENCIES, "state_bytes")
+_STATUS_POINT = ("lag_rows", "batch_ms_p50", "batch_ms_p95", *_LATENCIES, "state_bytes")
 
 
 class Ingest:

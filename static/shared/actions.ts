@@ -1,7 +1,7 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
 import { del, elementPath, get, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
-import { expectation, inSentences } from "./forecast";
+import { expectation, inSentences, leavingSentence, type Leaving } from "./forecast";
 import { listed, sentence } from "./format";
 import { useLive } from "./live";
 import { nameIn } from "./live-reducer";
@@ -268,11 +268,41 @@ export async function removeNode(node: ClusterNode): Promise<boolean> {
   }
 }
 
+const ASKED_MAX = 4;
+const ASKED_MS = 1_500;
+
+/** Of the first few that leave the node, what is foretold of their moves; in time, or not at all. */
+async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: number }> {
+  const { elements, nodes } = useLive.getState();
+  const targets = nodes.filter((each) => !nodeRefusal(each, node.name)).map((each) => each.name);
+  // what runs as one moves as one
+  const groups = new Map(
+    node.elements
+      .filter(({ role }) => role === "owner")
+      .map((owned) => {
+        const live = elements[owned.pipeline]?.find((each) => each.id === owned.element);
+        return [`${owned.pipeline}/${live?.group ?? owned.element}`, { owned, live }] as const;
+      }),
+  );
+  const signal = AbortSignal.timeout(ASKED_MS);
+  const leaving = await Promise.all(
+    [...groups.values()].slice(0, ASKED_MAX).map(async ({ owned, live }): Promise<Leaving> => ({
+      name: owned.title,
+      way: live?.follow === "none" ? "stop-and-copy" : "standby",
+      targets,
+      forecast: await get<Forecast>(forecastPath(owned.pipeline, owned.element), signal).catch(() => null),
+    })),
+  );
+  return { leaving, all: groups.size };
+}
+
 export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
+  const { leaving, all } = await leavingOf(node);
+  const expected = leavingSentence(leaving, all) || "Output of each pauses shortly while it moves.";
   const agreed = await confirm({
     title: `Drain ${node.name}?`,
-    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.title).join(", ") || "none now"}. Nothing is lost; output of each pauses shortly while it moves.`,
+    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.title).join(", ") || "none now"}. Nothing is lost. ${expected}`,
     action: `Drain ${node.name}`,
   });
   if (!agreed) return;

@@ -1,4 +1,5 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
+import { createElement } from "react";
 import { del, elementPath, get, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
 import { expectation, inSentences, leavingSentence, type Leaving } from "./forecast";
@@ -18,6 +19,7 @@ import type {
   Strategy,
 } from "./types";
 import { confirm } from "./ui/confirm";
+import { LaterWords } from "./ui/later-words";
 import { toast, toastError } from "./ui/toast";
 
 /** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
@@ -268,13 +270,16 @@ export async function removeNode(node: ClusterNode): Promise<boolean> {
   }
 }
 
+const SHORTLY = "Output of each pauses shortly while it moves.";
 const ASKED_MAX = 4;
-const ASKED_MS = 1_500;
 
-/** Of the first few that leave the node, what is foretold of their moves; in time, or not at all. */
+/** Of the first few that leave the node, what is foretold of their moves; null where there is no answer. */
 async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: number }> {
   const { elements, nodes } = useLive.getState();
-  const targets = nodes.filter((each) => !nodeRefusal(each, node.name)).map((each) => each.name);
+  const takes = (name: string) => {
+    const target = nodes.find((each) => each.name === name);
+    return !target || !nodeRefusal(target, node.name);
+  };
   // what runs as one moves as one
   const groups = new Map(
     node.elements
@@ -284,25 +289,31 @@ async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: 
         return [`${owned.pipeline}/${live?.group ?? owned.element}`, { owned, live }] as const;
       }),
   );
-  const signal = AbortSignal.timeout(ASKED_MS);
   const leaving = await Promise.all(
-    [...groups.values()].slice(0, ASKED_MAX).map(async ({ owned, live }): Promise<Leaving> => ({
-      name: owned.title,
-      way: live?.follow === "none" ? "stop-and-copy" : "standby",
-      targets,
-      forecast: await get<Forecast>(forecastPath(owned.pipeline, owned.element), signal).catch(() => null),
-    })),
+    [...groups.values()].slice(0, ASKED_MAX).map(async ({ owned, live }): Promise<Leaving> => {
+      const path = forecastPath(owned.pipeline, owned.element);
+      const forecast = await get<Forecast>(path).catch(() => null);
+      return {
+        name: owned.title,
+        way: live?.follow === "none" ? "stop-and-copy" : "standby",
+        targets: Object.keys(forecast?.nodes ?? {}).filter(takes),
+        forecast,
+      };
+    }),
   );
   return { leaving, all: groups.size };
 }
 
 export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
-  const { leaving, all } = await leavingOf(node);
-  const expected = leavingSentence(leaving, all) || "Output of each pauses shortly while it moves.";
+  const ask = () => leavingOf(node).then(({ leaving, all }) => leavingSentence(leaving, all) || SHORTLY);
+  const names = owned.map((element) => element.title).join(", ") || "none now";
   const agreed = await confirm({
     title: `Drain ${node.name}?`,
-    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.title).join(", ") || "none now"}. Nothing is lost. ${expected}`,
+    text: [
+      `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${names}. Nothing is lost.`,
+      createElement(LaterWords, { key: "expected", ask, meanwhile: SHORTLY }),
+    ],
     action: `Drain ${node.name}`,
   });
   if (!agreed) return;

@@ -168,6 +168,8 @@ function longest(leaving: readonly Leaving[], figure: "ready" | "pause"): Longes
     );
 }
 
+const atMost = (ms: number): string => (ms < 100 ? roughly(ms) : `up to ${roughly(ms)}`);
+
 /** What to expect while all of them leave, in one sentence: where the longest takes longest. "": nothing is
  * known. `all`: so many leave. */
 export function leavingSentence(leaving: readonly Leaving[], all: number): string {
@@ -176,12 +178,12 @@ export function leavingSentence(leaving: readonly Leaving[], all: number): strin
   const ready = longest(leaving, "ready");
   const typical = [ready, pause].some((each) => each?.expected.basis === "typical");
   const basis = typical ? " (typical values: too little was measured here yet)" : "";
-  const pauses = `for up to ${roughly(pause.expected.ms)}${basis}`;
+  const pauses = `for ${atMost(pause.expected.ms)}${basis}`;
   if (all === 1) {
     if (!ready) return `Its output pauses ${pauses}.`;
-    return `Getting ready takes up to ${roughly(ready.expected.ms)}, while it goes on; then its output pauses ${pauses}.`;
+    return `Getting ready takes ${atMost(ready.expected.ms)}, while it goes on; then its output pauses ${pauses}.`;
   }
   const each = leaving.length < all ? `Each of the first ${leaving.length}` : "Each";
   if (!ready) return `${each} pauses ${pauses}.`;
-  return `${each} gets ready while it goes on, ${ready.name} the longest (up to ${roughly(ready.expected.ms)}); then its output pauses ${pauses}.`;
+  return `${each} gets ready while it goes on, ${ready.name} the longest (${atMost(ready.expected.ms)}); then its output pauses ${pauses}.`;
 }

@@ -1,5 +1,4 @@
 import { useMemo } from "react";
-import { useShallow } from "zustand/react/shallow";
 import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
 import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
 import { livePage } from "../shared/address";
@@ -9,10 +8,9 @@ import { bytes, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
-import { eventMark, handoverMark, marksIn, sortedMarks, type Mark } from "../shared/marks";
+import { marksIn } from "../shared/marks";
 import { mount } from "../shared/mount";
 import { page, roleReason } from "../shared/page";
-import { useEvents } from "../shared/events";
 import { loadPointOf } from "../shared/points";
 import { drainRefusal, loadNow, NOT_HEARD } from "../shared/status";
 import { spanOf, useTimeRange, within } from "../shared/time-range";
@@ -23,6 +21,7 @@ import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "
 import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
+import { useNodeMarks } from "./marks";
 import { NodeMark, useCare } from "./node-tile";
 
 function NodePage() {
@@ -221,7 +220,7 @@ function Charts({ node }: { node: ClusterNode }) {
     [node.last_seen_at, node.up],
   );
   const { points } = useLivePoints(`/nodes/${encodeURIComponent(node.name)}`, newest);
-  const marks = useNodeMarks(node.name);
+  const marks = useNodeMarks(node);
   const range = useTimeRange();
   const charts = useMemo(() => {
     const span = spanOf(range, Date.now());
@@ -251,20 +250,6 @@ function chartsOf(points: NodePoint[]): ChartData[] {
     chart("Disk", "used", "disk_ratio", 7),
     ...(battery ? [chart("Battery", "charge", "battery_ratio", 2)] : []),
   ];
-}
-
-/** What happened to it, and what moved to it or away from it, as far as is known here. */
-function useNodeMarks(name: string): Mark[] {
-  const events = useEvents({ node: name });
-  const handovers = useLive(
-    useShallow((state) =>
-      state.handovers.filter((handover) => handover.origin === name || handover.target === name),
-    ),
-  );
-  return useMemo(
-    () => sortedMarks([...events.map(eventMark), ...handovers.map(handoverMark)]),
-    [events, handovers],
-  );
 }
 
 function Elements({ node }: { node: ClusterNode }) {

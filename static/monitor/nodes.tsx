@@ -3,6 +3,7 @@ import { Server } from "lucide-react";
 import { get } from "../shared/api";
 import { bytes, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
+import { marksIn } from "../shared/marks";
 import { mount } from "../shared/mount";
 import { aligned } from "../shared/points";
 import { alertsNow, loadNow } from "../shared/status";
@@ -10,10 +11,11 @@ import { spanOf, useTimeRange } from "../shared/time-range";
 import type { ClusterNode, NodePoint } from "../shared/types";
 import { Chart } from "../shared/ui/chart";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
-import { RangeBar } from "../shared/ui/range";
+import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Spark } from "../shared/ui/spark";
 import { AddMachine } from "./add-machine";
 import { Frame } from "./frame";
+import { useClusterMarks } from "./marks";
 import { NodeMark } from "./node-tile";
 
 function NodesPage() {
@@ -73,21 +75,24 @@ function LoadCharts({ nodes }: { nodes: ClusterNode[] }) {
     (signal) => Promise.all(names.map((name) => historyOf(name, signal))),
     5000,
   );
+  const marks = useClusterMarks();
   const range = useTimeRange();
   const charts = useMemo(() => {
     const { from, to } = spanOf(range, Date.now());
+    const shown = marksIn(marks, { from, to });
     const chart = (title: string, unit: string, figure: "cpu_ratio" | "memory_ratio") => {
       const { times, values } = aligned(data ?? [], figure, to, to - from);
       const lines = names.map((name, index) => ({ name, values: values[index] ?? [] }));
-      return { title, unit, times, lines, scale: "ratio" as const };
+      return { title, unit, times, lines, marks: shown, scale: "ratio" as const };
     };
     return [chart("CPU", "of all cores", "cpu_ratio"), chart("Memory", "of the machine's", "memory_ratio")];
     // a new answer is what changes them, or another range; the names are part of its key
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [data, range]);
+  }, [data, range, marks]);
   return (
     <div className="stack stack--tight">
       <RangeBar />
+      <MarkLegend marks={charts[0]?.marks ?? []} />
       <div className="charts">
         {charts.map((chart) => (
           <div key={chart.title} className="card card__body">

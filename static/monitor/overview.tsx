@@ -39,7 +39,7 @@ function OverviewPage() {
     );
   }
   const attention = data?.attention ?? [];
-  const { trouble, running, drafts } = ordered(pipelines);
+  const { trouble, running, resting, drafts } = ordered(pipelines);
   return (
     <Frame title="Overview" actions={<NewPipeline />}>
       <Summary pipelines={pipelines} nodes={nodes} />
@@ -52,12 +52,21 @@ function OverviewPage() {
             <Tiles pipelines={running} throughput={data?.throughput} />
           ) : (
             <p className="muted">
-              {trouble.length ? "Nothing runs without trouble." : "Nothing runs. Open a draft and deploy it."}
+              {trouble.length
+                ? "Nothing runs without trouble."
+                : resting.length
+                  ? "Nothing runs now."
+                  : "Nothing runs. Open a draft and deploy it."}
             </p>
           )}
         </Section>
       ) : (
         <FirstPipeline />
+      )}
+      {resting.length > 0 && (
+        <Section title="Deployed, not running">
+          <Tiles pipelines={resting} throughput={data?.throughput} />
+        </Section>
       )}
       {drafts.length > 0 && (
         <Section title="Drafts">

@@ -1,7 +1,8 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
+import { createElement } from "react";
 import { del, elementPath, get, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
-import { expectation, inSentences } from "./forecast";
+import { expectation, inSentences, leavingSentence, type Leaving } from "./forecast";
 import { listed, sentence } from "./format";
 import { useLive } from "./live";
 import { nameIn } from "./live-reducer";
@@ -18,6 +19,7 @@ import type {
   Strategy,
 } from "./types";
 import { confirm } from "./ui/confirm";
+import { LaterWords } from "./ui/later-words";
 import { toast, toastError } from "./ui/toast";
 
 /** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
@@ -268,11 +270,50 @@ export async function removeNode(node: ClusterNode): Promise<boolean> {
   }
 }
 
+const SHORTLY = "Output of each pauses shortly while it moves.";
+const ASKED_MAX = 4;
+
+/** Of the first few that leave the node, what is foretold of their moves; null where there is no answer. */
+async function leavingOf(node: ClusterNode): Promise<{ leaving: Leaving[]; all: number }> {
+  const { elements, nodes } = useLive.getState();
+  const takes = (name: string) => {
+    const target = nodes.find((each) => each.name === name);
+    return !target || !nodeRefusal(target, node.name);
+  };
+  // what runs as one moves as one
+  const groups = new Map(
+    node.elements
+      .filter(({ role }) => role === "owner")
+      .map((owned) => {
+        const live = elements[owned.pipeline]?.find((each) => each.id === owned.element);
+        return [`${owned.pipeline}/${live?.group ?? owned.element}`, { owned, live }] as const;
+      }),
+  );
+  const leaving = await Promise.all(
+    [...groups.values()].slice(0, ASKED_MAX).map(async ({ owned, live }): Promise<Leaving> => {
+      const path = forecastPath(owned.pipeline, owned.element);
+      const forecast = await get<Forecast>(path).catch(() => null);
+      return {
+        name: owned.title,
+        way: live?.follow === "none" ? "stop-and-copy" : "standby",
+        targets: Object.keys(forecast?.nodes ?? {}).filter(takes),
+        forecast,
+      };
+    }),
+  );
+  return { leaving, all: groups.size };
+}
+
 export async function drain(node: ClusterNode): Promise<void> {
   const owned = node.elements.filter((element) => element.role === "owner");
+  const ask = () => leavingOf(node).then(({ leaving, all }) => leavingSentence(leaving, all) || SHORTLY);
+  const names = owned.map((element) => element.title).join(", ") || "none now";
   const agreed = await confirm({
     title: `Drain ${node.name}?`,
-    text: `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${owned.map((element) => element.title).join(", ") || "none now"}. Nothing is lost; output of each pauses shortly while it moves.`,
+    text: [
+      `${node.name} is cordoned, and its ${owned.length === 1 ? "element moves" : `${owned.length} elements move`} to other nodes one by one: ${names}. Nothing is lost.`,
+      createElement(LaterWords, { key: "expected", ask, meanwhile: SHORTLY }),
+    ],
     action: `Drain ${node.name}`,
   });
   if (!agreed) return;

@@ -1,5 +1,7 @@
-/** What a move will take, in words, with what that is known from. Pure. */
+/** What a move or a restoration will take, in words, with what that is known from. Pure. */
 import type { Expected, Forecast, NodeForecast } from "./types";
+
+export type RestoreWay = keyof NodeForecast["restore"];
 
 export type MoveWay = "standby" | "stop-and-copy";
 
@@ -19,14 +21,39 @@ export function roughly(ms: number): string {
   return `about ${Math.round(ms / 60_000)} min`;
 }
 
+interface Kind {
+  one: string;
+  many: string;
+  /** what it did */
+  past: string;
+  to: string;
+}
+
+const MOVE: Kind = { one: "move", many: "moves", past: "moved", to: "to" };
+const KINDS: Record<RestoreWay, Kind> = {
+  "hot-standby": {
+    one: "restoration from a standby",
+    many: "restorations from a standby",
+    past: "was restored from a standby",
+    to: "on",
+  },
+  checkpoint: {
+    one: "restoration from a checkpoint",
+    many: "restorations from a checkpoint",
+    past: "was restored from a checkpoint",
+    to: "on",
+  },
+  rewind: { one: "rewind", many: "rewinds", past: "was rewound", to: "on" },
+};
+
 /** What the figure is the median of. */
-export function basisWords({ basis, n }: Expected, name: string, node: string): string {
-  const times = n === 1 ? "the last move" : `the last ${n} moves`;
+export function basisWords({ basis, n }: Expected, name: string, node: string, kind = MOVE): string {
+  const times = n === 1 ? `the last ${kind.one}` : `the last ${n} ${kind.many}`;
   switch (basis) {
     case "group":
-      return n === 1 ? `As the last time that ${name} moved.` : `By ${times} of ${name}.`;
+      return n === 1 ? `As the last time that ${name} ${kind.past}.` : `By ${times} of ${name}.`;
     case "node":
-      return `By ${times} to ${node}.`;
+      return `By ${times} ${kind.to} ${node}.`;
     case "pipeline":
       return `By ${times} in this pipeline.`;
     case "typical":
@@ -69,4 +96,94 @@ export function expectation(
 export function inSentences({ ready, pause, pauseNote }: Expectation): string {
   const first = ready ? `Getting ready takes ${ready}; then output` : "Output";
   return `${first} pauses for ${pause}. ${pauseNote}`;
+}
+
+const COMES: Record<RestoreWay, (node: string) => string> = {
+  "hot-standby": (node) => `${node} follows already and takes over.`,
+  checkpoint: (node) => `${node} fetches it, starts a query, and reads again what was committed since.`,
+  rewind: (node) => `${node} fetches the checkpoint and starts a query.`,
+};
+
+export interface ExpectRow {
+  title: string;
+  value: string;
+  note: string;
+}
+
+const isRestoration = (way: MoveWay | RestoreWay): way is RestoreWay => way in KINDS;
+
+/** What a dialog shows before the order; null: nothing is known of that node. */
+export function expectRows(
+  forecast: Forecast | null | undefined,
+  node: string | null,
+  way: MoveWay | RestoreWay,
+  name: string,
+): ExpectRow[] | null {
+  if (!isRestoration(way)) {
+    const expected = expectation(forecast, node, way, name);
+    if (!expected) return null;
+    const { ready, readyNote, pause, pauseNote } = expected;
+    return [
+      {
+        title: "Getting ready",
+        value: ready ?? "nothing is prepared",
+        note: readyNote || "It stops first, so all of it is the pause.",
+      },
+      { title: "Pause", value: pause, note: pauseNote },
+    ];
+  }
+  const there = node === null ? undefined : forecast?.nodes[node];
+  const owns = there?.restore[way];
+  if (!there || !owns || node === null) return null;
+  const notes = [COMES[way](node), STOPS[there.start](node).trim(), basisWords(owns, name, node, KINDS[way])];
+  return [
+    { title: `Until it runs on ${node}`, value: roughly(owns.ms), note: notes.filter(Boolean).join(" ") },
+  ];
+}
+
+/** One that leaves a node, and where it may go. */
+export interface Leaving {
+  name: string;
+  way: MoveWay;
+  targets: readonly string[];
+  forecast: Forecast | null;
+}
+
+interface Longest {
+  name: string;
+  expected: Expected;
+}
+
+function longest(leaving: readonly Leaving[], figure: "ready" | "pause"): Longest | undefined {
+  return leaving
+    .flatMap(({ name, way, targets, forecast }) =>
+      targets.flatMap((target) => {
+        const expected = forecast?.nodes[target]?.[way][figure];
+        return expected ? { name, expected } : [];
+      }),
+    )
+    .reduce<Longest | undefined>(
+      (most, each) => (most && most.expected.ms >= each.expected.ms ? most : each),
+      undefined,
+    );
+}
+
+const atMost = (ms: number): string => (ms < 100 ? roughly(ms) : `up to ${roughly(ms)}`);
+
+/** What to expect while all of them leave, in one sentence: where the longest takes longest. "": nothing is
+ * known. `all`: so many leave. */
+export function leavingSentence(leaving: readonly Leaving[], all: number): string {
+  const pause = longest(leaving, "pause");
+  if (!pause) return "";
+  const ready = longest(leaving, "ready");
+  const typical = [ready, pause].some((each) => each?.expected.basis === "typical");
+  const basis = typical ? " (typical values: too little was measured here yet)" : "";
+  const pauses = `for ${atMost(pause.expected.ms)}${basis}`;
+  if (all === 1) {
+    if (!ready) return `Its output pauses ${pauses}.`;
+    return `Getting ready takes ${atMost(ready.expected.ms)}, while it goes on; then its output pauses ${pauses}.`;
+  }
+  const each = leaving.length < all ? `Each of the first ${leaving.length}` : "Each";
+  if (!ready) return `${each} pauses ${pauses}.`;
+  return `${each} gets ready while it goes on, ${ready.name} the longest (${atMost(ready.expected.ms)}); then its output pauses ${pauses}.`;
 }

@@ -17,8 +17,9 @@ export interface Mark {
 /** The phases with which ownership passes. */
 const PASSING = new Set(["CUT", "CLAIM"]);
 
-/** When the owner changed; of one that did not come so far, when it was ordered. */
-export function handoverMark(handover: Handover): Mark {
+/** When the owner changed; of one that did not come so far, when it was ordered. `name`: of the element, where
+ * it is one of several. */
+export function handoverMark(handover: Handover, name = ""): Mark {
   const passed = handover.timeline.find((entry) => PASSING.has(entry.phase));
   const way = handover.origin ? `from ${handover.origin} to ${handover.target}` : `on ${handover.target}`;
   const { known, value } = pauseTold(handover);
@@ -27,7 +28,7 @@ export function handoverMark(handover: Handover): Mark {
   return {
     t: passed?.start_ms ?? instant(handover.created_at) ?? 0,
     kind: "handover",
-    text: `${kindWords(handover)} ${way}: ${state}${pause}`,
+    text: `${kindWords(handover)}${name && ` of ${name}`} ${way}: ${state}${pause}`,
   };
 }
 

@@ -40,10 +40,10 @@ export function pointOf(element: LiveElement, node: ClusterNode | undefined): El
   const t = instant(node?.last_seen_at);
   if (t === null) return null;
   if (!isHeard(element)) return { t: t + 1 };
-  const { rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, state_bytes } = element;
+  const { rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, batch_ms_p95, state_bytes } = element;
   const { latency_ms_p50, latency_ms_p95, latency_ms_p99 } = element;
   const latency = { latency_ms_p50, latency_ms_p95, latency_ms_p99 };
-  return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, ...latency, state_bytes };
+  return { t, rows_in_per_s, rows_out_per_s, lag_rows, batch_ms_p50, batch_ms_p95, ...latency, state_bytes };
 }
 
 /** A node's load likewise. */

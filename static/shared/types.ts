@@ -302,8 +302,10 @@ export interface Expected {
   n: number;
 }
 
-/** What moving an element to a node will take; `ready` null: nothing is prepared, all of it is the pause. */
+/** What moving an element to a node will take; `ready` null: nothing is prepared, all of it is the pause.
+ * `restore`: from the order until it runs there; null: there is no such way. */
 export interface NodeForecast extends Begun {
+  restore: Record<"hot-standby" | "checkpoint" | "rewind", Expected | null>;
   standby: { ready: Expected | null; pause: Expected };
   "stop-and-copy": { ready: Expected | null; pause: Expected };
 }
@@ -427,6 +429,7 @@ export interface ElementPoint {
   rows_out_per_s?: number | null;
   lag_rows?: number | null;
   batch_ms_p50?: number | null;
+  batch_ms_p95?: number | null;
   latency_ms_p50?: number | null;
   latency_ms_p95?: number | null;
   latency_ms_p99?: number | null;

@@ -80,6 +80,8 @@ def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
     # the standby is what a restoration begins with; a rewind says what it repeats
     panel.get_by_role("button", name="Restore", exact=True).click()
     dialog = page.get_by_role("dialog", name=re.compile("^(Restore|Rewind) keep$"))
+    takes = dialog.get_by_role("region", name="What to expect")
+    expect(takes).to_contain_text(re.compile("follows already and takes over.*(typical value|restor)"))
     expect(dialog.get_by_role("radio", name="The hot standby on edge-b")).to_be_checked()
     dialog.get_by_role("radio", name="Rewind: go back and emit again").check(timeout=SLOW_MS)
     expect(dialog.get_by_text(re.compile(r"^What it has written since .+ is written again"))).to_be_visible()

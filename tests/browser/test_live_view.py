@@ -124,6 +124,9 @@ def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
     download.value.save_as(tmp_path / "throughput.csv")
     head, *rows = (tmp_path / "throughput.csv").read_text().splitlines()
     assert head == "time,in (rows/s),out (rows/s),events"
+    batch = panel.get_by_role("figure").filter(has=page.get_by_role("button", name="Table of Batch"))
+    for line in ("p50", "p95"):
+        expect(batch.locator(".chart__legend")).to_contain_text(line)
     assert len(rows) > 3
     assert any(f"{watched} version" in row for row in rows), "the deployment"
 

@@ -20,6 +20,9 @@ ABOUT = re.compile(r"^(about|less than) [0-9.]+ (s|min)$")
 PAUSE = re.compile(r"^((at most )?[0-9.]+ m?s|none)$")
 STARTING = "starts-late"
 PRIMARY = re.compile("button--primary")
+EXPECTED = re.compile(
+    r"(Getting ready takes|gets ready .* the longest \() ?up to about .* output pauses for (up to|less) "
+)
 
 
 def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_follows(
@@ -132,7 +135,9 @@ def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_onc
             # What starts only now keeps the drain long enough to be seen.
             starting()
             page.get_by_role("button", name="Drain", exact=True).click()
-            page.get_by_role("dialog").get_by_role("button", name="Drain edge-b").click()
+            question = page.get_by_role("dialog", name="Drain edge-b?")
+            expect(question).to_contain_text(EXPECTED)
+            question.get_by_role("button", name="Drain edge-b").click()
             drain = page.get_by_role("region", name="Drain of edge-b")
             bar = page.get_by_role("progressbar", name="Groups moved away")
             progress = drain.filter(has_text=re.compile(r"\d+ of 2 groups moved")).filter(has=bar)
@@ -141,5 +146,36 @@ def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_onc
             wait_until(lambda: moved_to("edge-a"), "it is drained", 180)
             expect(drain).to_have_count(0, timeout=SLOW_MS)
             expect(row.filter(has_text="stopped").filter(has_text="running")).to_have_count(0)
+
+            # what happened is marked in its charts, and in those of all nodes
+            for path, marks in (("/nodes/edge-b", ["handover"]), ("/nodes/", ["handover", "deployment"])):
+                page.goto(path)
+                page.get_by_role("button", name="1 h").click()
+                for mark in marks:
+                    expect(page.locator(".mark-legend")).to_contain_text(mark)
+            page.get_by_role("button", name="Table of CPU").click()
+            figures = page.get_by_role("region", name="Figures")
+            expect(figures).to_contain_text("Live migration of positive from edge-b to edge-a: done")
         finally:
             client.post("/api/v1/nodes/edge-b/uncordon").raise_for_status()
+
+
+def test_what_is_paused_is_listed_apart_from_what_runs(
+    watched: str, dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, api = dashboard.page, f"/api/v1/pipelines/{watched}/elements"
+    apart = page.get_by_role("region", name="Deployed, not running").get_by_role("link", name=watched)
+    runs = page.get_by_role("region", name="Running", exact=True).get_by_role("link", name=watched)
+    page.goto("/")
+    expect(runs).to_be_visible()
+    with fogline.client() as client:
+        try:
+            for element in ("numbers", "positive"):
+                client.post(f"{api}/{element}/pause").raise_for_status()
+            expect(apart).to_contain_text("paused")
+            expect(runs).to_have_count(0)
+        finally:
+            for element in ("numbers", "positive"):
+                client.post(f"{api}/{element}/resume").raise_for_status()
+        expect(runs).to_be_visible()
+        expect(apart).to_have_count(0)

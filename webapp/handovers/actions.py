@@ -102,7 +102,8 @@ def _refuse_before_new_state(
     deployment: Deployment, group: GroupFacts, element: str, checkpoint: int
 ) -> None:
     """What runs now can make nothing of a state that it was restarted without."""
-    anew_from = (group.owner.status.get("anew_from") or 0) if group.owner is not None else 0
+    reported = (group.owner.status.get("anew_from") or 0) if group.owner is not None else 0
+    anew_from = max(reported, group.anew_from)
     if checkpoint < anew_from:
         message = (
             f"its state was begun anew at {anew_from}, when a changed version was deployed, and its present "

@@ -1,9 +1,11 @@
-"""What a live migration will take, by what earlier ones took. Pure.
+"""What a live migration or a restoration will take, by what earlier ones took. Pure.
 
 what the target has     getting ready takes
 follows                 the time to catch up: its copy follows the journal already
 warm                    fetching the state, and starting a query
 cold                    the same, where nothing runs yet: a node's first query takes much longer
+
+A restoration has no pause of its own: it is told how long it takes from the order until the target owns.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from webapp.pipelines.group_state import GroupFacts
 Start = Literal["follows", "warm", "cold"]
 Basis = Literal["group", "node", "pipeline", "typical"]
 STRATEGIES = ("standby", "stop-and-copy")
+RESTORATIONS = ("hot-standby", "checkpoint", "rewind")
 NEWEST = 5
 """So many of the newest count."""
 
@@ -27,18 +30,25 @@ TYPICAL_PAUSE_MS: dict[str, dict[Start, int]] = {
     "standby": {"follows": 300, "warm": 300, "cold": 300},
     "stop-and-copy": {"follows": 10_000, "warm": 10_000, "cold": 45_000},
 }
+# From the order until it owns, of docs/benchmarks.md, E2: a checkpoint of 10,000 events ago; cold: a process
+# and its Spark started anew). A rewind does not read again what was committed since.
+TYPICAL_OWNS_MS: dict[str, dict[Start, int]] = {
+    "hot-standby": {"follows": 500},
+    "checkpoint": {"warm": 3_000, "cold": 16_000},
+    "rewind": {"warm": 1_000, "cold": 14_000},
+}
 
 
 @dataclass(frozen=True)
 class Past:
-    """A live migration that is done."""
+    """A live migration or a restoration that is done."""
 
     pipeline: str
     group: str
     target: str
     strategy: str
     start: Start | None  # None: not known, it was ordered by an earlier version
-    ready_ms: int | None  # from the order until ownership passed
+    ready_ms: int | None  # from the order until ownership passed; of a restoration: until the target owned
     pause_ms: int | None
 
 
@@ -72,14 +82,33 @@ def forecast_json(
     past: Iterable[Past], pipeline: str, group: GroupFacts, busy: Iterable[str]
 ) -> dict[str, Any]:
     """By node, but for the one that it runs on: what is there (as `begun_json`), and for each strategy
-    {"ready": Expected or null, "pause": Expected}; `past`: newest first."""
+    {"ready": Expected or null, "pause": Expected}; "restore": for each way to restore it there, an Expected,
+    or null where there is no standby for it. `past`: newest first."""
     known, running = list(past), set(busy)
     found = {}
     for node in sorted(set(group.nodes) - {group.node}):
         there = begun_json(group, node, running)
         ways = {way: _way(known, pipeline, group.group, node, way, there["start"]) for way in STRATEGIES}
-        found[node] = {**there, **ways}
+        restore = {
+            way: _owns(known, pipeline, group.group, node, way, there["start"]) for way in RESTORATIONS
+        }
+        found[node] = {**there, **ways, "restore": restore}
     return found
+
+
+def _owns(
+    past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start
+) -> dict[str, Any] | None:
+    if strategy == "hot-standby" and start != "follows":
+        return None
+    # From a checkpoint, a standby that is there is not used: its node is as warm as any other.
+    begins: Start = "warm" if start == "follows" and strategy != "hot-standby" else start
+    alike = [
+        (each, each.ready_ms)
+        for each in past
+        if each.strategy == strategy and (each.start == begins or each.start == start)
+    ]
+    return asdict(_expected(alike, pipeline, group, node, TYPICAL_OWNS_MS[strategy][begins]))
 
 
 def _way(

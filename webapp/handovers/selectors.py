@@ -10,7 +10,7 @@ from webapp.handovers.actions import cancellable
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover, Operation
 from webapp.handovers.pause import pause_json, pause_of
-from webapp.handovers.phases import PASSING
+from webapp.handovers.phases import PASSING, Phase
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import active_deployment, busy_nodes, group_facts
 from webapp.pipelines.shape import group_of
@@ -75,7 +75,8 @@ PAST = 100
 
 
 def forecast(pipeline: Pipeline, element: str) -> dict[str, Any]:
-    """What moving the element to each other node will take; {} while it is not deployed."""
+    """What moving the element to each other node, or restoring it there, will take; {} while it is not
+    deployed."""
     deployment = active_deployment(pipeline)
     if deployment is None:
         return {}
@@ -84,9 +85,9 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, Any]:
 
 
 def _past(pipeline: str) -> list[Past]:
-    """Live migrations that are done, newest first: of the pipeline, and of all."""
+    """Handovers that are done, newest first: of the pipeline, and of all."""
     done = (
-        Handover.objects.filter(kind=Handover.Kind.MIGRATION, outcome=Handover.Outcome.DONE)
+        Handover.objects.filter(outcome=Handover.Outcome.DONE)
         .select_related("deployment__pipeline")
         .defer(DRAFT)
         .order_by("-ended_at")
@@ -97,7 +98,9 @@ def _past(pipeline: str) -> list[Past]:
 
 
 def _as_past(row: Handover) -> Past:
-    passing = next((entry for entry in row.timeline if entry["phase"] in PASSING), None)
+    # A restoration is done with when the target owns: what comes before is no different to who waits.
+    until = (Phase.FINISH,) if row.kind == Handover.Kind.RESTORATION else PASSING
+    passing = next((entry for entry in row.timeline if entry["phase"] in until), None)
     ordered_ms = int(row.created_at.timestamp() * 1000)
     pause = pause_of(row.measured)
     return Past(

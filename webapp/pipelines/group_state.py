@@ -56,6 +56,7 @@ class GroupFacts:
     paused: bool = False
     retire: bool = False
     follow: str = "exact"
+    anew_from: int = 0  # the newest seq at which its state was begun anew, as far as was ever reported
     handover: str | None = None  # id of the running one
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()

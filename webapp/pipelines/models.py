@@ -146,6 +146,7 @@ class GroupPlacement(models.Model):
     generation = models.PositiveIntegerField(default=1)
     java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
     vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
+    anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
 
     class Meta:
         ordering = ["deployment", "group"]

@@ -256,6 +256,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             paused=placement.paused_at is not None,
             retire=placement.retire,
             follow=placement.follow or "exact",
+            anew_from=placement.anew_from,
             handover=handovers.get(key),
             replicas=tuple(replicas.get(key, ())),
             standbys=tuple(standbys.get(key, ())),
@@ -268,7 +269,10 @@ def running_status(elements: set[str]) -> str:
     """A deployed pipeline in one word, from its elements' statuses."""
     if elements & {"failed", "silent", "unheard", "lagging"}:
         return "attention"
-    return "ended" if elements - {"view"} == {"ended"} else "running"
+    at_work = elements - {"view", "ended"}
+    if at_work == {"paused"}:
+        return "paused"
+    return "running" if at_work or "ended" not in elements else "ended"
 
 
 def element_list(pipeline: Pipeline) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
 from workers.control.guard import NOT_OF_ONE_ROW, Guard
 from workers.control.histories import Histories
-from workers.control.replica_rows import note_java_ends, reported
+from workers.control.replica_rows import note_java_ends, note_new_state, reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
 
@@ -42,7 +42,7 @@ STALL_MS = 500
 """Redis answers in a moment; when it took so much longer, nodes had to wait for it as well."""
 _LOAD_POINT = ("cpu_ratio", "memory_bytes", "memory_ratio", "disk_ratio", "battery_ratio")
 _LATENCIES = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
-_STATUS_POINT = ("lag_rows", "batch_ms_p50", *_LATENCIES, "state_bytes")
+_STATUS_POINT = ("lag_rows", "batch_ms_p50", "batch_ms_p95", *_LATENCIES, "state_bytes")
 
 
 class Ingest:
@@ -299,6 +299,8 @@ class Ingest:
             )
         if status.java_ends:
             note_java_ends(deployment.pk, group, status)
+        if status.anew_from:
+            note_new_state(deployment.pk, group, status)
         rates = self._rates.update(node.name, status, heard_ms)
         row = row or Replica(deployment=deployment, group=group, node=node)
         row.generation, row.role = status.generation, status.role.value

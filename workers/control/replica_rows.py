@@ -38,6 +38,13 @@ def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
     return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)
 
 
+def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:
+    """Keep where its state was begun anew: a copy that has just been started has not read that yet, and then
+    reports 0."""
+    rows = GroupPlacement.objects.filter(deployment=deployment, group=group, anew_from__lt=status.anew_from)
+    rows.update(anew_from=status.anew_from)
+
+
 def note_java_ends(deployment: str, group: str, status: ReplicaStatus) -> None:
     """Keep what a node tells of them, for the nodes that come after it. A report that is older than a user's
     word changes nothing."""

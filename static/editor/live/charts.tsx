@@ -47,7 +47,13 @@ function chartsOf(points: ElementPoint[]): ChartData[] {
         line("p99", "latency_ms_p99", 2),
       ],
     },
-    { title: "Batch, p50", unit: "ms", times, lines: [line("batch", "batch_ms_p50", 3)], height: 120 },
+    {
+      title: "Batch",
+      unit: "ms",
+      times,
+      lines: [line("p50", "batch_ms_p50", 3), line("p95", "batch_ms_p95", 5)],
+      height: 120,
+    },
     {
       title: "State",
       unit: "bytes",

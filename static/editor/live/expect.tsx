@@ -1,12 +1,13 @@
+import { Fragment } from "react";
 import { forecastPath } from "../../shared/actions";
 import { get } from "../../shared/api";
-import { expectation, type MoveWay } from "../../shared/forecast";
+import { expectRows, type MoveWay, type RestoreWay } from "../../shared/forecast";
 import { nameOf } from "../../shared/status";
 import type { Forecast, LiveElement } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
 import "./expect.css";
 
-/** How long a move will take and what it will cost, before it is ordered; asked for once, when the dialog opens. */
+/** How long it will take and what it will cost, before it is ordered; asked for once, when the dialog opens. */
 export function Expect({
   pipeline,
   element,
@@ -16,33 +17,26 @@ export function Expect({
   pipeline: string;
   element: LiveElement;
   target: string | null;
-  way: MoveWay;
+  way: MoveWay | RestoreWay;
 }) {
   const path = forecastPath(pipeline, element.id);
   const { data, error } = useLoaded(path, (signal) => get<Forecast>(path, signal));
-  const expected = expectation(data, target, way, nameOf(element));
+  const rows = expectRows(data, target, way, nameOf(element));
   return (
     <section className="stack stack--tight" aria-label="What to expect">
       <h3 className="field__label">What to expect</h3>
       <dl className="expect">
-        {expected ? (
-          <>
-            <dt>Getting ready</dt>
+        {rows?.map(({ title, value, note }) => (
+          <Fragment key={title}>
+            <dt>{title}</dt>
             <dd>
-              <b>{expected.ready ?? "nothing is prepared"}</b>
-              <span className="expect__note">
-                {expected.readyNote || "It stops first, so all of it is the pause."}
-              </span>
+              <b>{value}</b>
+              <span className="expect__note">{note}</span>
             </dd>
-            <dt>Pause</dt>
-            <dd>
-              <b>{expected.pause}</b>
-              <span className="expect__note">{expected.pauseNote}</span>
-            </dd>
-          </>
-        ) : (
+          </Fragment>
+        )) ?? (
           <>
-            <dt>Getting ready</dt>
+            <dt>How long it takes</dt>
             <dd className="muted">{unknownWords(target, data, error)}</dd>
           </>
         )}
@@ -54,5 +48,5 @@ export function Expect({
 function unknownWords(target: string | null, data: Forecast | undefined, error: unknown): string {
   if (target === null) return "Choose a node.";
   if (data) return `Nothing is known of ${target}.`;
-  return error ? "How long it takes could not be asked. It can be moved all the same." : "Asking…";
+  return error ? "It could not be asked. You can go on all the same." : "Asking…";
 }

@@ -52,7 +52,7 @@ export function useMarks(pipeline: string, element: LiveElement): Mark[] {
     const known = new Map((data?.checkpoints ?? []).map((row): [number, CheckpointNote] => [row.seq, row]));
     if (newest && !known.has(newest.seq)) known.set(newest.seq, newest);
     return sortedMarks([
-      ...handovers.map(handoverMark),
+      ...handovers.map((handover) => handoverMark(handover)),
       ...ofPipeline.filter((event) => own.includes(event.element)).map(eventMark),
       ...ofNode.filter((event) => event.pipeline === null).map(eventMark),
       ...[...known.values()].map(checkpointMark),

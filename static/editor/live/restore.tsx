@@ -9,6 +9,7 @@ import { Choices } from "../../shared/ui/choices";
 import { OrderDialog } from "../../shared/ui/order";
 import { Problem, Skeleton, Warning } from "../../shared/ui/parts";
 import { placesOf, useCheckpoints, type CheckpointRow, type CheckpointState } from "./checkpoints";
+import { Expect } from "./expect";
 import { NodeChoice } from "./node-choice";
 import {
   checkpointWords,
@@ -18,6 +19,7 @@ import {
   rowsFor,
   sourcesFor,
   unknownWords,
+  wayOf,
   type Source,
 } from "./ways";
 
@@ -130,6 +132,7 @@ export function RestoreDialog({
           onChange={choice.setTarget}
         />
       )}
+      <Expect pipeline={pipeline} element={element} target={target} way={wayOf(source)} />
     </OrderDialog>
   );
 }

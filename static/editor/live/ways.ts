@@ -1,6 +1,6 @@
 /** The ways to move an element, and the places to restore it from, with their consequences. Pure. */
 import { ago, bytes } from "../../shared/format";
-import type { MoveWay } from "../../shared/forecast";
+import type { MoveWay, RestoreWay } from "../../shared/forecast";
 import { behindWords } from "../../shared/handovers";
 import { standbyOn } from "../../shared/replicas";
 import type { LiveElement, ReplicaNote } from "../../shared/types";
@@ -36,6 +36,9 @@ export function waysFor(element: LiveElement, target: string | null): Choice<Mov
 }
 
 export type Source = "hot-standby" | "newest" | "older" | "rewind";
+
+export const wayOf = (source: Source): RestoreWay =>
+  source === "newest" || source === "older" ? "checkpoint" : source;
 
 /** Why it is not known which checkpoints there are; null: it is. */
 export function unknownWords(state: Omit<CheckpointState, "reload">): string | null {

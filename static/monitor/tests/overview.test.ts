@@ -11,17 +11,20 @@ const pipeline = (name: string, status: Status, deployed_version: number | null,
   updated_at: `2026-11-0${day}T00:00:00Z`,
 });
 
-test("what is in trouble comes first, then what runs, then drafts, the newest of them first", () => {
-  const { trouble, running, drafts } = ordered([
+test("trouble comes first, then what runs, what is deployed without running, then the newest drafts", () => {
+  const { trouble, running, resting, drafts } = ordered([
     pipeline("a-draft", "draft", null, 1),
     pipeline("b-draft", "draft", null, 2),
     pipeline("c-runs", "running", 1),
     pipeline("d-lags", "attention", 2),
     pipeline("e-failed", "failed", 1),
     pipeline("b-paused", "paused", 1),
+    pipeline("f-ended", "ended", 1),
+    pipeline("a-deploying", "deploying", 1),
   ]);
   expect(trouble.map((each) => each.name)).toEqual(["d-lags", "e-failed"]);
-  expect(running.map((each) => each.name)).toEqual(["b-paused", "c-runs"]);
+  expect(running.map((each) => each.name)).toEqual(["c-runs"]);
+  expect(resting.map((each) => each.name)).toEqual(["a-deploying", "b-paused", "f-ended"]);
   expect(drafts.map((each) => each.name)).toEqual(["b-draft", "a-draft"]);
 });
 

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { basisWords, expectation, inSentences, roughly } from "../forecast";
+import {
+  basisWords,
+  expectation,
+  expectRows,
+  inSentences,
+  leavingSentence,
+  roughly,
+  type Leaving,
+} from "../forecast";
 import type { Expected, Forecast, NodeForecast } from "../types";
 
 const figure = (ms: number, basis: Expected["basis"] = "group", n = 3): Expected => ({ ms, basis, n });
@@ -9,6 +17,7 @@ const there = (change: Partial<NodeForecast> = {}): NodeForecast => ({
   had: false,
   standby: { ready: figure(8000), pause: figure(180) },
   "stop-and-copy": { ready: null, pause: figure(12_000, "typical", 0) },
+  restore: { "hot-standby": null, checkpoint: figure(3_100, "node", 2), rewind: figure(900, "typical", 0) },
   ...change,
 });
 const forecast = (change: Partial<NodeForecast> = {}): Forecast => ({ nodes: { "edge-b": there(change) } });
@@ -62,5 +71,81 @@ describe("what to expect", () => {
     expect(expectation(forecast(), "edge-c", "standby", "power")).toBeNull();
     expect(expectation(null, "edge-b", "standby", "power")).toBeNull();
     expect(expectation(forecast(), null, "standby", "power")).toBeNull();
+  });
+});
+
+describe("what to expect of a restoration", () => {
+  const rows = (way: "hot-standby" | "checkpoint" | "rewind", change: Partial<NodeForecast> = {}) =>
+    expectRows(forecast(change), "edge-b", way, "power");
+
+  test("how long it takes until it runs, and what that is known from", () => {
+    expect(rows("checkpoint")).toEqual([
+      {
+        title: "Until it runs on edge-b",
+        value: "about 3.1 s",
+        note: "edge-b fetches it, starts a query, and reads again what was committed since. By the last 2 restorations from a checkpoint on edge-b.",
+      },
+    ]);
+    expect(rows("rewind")?.[0]?.note).toContain("typical value");
+  });
+
+  test("from a standby nothing is fetched", () => {
+    const restore = { ...there().restore, "hot-standby": figure(500, "group", 1) };
+    const [row] = rows("hot-standby", { start: "follows", restore }) ?? [];
+    expect(row?.value).toBe("about 0.5 s");
+    expect(row?.note).toBe(
+      "edge-b follows already and takes over. As the last time that power was restored from a standby.",
+    );
+    expect(rows("hot-standby"), "where none follows").toBeNull();
+  });
+
+  test("on a node that runs nothing: that its first query takes longer", () => {
+    expect(rows("checkpoint", { start: "cold" })?.[0]?.note).toContain("the first query of a node takes");
+  });
+
+  test("a move is told as two rows", () => {
+    expect(expectRows(forecast(), "edge-b", "standby", "power")?.map((row) => row.title)).toEqual([
+      "Getting ready",
+      "Pause",
+    ]);
+  });
+});
+
+describe("what to expect of a drain", () => {
+  const leaving = (name: string, change: Partial<Leaving> = {}): Leaving => ({
+    name,
+    way: "standby",
+    targets: ["edge-b"],
+    forecast: forecast(),
+    ...change,
+  });
+  const slow = forecast({ standby: { ready: figure(46_000), pause: figure(300) } });
+
+  test("of one: how long it gets ready, and the pause", () => {
+    expect(leavingSentence([leaving("power")], 1)).toBe(
+      "Getting ready takes up to about 8.0 s, while it goes on; then its output pauses for up to about 0.2 s.",
+    );
+  });
+
+  test("of several: the longest of them", () => {
+    const both = [leaving("power"), leaving("Alarm", { forecast: slow })];
+    expect(leavingSentence(both, 2)).toBe(
+      "Each gets ready while it goes on, Alarm the longest (up to about 46 s); then its output pauses for up to about 0.3 s.",
+    );
+    expect(leavingSentence(both, 9)).toMatch(/^Each of the first 2 gets ready/);
+  });
+
+  test("of one that stops to move, and that the figure is a typical one", () => {
+    expect(leavingSentence([leaving("power", { way: "stop-and-copy" })], 1)).toBe(
+      "Its output pauses for up to about 12 s (typical values: too little was measured here yet).",
+    );
+  });
+
+  test("of what is not answered, and of nodes that it cannot go to: nothing", () => {
+    expect(leavingSentence([leaving("power", { forecast: null })], 1)).toBe("");
+    expect(leavingSentence([leaving("power", { targets: ["edge-c"] })], 1)).toBe("");
+    expect(leavingSentence([], 0)).toBe("");
+    const half = [leaving("power", { forecast: null }), leaving("Alarm")];
+    expect(leavingSentence(half, 2)).toContain("Alarm the longest");
   });
 });

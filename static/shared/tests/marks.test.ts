@@ -23,6 +23,7 @@ describe("marks", () => {
       kind: "handover",
       text: "Live migration from edge-a to edge-b: done, pause at most 210 ms",
     });
+    expect(handoverMark(handover(), "Power").text).toMatch(/^Live migration of Power from edge-a to edge-b:/);
     expect(handoverMark(handover({ phase: "WARM", timeline: timeline.slice(0, 2) }))).toMatchObject({
       t: T0,
       text: "Live migration from edge-a to edge-b: catching up",

@@ -1,4 +1,4 @@
-"""A group that ends its nodes' Java processes: what nodes report of it is kept, and it is not moved on."""
+"""What nodes report of a group outlives its copies: ended Java processes, where its state was begun anew."""
 
 from __future__ import annotations
 
@@ -150,3 +150,13 @@ def test_what_control_does_by_itself_releases_nothing(
     report(placement)
     restores(placement, None)
     assert len(wanted(nodes["edge-a"]).java_ends) == 1
+
+
+def test_where_a_state_was_begun_anew_is_kept_while_a_restarted_copy_has_not_read_it(
+    deployed: Deployed, told: Told
+) -> None:
+    placement = deployed("power", "edge-a")
+    for anew_from, kept in ((0, 0), (5, 5), (0, 5), (6, 6), (5, 6)):
+        told("edge-a", status(placement, 7).model_copy(update={"anew_from": anew_from}))
+        placement.refresh_from_db()
+        assert placement.anew_from == kept

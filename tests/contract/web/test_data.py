@@ -38,7 +38,7 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import describe_file
-from webapp.pipelines.models import DataFile, Deployment
+from webapp.pipelines.models import DataFile, Deployment, GroupPlacement
 
 Call = Callable[[str | None], Caller]
 E = f"/pipelines/{PIPELINE}/elements"
@@ -234,6 +234,24 @@ def test_checkpoints_are_those_of_the_central_store_and_one_can_be_restored(
     assert problem["faults"][0]["path"] == "checkpoint"
     assert operator.post(f"{E}/power/restore", {"target": "edge-a", "checkpoint": 5}).status_code == 202
     assert Handover.objects.get().checkpoint_seq == 5
+
+
+@pytest.mark.parametrize(
+    ("reported", "kept"), [(7, 0), (0, 7)], ids=["as its owner says", "its owner was just started"]
+)
+def test_no_rewind_goes_before_a_restart_without_state(
+    caller: Call, deployment: Deployment, central: Central, reported: int, kept: int
+) -> None:
+    for seq in (5, 7, 9):
+        put_checkpoint(central, f"{deployment.pk}.power", seq)
+    report(deployment, "power", Node.objects.get(name="cloud"), anew_from=reported)
+    GroupPlacement.objects.filter(deployment=deployment, group="power").update(anew_from=kept)
+    order = {"target": "edge-a", "rewind": True}
+    operator = caller("operator")
+    problem = assert_problem(operator.post(f"{E}/power/restore", order | {"checkpoint": 5}), 422)
+    assert "begun anew at 7" in problem["faults"][0]["message"]
+    assert not Handover.objects.exists()
+    assert operator.post(f"{E}/power/restore", order | {"checkpoint": 7}).status_code == 202
 
 
 # --- outputs ------------------------------------------------------------------------------------

@@ -93,6 +93,15 @@ def test_what_a_move_will_take_is_told_before_from_what_earlier_ones_took(
     assert expected["ready"] == {"ms": 8_000, "basis": "group", "n": 1}
     assert expected["pause"] == {"ms": 300, "basis": "group", "n": 1}
 
+    # a restoration counts until the target owns, not until it is ordered to
+    owns = cut | {"phase": "FINISH", "start_ms": ordered_ms + 2_500}
+    Handover.objects.update(
+        kind="restoration", strategy="checkpoint", timeline=[cut | {"phase": "CLAIM"}, owns]
+    )
+    found = viewer.get(f"{E}/forecast").json()["nodes"]["edge-a"]
+    assert found["restore"]["checkpoint"] == {"ms": 2_500, "basis": "group", "n": 1}
+    assert found["standby"]["ready"]["basis"] == "typical"
+
 
 @pytest.mark.usefixtures("deployment")
 def test_an_order_keeps_what_its_target_had(caller: Call, deployment: Deployment) -> None:

@@ -125,14 +125,23 @@ def hand_over(
     client: httpx.Client, pipeline: str, id: str, action: str, target: str, strategy: str | None = None
 ) -> dict[str, Any]:
     """`action`: migrate or restore. Waits for its end; the handover."""
+    ordered = order_handover(client, pipeline, id, action, target, strategy)
+    return ended_handover(client, ordered, f"{action} of {id} to {target}")
+
+
+def order_handover(
+    client: httpx.Client, pipeline: str, id: str, action: str, target: str, strategy: str | None = None
+) -> str:
+    """Its id."""
     body = {"target": target} | ({"strategy": strategy} if strategy else {})
     answer = client.post(f"{API}/pipelines/{pipeline}/elements/{id}/{action}", json=body)
     assert answer.status_code == 202, answer.text
     handover_id = answer.json()["handover"]
-    path = f"{API}/handovers/{handover_id if isinstance(handover_id, str) else handover_id['id']}"
-    finished: dict[str, Any] = wait_until(
-        lambda: _ended(client, path), f"{action} of {id} to {target}", START_S
-    )
+    return str(handover_id if isinstance(handover_id, str) else handover_id["id"])
+
+
+def ended_handover(client: httpx.Client, id: str, what: str) -> dict[str, Any]:
+    finished: dict[str, Any] = wait_until(lambda: _ended(client, f"{API}/handovers/{id}"), what, START_S)
     return finished
 
 

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from webapp.handovers.forecast import TYPICAL_PAUSE_MS, TYPICAL_READY_MS, Past, forecast_json, start_on
+from webapp.handovers.forecast import (
+    TYPICAL_OWNS_MS,
+    TYPICAL_PAUSE_MS,
+    TYPICAL_READY_MS,
+    Past,
+    forecast_json,
+    start_on,
+)
 from webapp.pipelines.group_state import GroupFacts, NodeFacts, ReplicaFacts
 
 HERE = ReplicaFacts("a", "owner", 1, 9, {"checkpoint_bytes": 79_700, "checkpoint_where": ["a", "b"]})
@@ -74,3 +81,38 @@ def test_a_copy_that_has_failed_does_not_follow() -> None:
     assert start_on(replace(GROUP, replicas=(HERE, standby)), "b", ()) == "follows"
     broken = replace(standby, status={"error": {"message": "disk full"}})
     assert start_on(replace(GROUP, replicas=(HERE, broken)), "b", "b") == "warm"
+
+
+STANDBY = ReplicaFacts("b", "standby", 1, 9)
+BY_STANDBY = replace(MOVE, strategy="hot-standby", start="follows", ready_ms=700, pause_ms=None)
+BY_CHECKPOINT = replace(MOVE, strategy="checkpoint", ready_ms=4_000, pause_ms=None)
+
+
+def restored(past: list[Past], node: str = "b", busy: str = "ab", *, standby: bool = False) -> Any:
+    group = replace(GROUP, replicas=(HERE, STANDBY)) if standby else GROUP
+    return forecast_json(past, "machines", group, busy)[node]["restore"]
+
+
+def test_a_restoration_is_told_by_earlier_ones_of_its_kind() -> None:
+    found = restored([BY_STANDBY, BY_CHECKPOINT, replace(BY_CHECKPOINT, strategy="rewind", ready_ms=900)])
+    assert found["checkpoint"] == {"ms": 4_000, "basis": "group", "n": 1}
+    assert found["rewind"]["ms"] == 900
+    assert found["hot-standby"] is None, "no standby follows there"
+    followed = restored([BY_STANDBY, BY_CHECKPOINT], standby=True)
+    assert followed["hot-standby"] == {"ms": 700, "basis": "group", "n": 1}
+    assert followed["checkpoint"]["ms"] == 4_000, "a node with a standby is as warm as any other"
+
+
+def test_a_restoration_that_nothing_is_known_of_takes_what_is_typical() -> None:
+    found = restored([MOVE], standby=True)
+    typical = {
+        way: {"ms": ms, "basis": "typical", "n": 0}
+        for way, ms in (("hot-standby", 500), ("checkpoint", 3_000), ("rewind", 1_000))
+    }
+    assert found == typical
+    cold = restored([BY_CHECKPOINT], busy="a")
+    assert cold["checkpoint"]["ms"] == TYPICAL_OWNS_MS["checkpoint"]["cold"]
+
+
+def test_restorations_say_nothing_of_migrations() -> None:
+    assert forecast([BY_STANDBY, BY_CHECKPOINT])["ready"]["basis"] == "typical"

@@ -14,13 +14,17 @@ from webapp.pipelines.selectors import running_status
         ({"running", "ended", "view"}, "running"),
         ({"ended", "view"}, "ended"),
         ({"view"}, "running"),
+        ({"paused", "view"}, "paused"),
+        ({"paused", "ended"}, "paused"),
+        ({"paused", "running"}, "running"),
+        ({"paused", "failed"}, "attention"),
         ({"ended", "failed"}, "attention"),
         ({"running", "silent"}, "attention"),
         ({"unheard"}, "attention"),
         ({"lagging"}, "attention"),
     ],
 )
-def test_a_pipeline_has_ended_when_all_of_it_has_and_wants_attention_when_any_of_it_does(
+def test_a_pipeline_is_what_all_of_it_is_and_wants_attention_when_any_of_it_does(
     elements: set[str], status: str
 ) -> None:
     assert running_status(elements) == status

@@ -50,7 +50,7 @@ function NodesPage() {
                 <th className="num roomy-only">Disk free</th>
                 <th>Runs</th>
                 <th className="roomy-only">Version</th>
-                <th>Last heard</th>
+                <th className="roomy-only">Last heard</th>
               </tr>
             </thead>
             <tbody>
@@ -151,7 +151,7 @@ function Row({ node }: { node: ClusterNode }) {
         )}
       </td>
       <td className="muted roomy-only">{node.version}</td>
-      <td className="muted">
+      <td className="muted roomy-only">
         <Ago at={node.last_seen_at} />
       </td>
     </tr>

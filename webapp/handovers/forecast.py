@@ -30,7 +30,7 @@ TYPICAL_PAUSE_MS: dict[str, dict[Start, int]] = {
     "standby": {"follows": 300, "warm": 300, "cold": 300},
     "stop-and-copy": {"follows": 10_000, "warm": 10_000, "cold": 45_000},
 }
-# From the order until it owns, of docs/benchmarks.md, E2: a checkpoint of 10,000 events ago; cold: a process
+# From the order until it owns, of docs/benchmarks.md, E2 (a checkpoint of 10,000 events ago; cold: a process
 # and its Spark started anew). A rewind does not read again what was committed since.
 TYPICAL_OWNS_MS: dict[str, dict[Start, int]] = {
     "hot-standby": {"follows": 500},

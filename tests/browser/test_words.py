@@ -110,7 +110,7 @@ def test_the_overview_has_what_needs_attention_then_what_runs_then_drafts_and_th
             client.put(path, json={"document": document}, headers=etag).raise_for_status()
 
     page.goto("/")
-    running, drafts = (page.get_by_role("region", name=name) for name in ("Running", "Drafts"))
+    running, drafts = (page.get_by_role("region", name=name, exact=True) for name in ("Running", "Drafts"))
     tile = running.get_by_role("link", name=re.compile(f"^{watched}"))
     curve = tile.get_by_role(
         "img", name=re.compile(f"Rows that entered {watched} in the last 5 minutes: at most")

@@ -52,18 +52,22 @@ def test_the_overview_has_what_the_sources_gave_lately(
     assert [rate for rate in found["rows_per_s"] if rate is not None] == [25.0]
 
 
-def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(caller: Call) -> None:
-    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=1, head=b"", columns=[])
-    source = {"id": "in", "type": "csv-replay", "params": {"path": file.reference, "rate": 1}}
+def only_fault(editor: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Of a pipeline of one CSV replay with these parameters."""
     document = {
         "apiVersion": "fogline/v1",
         "kind": "Pipeline",
         "metadata": {"name": "p"},
-        "spec": {"elements": [source]},
+        "spec": {"elements": [{"id": "in", "type": "csv-replay", "params": params}]},
     }
-    editor = caller("editor")
     editor.post("/pipelines", {"name": "p", "document": document})
     (fault,) = editor.post("/pipelines/p/validate", {"document": document}).json()["faults"]
+    return dict(fault)
+
+
+def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(caller: Call) -> None:
+    file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=1, head=b"", columns=[])
+    fault = only_fault(caller("editor"), {"path": file.reference, "rate": 1})
     assert (fault["path"], fault["place"]) == ("spec.elements[0].params.path", "File")
     assert fault["message"].startswith("numbers.csv: ")
     assert file.reference not in fault["message"]
@@ -71,14 +75,5 @@ def test_what_is_wrong_with_a_file_begins_with_its_name_not_with_its_reference(c
 
 def test_a_fault_at_a_parameter_that_is_not_given_is_told_at_its_place(caller: Call) -> None:
     file = DataFile.objects.create(name="numbers.csv", sha256="0" * 64, size=4, head=b"n\n1\n", columns=[])
-    source = {"id": "in", "type": "csv-replay", "params": {"path": file.reference}}
-    document = {
-        "apiVersion": "fogline/v1",
-        "kind": "Pipeline",
-        "metadata": {"name": "p"},
-        "spec": {"elements": [source]},
-    }
-    editor = caller("editor")
-    editor.post("/pipelines", {"name": "p", "document": document})
-    (fault,) = editor.post("/pipelines/p/validate", {"document": document}).json()["faults"]
+    fault = only_fault(caller("editor"), {"path": file.reference})
     assert (fault["path"], fault["place"]) == ("spec.elements[0].params.rate", "Play it back")

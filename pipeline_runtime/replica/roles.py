@@ -71,8 +71,6 @@ class Roles:
             order = wishes.order if self._may_claim() else None
             if order is not None and order.rewind != state.rewinds_to:
                 order = order.model_copy(update={"rewind": None})
-            if order is not None and order.anew != state.takes_over_anew:
-                order = order.model_copy(update={"anew": False})
             succeed = wishes.succeed if state.permit is None and not state.draining else None
             may_arm = succeed is not None and state.caught_up and self._query_runs()
             granted = state.view.granted

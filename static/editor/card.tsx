@@ -10,11 +10,11 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName, groupName, kindName, nameOfId, portName } from "./document";
+import { displayName, kindName, portName } from "./document";
 import type { Mark } from "./difference";
 import { portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
-import { current, faultsOf, isEditable, shown, useEditor, type LocatedFault } from "./store";
+import { current, faultsOf, isEditable, useEditor, type LocatedFault } from "./store";
 import { LookContext } from "./view";
 
 export const ElementCard = memo(function ElementCard({ id, data, selected }: NodeProps<CardNode>) {
@@ -278,14 +278,11 @@ function PortHandle({
 }
 
 export const GroupBox = memo(function GroupBox({ data }: NodeProps<GroupNode>) {
-  const name = useEditor((state) =>
-    groupName(data.group, (id) => nameOfId(shown(state), state.operators, id)),
-  );
   return (
     <div className="group-box" style={{ width: data.width, height: data.height }}>
       <span className="group-box__name">
         <Layers aria-hidden="true" />
-        Runs as one · {name}
+        Runs as one · {data.name}
       </span>
     </div>
   );

@@ -1,10 +1,11 @@
 /** The document as React Flow draws it. Pure; unchanged elements keep their objects, so cards do not redraw. */
 import { Position, type Edge, type Node, type NodeHandle } from "@xyflow/react";
-import type { DocElement, DocGroup, Operator, PipelineDocument, Port } from "../shared/types";
+import type { DocElement, Operator, PipelineDocument, Port } from "../shared/types";
 import {
   displayName,
   elementsOf,
   formatReference,
+  groupName,
   groupsOf,
   kindName,
   parseReference,
@@ -20,7 +21,7 @@ interface CardData extends Record<string, unknown> {
 }
 
 interface GroupData extends Record<string, unknown> {
-  group: DocGroup;
+  name: string;
   width: number;
   height: number;
 }
@@ -161,6 +162,10 @@ const samePlace = (a: Point, b: Point) => a.x === b.x && a.y === b.y;
 export function boxes(document: PipelineDocument, cards: readonly CardNode[]): GroupNode[] {
   if (groupsOf(document).length === 0) return [];
   const byId = new Map(cards.map((node) => [node.id, node]));
+  const nameOf = (id: string): string => {
+    const data = byId.get(id)?.data;
+    return data ? displayName(data.element, data.operator) : id;
+  };
   return groupsOf(document).flatMap((group) => {
     const members = group.elements.flatMap((id) => byId.get(id) ?? []);
     if (members.length === 0) return [];
@@ -176,7 +181,7 @@ export function boxes(document: PipelineDocument, cards: readonly CardNode[]): G
       id: `group:${group.id}`,
       type: "group-box" as const,
       position: { x: left - PAD.x, y: top - PAD.top },
-      data: { group, width, height },
+      data: { name: groupName(group, nameOf), width, height },
       width,
       height,
       measured: { width, height },

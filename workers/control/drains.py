@@ -26,6 +26,7 @@ from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from webapp.pipelines.names import Names
 from webapp.pipelines.placing import candidates
 from webapp.pipelines.selectors import group_facts
+from webapp.pipelines.shape import groups_of
 from webapp.problems import Conflict
 from workers.control.context import ControlContext
 from workers.control.guard import Guard
@@ -88,7 +89,8 @@ def _step(node: Node, context: ControlContext) -> None:
 def _end(node: Node) -> None:
     done = Handover.objects.filter(outcome=Handover.Outcome.DONE, reason=_reason(node), origin=node.name)
     # By their end: the drain may have been ordered again while one was moving.
-    moved = done.filter(ended_at__gte=node.draining_since).count()
+    moves = done.filter(ended_at__gte=node.draining_since).select_related("deployment__version")
+    moved = sum(len(groups_of(each.deployment.version.document).get(each.group, [each.element])) for each in moves)
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
     what = "1 element was" if moved == 1 else f"{moved} elements were"
     text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."

@@ -70,7 +70,8 @@ def _upgrade(operation: Operation, context: ControlContext) -> None:
             _wait_for_owner(spec.group, deployment, context)
     name, number = deployment.pipeline.name, deployment.version.number
     with transaction.atomic():
-        started = f"{len(changed)} of {len(specs)} elements were started again"
+        count, all_of_them = (sum(len(spec.elements) for spec in each) for each in (changed, specs))
+        started = f"{count} of {all_of_them} elements were started again"
         done = f"{name} runs version {number}: {started}."
         if operation.restart:
             anew = ", ".join(deployment.name_of(element) for element in operation.restart)

@@ -90,7 +90,9 @@ def _end(node: Node) -> None:
     done = Handover.objects.filter(outcome=Handover.Outcome.DONE, reason=_reason(node), origin=node.name)
     # By their end: the drain may have been ordered again while one was moving.
     moves = done.filter(ended_at__gte=node.draining_since).select_related("deployment__version")
-    moved = sum(len(groups_of(each.deployment.version.document).get(each.group, [each.element])) for each in moves)
+    moved = sum(
+        len(groups_of(each.deployment.version.document).get(each.group, [each.element])) for each in moves
+    )
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
     what = "1 element was" if moved == 1 else f"{moved} elements were"
     text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,8 @@ _PORTS_FIRST, _PORTS_PER_LANE = 20_000, 4_000
 _GRACE_S = 60
 _MEMORY_EVERY_S = 1.0
 _REASON_CHARACTERS = 300
+_LAST_LINES = 200
+_LINES_OF_WHY = 10
 _REFERENCE_ROUNDS = 10_000_000
 
 
@@ -44,7 +46,7 @@ class Lane:
     before: list[list[str]] = field(default_factory=list)
     minutes: float = 0.0
     cpu_minutes: float = 0.0
-    failed_commands: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     @property
     def log(self) -> Path:
@@ -110,14 +112,19 @@ class Run:
         environment = {**os.environ, "TESTS_PORTS": f"{first}-{first + _PORTS_PER_LANE}", "NO_COLOR": "1"}
         with lane.log.open("w") as log:
             for command in [*lane.before, pytest_command(lane, self._lanes)]:
-                if not self._stopped and self._command(lane, command, environment, log) != 0:
-                    lane.failed_commands.append(
-                        " ".join(command[-2:]) if command in lane.before else "pytest"
-                    )
+                if self._stopped:
+                    break
+                code, last = self._command(lane, command, environment, log)
+                if code:
+                    before = command in lane.before
+                    lane.failures += [f"{command[-1]} failed:", *why(last)] if before else ["pytest failed"]
         lane.minutes = (time.monotonic() - begun) / 60
         self._say(lane, [f"done after {lane.minutes:.1f} minutes\n"])
 
-    def _command(self, lane: Lane, command: list[str], environment: dict[str, str], log: TextIO) -> int:
+    def _command(
+        self, lane: Lane, command: list[str], environment: dict[str, str], log: TextIO
+    ) -> tuple[int, list[str]]:
+        """Its exit code, and the last lines of what it printed."""
         process = subprocess.Popen(
             ["nice", "-n", str(lane.niceness), *command],
             cwd=PROJECT,
@@ -130,11 +137,13 @@ class Run:
         )
         self._running.add(process)
         assert process.stdout is not None
+        last = deque[str](maxlen=_LAST_LINES)
         held: list[str] = []
         rulers = 0
         for line in process.stdout:
             log.write(line)
             log.flush()
+            last.append(line.rstrip())
             rulers += line.startswith("=====")
             # pytest's second ruler ends its progress: what follows is read in one piece, or not at all.
             held.append(line)
@@ -146,7 +155,7 @@ class Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         self._running.discard(process)
         lane.cpu_minutes += (usage.ru_utime + usage.ru_stime) / 60
-        return process.returncode
+        return process.returncode, list(last)
 
     def _say(self, lane: Lane, lines: list[str]) -> None:
         with self._console:
@@ -191,6 +200,12 @@ def counts_of(results: Path) -> Counts:
         failed, skipped = failed + wrong, skipped + left_out
         passed += int(suite.get("tests", 0)) - wrong - left_out
     return Counts(passed, failed, skipped)
+
+
+def why(last: list[str]) -> list[str]:
+    """Of the last lines of a command that failed: those that name a failed test, else the very last ones."""
+    said = [line for line in last if line.strip()]
+    return [line.strip() for line in said if " FAIL " in line][:_LINES_OF_WHY] or said[-_LINES_OF_WHY:]
 
 
 def failures_in(results: Path) -> list[str]:
@@ -241,8 +256,10 @@ def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: 
         f" reference loop {reference[0]:.2f} s before, {reference[1]:.2f} s after."
     )
     for lane in all_lanes:
-        for command in lane.failed_commands:
-            print(f"{lane.name}: {command} failed; see {os.path.relpath(lane.log, PROJECT)}")
+        if lane.failures:
+            print(
+                f"{lane.name}, all of it in {os.path.relpath(lane.log, PROJECT)}:", *lane.failures, sep="\n  "
+            )
     wrong = misplaced([lane.results for lane in all_lanes])
     failures = [failure for lane in all_lanes for failure in failures_in(lane.results)]
     for sentence in (*wrong, *failures):
@@ -253,7 +270,7 @@ def report(all_lanes: list[Lane], minutes: float, memory_gib: float, reference: 
     if skipped:
         print("No test may skip: a missing service is a failure.")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    return int(bool(failed or skipped or wrong or any(lane.failed_commands for lane in all_lanes)))
+    return int(bool(failed or skipped or wrong or any(lane.failures for lane in all_lanes)))
 
 
 def main() -> int:

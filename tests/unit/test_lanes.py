@@ -62,7 +62,7 @@ def test_a_module_that_ran_in_two_lanes_or_in_none_is_named(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("outcome", "failed_commands", "code"),
+    ("outcome", "failures", "code"),
     [
         ({"tests": 5}, [], 0),
         ({"tests": 5, "failures": 1}, ["pytest"], 1),
@@ -76,14 +76,20 @@ def test_only_a_run_in_which_all_passed_succeeds(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     outcome: dict[str, int],
-    failed_commands: list[str],
+    failures: list[str],
     code: int,
 ) -> None:
     monkeypatch.setattr(lanes, "RESULTS", tmp_path)
-    misplaced = ["tests.unit.test_a ran in no lane"] if failed_commands == ["misplaced"] else []
+    misplaced = ["tests.unit.test_a ran in no lane"] if failures == ["misplaced"] else []
     monkeypatch.setattr(lanes, "misplaced", lambda _: misplaced)
-    lane = Lane("only", ("tests",), failed_commands=[] if misplaced else failed_commands)
+    lane = Lane("only", ("tests",), failures=[] if misplaced else failures)
     results(lane.results, **outcome)
     assert lanes.report([lane], 1.0, 1.0, (1.0, 1.0)) == code
     passed = outcome["tests"] - outcome.get("failures", 0) - outcome.get("skipped", 0)
     assert capsys.readouterr().out.splitlines()[-1].startswith(f"{passed} passed, ")
+
+
+def test_a_failed_command_says_which_tests_failed_or_its_last_words() -> None:
+    vitest = ["", " FAIL  editor/tests/a.test.ts > it saves", "Error: no", " Test Files  1 failed (38)"]
+    assert lanes.why(vitest) == ["FAIL  editor/tests/a.test.ts > it saves"]
+    assert lanes.why([*"abcdefghijkl", ""]) == list("cdefghijkl")

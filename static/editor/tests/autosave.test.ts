@@ -54,7 +54,8 @@ beforeEach(() => {
   Object.assign(server, { document: DOCUMENT, revision: 1, away: false, answers: true });
   vi.stubGlobal("localStorage", new FakeStorage());
   vi.stubGlobal("fetch", put);
-  vi.stubGlobal("window", { addEventListener: vi.fn(), setTimeout, clearTimeout });
+  // Nothing is saved by itself: on a slow machine an earlier page would save between two lines of a test.
+  vi.stubGlobal("window", { addEventListener: vi.fn(), setTimeout: vi.fn(), clearTimeout: vi.fn() });
 });
 
 test("what an earlier visit could not save is merged from what it was begun from", async () => {

@@ -15,13 +15,13 @@ help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: ## install what is missing, start nothing
-	@.ci/install python java jars bundle
+	@.ci/install python java jars classes bundle
 
 up: install ## start everything on this machine; Ctrl-C stops it
 	@exec $(PY) -m workers.supervisor
 
 node: ## run a node on this machine: FOGLINE_TOKEN=T make node ARGS="--join URL --name N"
-	@.ci/install node java
+	@.ci/install node java classes
 	@exec $(PY) -m workers.node $(ARGS)
 
 test: install-tests ## run every test; ARGS="tests/unit -k name" runs some
@@ -31,7 +31,7 @@ check: install-tests ## what the build server runs: formatting, lint, types, lay
 	@$(PY) -m tests.lanes --static
 
 install-tests:
-	@.ci/install python java jars node_modules bundle chromium
+	@.ci/install python java jars classes node_modules bundle chromium
 
 test-browser-code: ## the tests of the browser code alone
 	@.ci/install python node_modules
@@ -52,16 +52,16 @@ format: ## format the code and fix what ruff can
 	@.ci/npm run --silent format
 
 bench: ## every benchmark; QUICK=1 is short
-	@.ci/install python java jars bundle chromium
+	@.ci/install python java jars classes bundle chromium
 	@set -e; for file in tests/benchmarks/bench_*.py; do $(PY) "$$file"; done
 
 bench-%: ## one benchmark, e.g. make bench-throughput
-	@.ci/install python java jars $(if $(filter editor,$*),bundle chromium)
+	@.ci/install python java jars classes $(if $(filter editor,$*),bundle chromium)
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
 
 soak: ## 1,000 handovers, each fault at each step, then at random; SEED=n repeats a schedule, HANDOVERS=n shortens it
-	@.ci/install python java jars
+	@.ci/install python java jars classes
 	@$(PY) -m tests.handover.soak
 
 mutants: ## the code with one mistake at a time: does a test find each?

@@ -270,7 +270,7 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
         {newWays(choice, words).map(([title, list]) => (
           <Command.Group key={title} heading={choice.existing ? `Add: ${title.toLowerCase()}` : title}>
             {list.map((way) => (
-              <Rows key={way.value} way={way} prefix="new" onTake={take} />
+              <Rows key={way.value} way={way} prefix={words.trim() ? "found" : "new"} onTake={take} />
             ))}
           </Command.Group>
         ))}
@@ -288,7 +288,10 @@ function Ways({ choice, onDone }: { choice: Choice; onDone: () => void }) {
   );
 }
 
-/** A way, and what would make it possible below it. */
+/**
+ * A way, and what would make it possible below it. Of a row that moves to another group its value has to change,
+ * by `prefix`: for the same value, cmdk goes on naming the row that is gone as the active one.
+ */
 function Rows({ way, prefix, onTake }: { way: Way; prefix: string; onTake: (way: Way) => void }) {
   return [way, ...way.mends].map((each) => (
     <Row key={each.value} way={each} prefix={prefix} onTake={() => onTake(each)} />

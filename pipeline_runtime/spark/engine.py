@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipeline_runtime.spark.session import open_session
+from pipeline_runtime.spark import zygote
+from pipeline_runtime.spark.session import open_session, use_worker_python
+from pipeline_runtime.spark.zygote import Zygote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,11 +29,15 @@ class SparkEngine:
         self._cores = cores
         self._memory_mib = memory_mib
         self._session: SparkSession | None = None
+        self._zygote: Zygote | None = None
 
     def start(self, sockets: Path) -> None:
         """Open the session: 5 to 12 s."""
         # A Java process that was killed has left its copies of states there.
         shutil.rmtree(self._scratch, ignore_errors=True)
+        use_worker_python()
+        self._zygote = Zygote(sockets)
+        os.environ[zygote.ENVIRONMENT] = str(self._zygote.path)  # for what Java starts
         self._session = open_session(self._name, self._scratch, sockets, self._cores, self._memory_mib)
 
     @property
@@ -60,3 +67,6 @@ class SparkEngine:
         if self._session is not None:
             self._session.stop()
             self._session = None
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None

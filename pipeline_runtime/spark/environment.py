@@ -17,8 +17,9 @@ _NAMES = frozenset(
         *("JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "HADOOP_USER_NAME"),
         # files that Kafka's clients and OpenSSL look for
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "KRB5_CONFIG", "KRB5CCNAME", "KRB5_CLIENT_KTNAME"),
-        # of spark.session and spark.jars
+        # of spark.session, spark.jars and spark.zygote
         *("FOGLINE_JAVA_OPTIONS", "FOGLINE_IVY_SETTINGS", "FOGLINE_WORKER_PYTHON", "FOGLINE_WORKER_PATH"),
+        *("FOGLINE_WORKER_START", "FOGLINE_WORKER_ZYGOTE"),
     }
 )
 _PREFIXES = ("LC_", "PYTHON", "PYSPARK_", "SPARK_")

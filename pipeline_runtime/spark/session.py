@@ -126,6 +126,7 @@ def use_worker_python() -> None:
     if str(PROJECT) not in path.split(os.pathsep):
         os.environ["PYTHONPATH"] = path = os.pathsep.join(filter(None, [str(PROJECT), path]))
     os.environ["FOGLINE_WORKER_PYTHON"], os.environ["FOGLINE_WORKER_PATH"] = sys.executable, path
+    os.environ["FOGLINE_WORKER_START"] = str(WORKER_PYTHON.with_name("worker_start.py"))
     # Some file systems and copies lose the executable bit: slower, then.
     os.environ["PYSPARK_PYTHON"] = str(WORKER_PYTHON) if os.access(WORKER_PYTHON, os.X_OK) else sys.executable
 

@@ -1,0 +1,62 @@
+"""Stands for one of Spark's Python processes, which the node's zygote has forked (see zygote.py).
+
+Spark starts it as `python -m <module> ...`, gives it signals and waits for its end; all of that is passed on.
+Without a zygote it becomes that Python itself. In either case with a path of ours: Spark would have them
+import from its pyspark.zip, and Python keeps nothing compiled of what it reads from an archive, so that each
+process compiled PySpark anew, for about a second.
+
+A program of its own that imports nothing of the project: it has to start in some 10 ms.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+
+def main() -> None:
+    environ = {**os.environ, "PYTHONPATH": os.environ["FOGLINE_WORKER_PATH"]}
+    arguments = sys.argv[1:]
+    zygote = _zygote()
+    if zygote is None or arguments[:1] != ["-m"]:
+        python = os.environ["FOGLINE_WORKER_PYTHON"]
+        os.execve(python, [python, *arguments], environ)  # noqa: S606 - no shell wanted
+    request = json.dumps({"arguments": arguments[1:], "environ": environ, "directory": os.getcwd()}).encode()
+    socket.send_fds(zygote, [len(request).to_bytes(4, "big")], [0, 1, 2])
+    zygote.sendall(request)
+    pid = _number(zygote)
+    if pid is None:
+        sys.exit("the node's zygote has ended")
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda number, _: os.kill(pid, number))
+    code = _number(zygote)
+    if code is None:
+        os.kill(pid, signal.SIGKILL)  # as nobody waits for it any more; Spark starts another one
+        sys.exit("the node's zygote has ended")
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+def _zygote() -> socket.socket | None:
+    path = os.environ.get("FOGLINE_WORKER_ZYGOTE")
+    if path is None:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError:
+        return None
+    return connection
+
+
+def _number(zygote: socket.socket) -> int | None:
+    """None: it has ended."""
+    data = zygote.recv(4, socket.MSG_WAITALL)
+    return int.from_bytes(data, "big", signed=True) if len(data) == 4 else None
+
+
+if __name__ == "__main__":
+    main()

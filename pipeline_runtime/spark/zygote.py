@@ -1,0 +1,172 @@
+"""A process that has imported what Spark's Python processes need, and forks each of them.
+
+Before an element's first batch in a new Java Spark starts seven of them, one after another, and each would
+import the same libraries, for about a second of CPU. Here they are imported once for the node, and their
+memory is shared. `worker_start.py` asks for a fork and stands for it: it passes on its streams, its
+environment and its signals, and ends as the fork ends; the fork is killed when it is killed.
+
+Over the Unix socket, from who asks: the length of the request (4 bytes, with the streams' descriptors), then
+the request as JSON; to it: the fork's id, and when it has ended its exit code (4 bytes each).
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = "FOGLINE_WORKER_ZYGOTE"
+_REQUEST_TIMEOUT_S = 30.0
+# All behind the modules that Spark runs; not these themselves, as runpy would warn.
+_IMPORTED = (
+    *("numpy", "pandas", "pyarrow.compute", "pyspark.worker", "pyspark.sql.pandas.serializers"),
+    *("pyspark.sql.pandas.types", "pyspark.sql.conversion", "pyspark.sql.worker.lookup_data_sources"),
+    *("pyspark.sql.worker.create_data_source", "pyspark.sql.worker.plan_data_source_read"),
+    *("pyspark.sql.streaming.stateful_processor_api_client", "pyspark.sql.streaming.stateful_processor_util"),
+    *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.spark.slices"),
+    *("pipeline_runtime.spark.keyed", "pipeline_runtime.operators.registry"),
+)
+
+
+class Zygote:
+    """The node's side. `sockets`: a directory that nobody else can enter: who reaches it has code run."""
+
+    def __init__(self, sockets: Path) -> None:
+        self.path = sockets / "zygote"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.path))
+            # Who asks before the imports are done waits; where the process has died, nobody listens any more.
+            listener.listen(64)
+            command = [sys.executable, "-u", "-m", __name__, str(listener.fileno())]
+            # Spark wants hashes that are the same in all processes.
+            environ = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONHASHSEED": "0"}
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, env=environ, pass_fds=[listener.fileno()]
+            )
+
+    def close(self) -> None:
+        """End it; the forks end with Java, or have ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self.path.unlink(missing_ok=True)
+
+
+class _Forks:
+    """The process's side: forks until the node closes its end of standard input."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._asked: dict[int, socket.socket] = {}  # by the fork's id
+        self._woken, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self) -> dict[str, Any] | None:
+        """The request, in the fork that it is for; None in the zygote, when it is to end."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the node decides
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake.fileno())
+        for file in (0, self._listener, self._woken):
+            self._selector.register(file, selectors.EVENT_READ)
+        while True:
+            for key, _ in self._selector.select():
+                if key.fd == 0:
+                    return None
+                if key.fd == self._woken.fileno():
+                    self._woken.recv(4096)
+                    self._reap()
+                elif key.fd != self._listener.fileno():
+                    self._hung_up(key.data)
+                elif (request := self._accept()) is not None:
+                    return request
+
+    def _accept(self) -> dict[str, Any] | None:
+        connection, _ = self._listener.accept()
+        connection.settimeout(_REQUEST_TIMEOUT_S)
+        try:
+            length, streams, _, _ = socket.recv_fds(connection, 4, 3)
+            with connection.makefile("rb") as file:
+                request: dict[str, Any] = json.loads(file.read(int.from_bytes(length, "big")))
+        except (OSError, ValueError):  # it has ended already
+            connection.close()
+            return None
+        pid = os.fork()
+        if pid == 0:
+            self._become(connection, streams)
+            return request
+        for stream in streams:
+            os.close(stream)
+        self._asked[pid] = connection
+        self._selector.register(connection, selectors.EVENT_READ, pid)
+        self._tell(connection, pid)
+        return None
+
+    def _become(self, connection: socket.socket, streams: list[int]) -> None:
+        """In the fork: nothing is left of the zygote but what it has imported."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        self._selector.close()
+        for other in (self._listener, self._woken, self._wake, connection, *self._asked.values()):
+            other.close()
+        for descriptor, stream in enumerate(streams):
+            os.dup2(stream, descriptor)
+            os.close(stream)
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                connection = self._asked.pop(pid)
+                with suppress(KeyError):
+                    self._selector.unregister(connection)
+                self._tell(connection, os.waitstatus_to_exitcode(status))
+                connection.close()
+
+    def _hung_up(self, pid: int) -> None:
+        """Who stands for the fork was killed."""
+        connection = self._asked.get(pid)
+        if connection is not None:  # it has not ended in this very moment
+            self._selector.unregister(connection)
+            os.kill(pid, signal.SIGKILL)
+
+    @staticmethod
+    def _tell(connection: socket.socket, number: int) -> None:
+        with suppress(OSError):  # nobody stands for it any more
+            connection.sendall(number.to_bytes(4, "big", signed=True))
+
+
+def main() -> None:
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # the forks share these pages as long as nobody counts in them
+    request = _Forks(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if request is not None:
+        _run(**request)
+
+
+def _run(arguments: list[str], environ: dict[str, str], directory: str) -> None:
+    """What `python -m <arguments>` does."""
+    os.environ.clear()
+    os.environ.update(environ)
+    os.chdir(directory)
+    sys.argv = arguments
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

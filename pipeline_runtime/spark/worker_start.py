@@ -27,13 +27,13 @@ def main() -> None:
     zygote.sendall(request)
     pid = _number(zygote)
     if pid is None:
-        sys.exit("the node's zygote has ended")
+        sys.exit(1)  # the zygote has ended, as the node does
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda number, _: os.kill(pid, number))
     code = _number(zygote)
     if code is None:
         os.kill(pid, signal.SIGKILL)  # as nobody waits for it any more; Spark starts another one
-        sys.exit("the node's zygote has ended")
+        sys.exit(1)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

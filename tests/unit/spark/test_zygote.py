@@ -111,7 +111,7 @@ def test_a_fork_does_not_outlive_its_zygote(tmp_path: Path, zygote: Zygote) -> N
         fork = psutil.Process(int(str(said(process)["pid"])))
         other.close()
         wait_until(lambda: not fork.is_running(), "the fork to end")
-        assert "zygote has ended" in process.communicate()[1]
+        process.communicate()
         assert process.returncode == 1
 
 

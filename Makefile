@@ -21,7 +21,7 @@ up: install ## start everything on this machine; Ctrl-C stops it
 	@exec $(PY) -m workers.supervisor
 
 node: ## run a node on this machine: FOGLINE_TOKEN=T make node ARGS="--join URL --name N"
-	@.ci/install node java classes
+	@.ci/install node java
 	@exec $(PY) -m workers.node $(ARGS)
 
 test: install-tests ## run every test; ARGS="tests/unit -k name" runs some

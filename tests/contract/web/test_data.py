@@ -32,7 +32,7 @@ from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_top
 from pipeline_runtime.operators.recording import HEAD_BYTES
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.api import elements
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import AuditRecord
@@ -298,7 +298,14 @@ def records(
         ]
     )
     transactions.close()
+    await_records(broker, stream, 3)
+    await_records(broker, dead, 1)
     return broker
+
+
+def await_records(broker: KafkaSettings, topic: str, count: int) -> None:
+    """The broker answers a commit before it has written its markers, and up to these readers see nothing."""
+    wait_until(lambda: len(peek(broker, topic, count)) == count, f"{count} records of {topic} to be readable")
 
 
 @pytest.mark.usefixtures("records")
@@ -335,6 +342,7 @@ def test_records_that_no_calendar_has_or_json_cannot_say_are_shown_all_the_same(
     transactions.initialise()
     transactions.commit([OutgoingRecord(stream, value, None, time_ms) for value, time_ms in written])
     transactions.close()
+    await_records(records, stream, len(written))
     response = caller("viewer").get(f"/pipelines/{PIPELINE}/streams/power/peek")
     assert response.status_code == 200
     found = response.json()["records"]

@@ -12,7 +12,6 @@ jars, and does without it where not.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -60,10 +59,9 @@ class _Rows:
     """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
 
     def __init__(self, spec: GroupSpec, directory: Path) -> None:
-        kafka = {"bootstrap": "localhost:0", "security": {}}
         self._hello = {
             "spec": spec.model_dump(mode="json"),
-            "kafka": kafka,
+            "kafka": {"bootstrap": "localhost:0", "security": {}},
             "files": {},
             "directory": str(directory),
         }
@@ -155,7 +153,4 @@ def _run(engine: SparkEngine, gate: GateServer, spec: GroupSpec, directory: Path
 
 
 if __name__ == "__main__":
-    try:
-        make(CLASS_ARCHIVE)
-    except (OSError, TimeoutError) as error:
-        sys.exit(f"fogline: the archive of Java classes could not be made: {error}")
+    make(CLASS_ARCHIVE)

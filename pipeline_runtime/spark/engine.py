@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipeline_runtime.spark import zygote
 from pipeline_runtime.spark.session import open_session, use_worker_python
-from pipeline_runtime.spark.zygote import Zygote
+from pipeline_runtime.spark.zygote import ENVIRONMENT, Zygote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +34,9 @@ class SparkEngine:
         """Open the session: 5 to 12 s."""
         # A Java process that was killed has left its copies of states there.
         shutil.rmtree(self._scratch, ignore_errors=True)
-        use_worker_python()
+        use_worker_python()  # the path that the zygote imports from
         self._zygote = Zygote(sockets)
-        os.environ[zygote.ENVIRONMENT] = str(self._zygote.path)  # for what Java starts
+        os.environ[ENVIRONMENT] = str(self._zygote.path)  # for what Java starts
         self._session = open_session(self._name, self._scratch, sockets, self._cores, self._memory_mib)
 
     @property

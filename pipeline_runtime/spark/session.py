@@ -82,7 +82,7 @@ def open_session(
     session = (
         builder.config("spark.driver.memory", f"{memory_mib}m")
         .config("spark.driver.extraClassPath", _class_path())
-        .config("spark.driver.extraJavaOptions", java_options())
+        .config("spark.driver.extraJavaOptions", _java_options())
         .config("spark.local.dir", str(scratch))
         .config("spark.python.unix.domain.socket.dir", str(sockets))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
@@ -96,7 +96,7 @@ def open_session(
     return session
 
 
-def java_options() -> str:
+def _java_options() -> str:
     """Of every Spark session, in the shell's notation."""
     options = os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS)
     if not CLASS_ARCHIVE.is_file():

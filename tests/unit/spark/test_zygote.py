@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psutil
 import pytest
@@ -21,7 +22,7 @@ from tests.waiting import wait_until
 SUBJECT = """
 import json, os, sys
 print(json.dumps({
-    "arguments": sys.argv[1:], "name": __name__, "pid": os.getpid(), "parent": os.getppid(),
+    "arguments": sys.argv[1:], "name": __name__, "pid": os.getpid(),
     "directory": os.getcwd(), "mine": os.environ.get("MINE"), "hash": hash("a"),
     "ready": "pyarrow" in sys.modules, "path": os.environ["PYTHONPATH"],
 }), flush=True)
@@ -63,13 +64,15 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def said(process: subprocess.Popen[str]) -> dict[str, object]:
+def said(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
-    found: dict[str, object] = json.loads(process.stdout.readline())
+    found: dict[str, Any] = json.loads(process.stdout.readline())
     return found
 
 
 def test_a_fork_is_given_all_that_a_process_is_given(zygote: Zygote, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print(hash('a'))"]
+    expected = int(subprocess.check_output(command, env={**os.environ, "PYTHONHASHSEED": "0"}))
     processes = [start(tmp_path, "-m", "subject", "first", str(number)) for number in range(2)]
     for number, process in enumerate(processes):
         found = said(process)
@@ -78,11 +81,7 @@ def test_a_fork_is_given_all_that_a_process_is_given(zygote: Zygote, tmp_path: P
         assert found["directory"] == str(tmp_path)
         assert (found["mine"], found["path"]) == ("its own\udcff", os.environ["FOGLINE_WORKER_PATH"])
         assert found["pid"] != process.pid
-        assert found["hash"] == int(
-            subprocess.check_output(
-                [sys.executable, "-c", "print(hash('a'))"], env={**os.environ, "PYTHONHASHSEED": "0"}
-            )
-        )
+        assert found["hash"] == expected
         assert process.communicate(f"{number + 3}\n") == ("", f"{number + 3}\n")
         assert process.returncode == number + 3
 
@@ -97,7 +96,7 @@ def test_a_signal_reaches_the_fork_and_its_end_is_passed_on(zygote: Zygote, tmp_
 
 def test_who_kills_what_stands_for_the_fork_kills_the_fork(zygote: Zygote, tmp_path: Path) -> None:
     process = start(tmp_path, "-m", "subject")
-    fork = psutil.Process(int(str(said(process)["pid"])))
+    fork = psutil.Process(said(process)["pid"])
     process.kill()
     process.wait()
     wait_until(lambda: not fork.is_running(), "the fork to end")
@@ -108,7 +107,7 @@ def test_a_fork_does_not_outlive_its_zygote(tmp_path: Path, zygote: Zygote) -> N
         other = Zygote(Path(sockets))
         patch.setenv(ENVIRONMENT, str(other.path))
         process = start(tmp_path, "-m", "subject")
-        fork = psutil.Process(int(str(said(process)["pid"])))
+        fork = psutil.Process(said(process)["pid"])
         other.close()
         wait_until(lambda: not fork.is_running(), "the fork to end")
         process.communicate()

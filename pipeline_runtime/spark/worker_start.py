@@ -28,7 +28,8 @@ def main() -> None:
     pid = _number(zygote)
     if pid is None:
         sys.exit(1)  # the zygote has ended, as the node does
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    # Not SIGINT: of Ctrl-C the node ends its batches, and Java's children inherit that it is ignored.
+    for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(pid, number))
     code = _number(zygote)
     if code is None:

@@ -115,8 +115,7 @@ class _Forks:
     def _become(self, connection: socket.socket, streams: list[int]) -> None:
         """In the fork: nothing is left of the zygote but what it has imported."""
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # SIGINT stays ignored, as Java's children have it
         self._selector.close()
         for other in (self._listener, self._woken, self._wake, connection, *self._asked.values()):
             other.close()

@@ -94,6 +94,19 @@ def test_a_signal_reaches_the_fork_and_its_end_is_passed_on(zygote: Zygote, tmp_
     assert process.returncode == -signal.SIGTERM
 
 
+def test_the_terminals_interrupt_is_left_to_the_node(zygote: Zygote, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited, as from Java
+    try:
+        process = start(tmp_path, "-m", "subject")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    fork = psutil.Process(said(process)["pid"])
+    for interrupted in (process, fork):
+        interrupted.send_signal(signal.SIGINT)
+    process.communicate("5\n")
+    assert process.returncode == 5
+
+
 def test_who_kills_what_stands_for_the_fork_kills_the_fork(zygote: Zygote, tmp_path: Path) -> None:
     process = start(tmp_path, "-m", "subject")
     fork = psutil.Process(said(process)["pid"])

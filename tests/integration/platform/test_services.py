@@ -45,6 +45,15 @@ def test_kafka_answers_when_started_is_gone_when_stopped_and_continues_with_its_
         assert (tmp_path / "data" / "meta.properties").read_text() == identity
 
 
+def test_kafka_takes_most_classes_from_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tmp_path / "loaded.txt"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xlog:class+load:file={loaded}")
+    with Kafka(tmp_path / "kafka", *free_ports(2)):
+        lines = [line for line in loaded.read_text().splitlines() if " org.apache.kafka." in line]
+    kept = [line for line in lines if "shared objects file" in line]
+    assert len(kept) > len(lines) * 0.9 > 0
+
+
 def test_redis_keeps_its_data_over_a_restart(tmp_path: Path) -> None:
     service = Redis(tmp_path, *free_ports(1))
     with service, redis.Redis.from_url(service.url) as client:

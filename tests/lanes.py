@@ -60,11 +60,13 @@ class Lane:
 def lanes(static_checks: bool) -> list[Lane]:
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
+    handover = "tests/integration/handover"
+    heavy = (f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py")
     engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
     with_spark_too = ("tests/contract/checkpoint", "tests/integration/workers/test_held.py")
     return [
-        Lane("heavy", ("tests/integration/handover", "tests/integration/pipelines", "tests/browser")),
-        Lane("engine", (*engine, *with_spark_too)),
+        Lane("heavy", (*heavy, "tests/integration/pipelines", "tests/browser")),
+        Lane("engine", (*engine, *with_spark_too, f"{handover}/test_faults.py")),
         Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
     ]
 

@@ -21,7 +21,7 @@ _WATCHED: dict[str, Any] = {
     "metadata": {"name": "watched"},
     "spec": {
         "elements": [
-            {"id": "numbers", "type": "generator", "params": {"rate": 10}, "node": "edge-a"},
+            {"id": "numbers", "type": "generator", "params": {"rate": 1}, "node": "edge-a"},
             {
                 "id": "positive",
                 "type": "filter",
@@ -89,7 +89,7 @@ def dashboard(open_dashboard: Callable[..., Dashboard], fogline: RunningFogline)
 
 @pytest.fixture(scope="session")
 def watched(fogline: RunningFogline) -> str:
-    """The name of a pipeline that runs, for tests that only look: `numbers` -> `positive`, 10 rows a second.
+    """The name of a pipeline that runs, for tests that only look: `numbers` -> `positive`, a row a second.
 
     It is started once, so a test must leave it running, with the draft that it found.
     """

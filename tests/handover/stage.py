@@ -16,6 +16,9 @@ from tests.handover.control import Control
 from tests.handover.nodes import PATIENCE_S, EngineName
 from tests.handover.rig import Group, running_rig
 
+RATE = 50.0
+"""Events per second: each batch has some. What is broken here is broken between batches, not by their size."""
+
 
 class Stage:
     """A rig with a group, made when it is first needed. `directory`: makes one."""
@@ -41,7 +44,7 @@ class Stage:
         control = Control(rig, group)
         control.log = print
         control.begin(rig.nodes["a"])
-        group.load()
+        group.load(RATE)
         return control
 
     def verify(self) -> None:

@@ -17,7 +17,7 @@ from tests.handover.nodes import PATIENCE_S, EngineName
 from tests.handover.rig import Group, running_rig
 
 RATE = 50.0
-"""Events per second: each batch has some. What is broken here is broken between batches, not by their size."""
+"""Events per second: each batch has some. What is broken is broken between batches, not by their size."""
 
 
 class Stage:

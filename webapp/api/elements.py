@@ -13,7 +13,7 @@ from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
 from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
-from webapp.config.static_files import in_thread
+from webapp.api.streaming import in_thread
 from webapp.handovers import actions as handover_actions
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.health import kafka_settings

@@ -15,6 +15,7 @@ import re
 import socket
 from pathlib import Path
 from typing import Any
+from wsgiref.headers import Headers
 
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
@@ -60,7 +61,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "webapp.config.static_files.StaticFilesMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
     "webapp.config.compression.ApiCompressionMiddleware",
     "csp.middleware.CSPMiddleware",
     "webapp.api.problem_middleware.ProblemMiddleware",
@@ -185,9 +186,18 @@ STATIC_URL = "/static/"
 VITE_MANIFEST = BASE_DIR / "static" / "dist" / ".vite" / "manifest.json"
 STATICFILES_DIRS = [BASE_DIR / "static" / "dist"] if (BASE_DIR / "static" / "dist").is_dir() else []
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
-WHITENOISE_USE_FINDERS = True
-WHITENOISE_ALLOW_ALL_ORIGINS = False
-WHITENOISE_IMMUTABLE_FILE_TEST = re.compile(r"^/static/assets/.+-[\w-]{8}\.\w+$").pattern
+SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
+_HASHED = re.compile(r"/static/assets/.+-[\w-]{8}\.\w+")
+
+
+def _kept_for_ever(headers: Headers, _path: str, url: str) -> None:
+    """What has its content's hash in its name, from Vite. ServeStatic itself knows Django's hashes only."""
+    if _HASHED.fullmatch(url):
+        headers["Cache-Control"] = "max-age=315360000, public, immutable"
+
+
+SERVESTATIC_ADD_HEADERS_FUNCTION = _kept_for_ever
 
 LOGGING = {
     "version": 1,

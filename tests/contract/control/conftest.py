@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,7 +37,7 @@ from workers.control.context import ControlContext  # noqa: E402
 @pytest.fixture(autouse=True)
 def real_redis(settings: Any, redis_url: str, transactional_db: None) -> Iterator[redis.Redis]:
     """Redis for reports, commands and the channel layer, emptied before each test."""
-    settings.FOGLINE = dataclasses.replace(settings.FOGLINE, redis_url=redis_url)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"redis_url": redis_url})
     settings.CHANNEL_LAYERS = channel_layers(redis_url)
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
@@ -47,9 +46,7 @@ def real_redis(settings: Any, redis_url: str, transactional_db: None) -> Iterato
 
 @pytest.fixture
 def context(tmp_path: Path, redis_url: str) -> Iterator[ControlContext]:
-    made = dataclasses.replace(
-        Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}), redis_url=redis_url
-    )
+    made = Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data"), "REDIS_URL": redis_url})
     central = StateDatabase(tmp_path / "central")
     yield ControlContext(
         settings=made,

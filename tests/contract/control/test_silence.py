@@ -87,7 +87,7 @@ def test_the_event_of_a_silence_says_what_follows(
     real_redis: redis.Redis,
 ) -> None:
     deployed("power", ran)
-    context = replace(context, settings=replace(context.settings, restore=restore))
+    context = replace(context, settings=context.settings.model_copy(update={"restore": restore}))
     listen(context, real_redis, ONE_DIED)
     assert Event.objects.get(kind="node.silent").message.endswith(said)
 

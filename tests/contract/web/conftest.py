@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import django
@@ -45,7 +45,7 @@ PREFIX = "/api/v1"
 @pytest.fixture(autouse=True)
 def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
     """Redis for the channel layer and for commands, emptied before each test."""
-    settings.FOGLINE = replace(django_settings.FOGLINE, redis_url=redis_url)
+    settings.FOGLINE = django_settings.FOGLINE.model_copy(update={"redis_url": redis_url})
     settings.CHANNEL_LAYERS = channel_layers(redis_url)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with redis.Redis.from_url(redis_url) as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ def output_of(*command: str) -> str:
 
 @pytest.fixture
 def data(settings: Any, tmp_path: Path, transactional_db: None) -> Path:
-    settings.FOGLINE = replace(settings.FOGLINE, data=tmp_path)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"data": tmp_path})
     return tmp_path
 
 
@@ -63,7 +62,7 @@ def test_the_demo_is_deployed_when_there_is_no_pipeline_yet(
 def test_the_demo_makes_do_with_the_nodes_there_are(
     data: Path, settings: Any, nodes: dict[str, Node]
 ) -> None:
-    settings.FOGLINE = replace(settings.FOGLINE, nodes=("edge-a",))
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"nodes": ("edge-a",)})
     Node.objects.exclude(name="edge-a").delete()
     output_of("ensure_admin")
     output_of("demo", "--no-wait")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -58,7 +57,7 @@ def away(client: redis.Redis, settings: Any) -> None:
 
 
 def redis_away(client: redis.Redis, settings: Any) -> None:
-    settings.FOGLINE = replace(settings.FOGLINE, redis_url="redis://127.0.0.1:1/0")
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"redis_url": "redis://127.0.0.1:1/0"})
 
 
 def blind(client: redis.Redis, settings: Any) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def central(tmp_path: Path, settings: Any, transactional_db: None) -> Iterator[C
 
         app.router.routes.append(Route("/groups/{group}/output/{element}", output))
         server = serve(app, "127.0.0.1", 0)
-        settings.FOGLINE = replace(settings.FOGLINE, chunk_port=server.port)
+        settings.FOGLINE = settings.FOGLINE.model_copy(update={"chunk_port": server.port})
         yield Central(server.url, files, database)
         server.close()
 
@@ -193,7 +193,7 @@ def test_a_file_that_is_empty_or_too_large_is_refused(
 
 
 def test_without_the_central_store_an_upload_says_who_is_away(caller: Call, settings: Any) -> None:
-    settings.FOGLINE = replace(settings.FOGLINE, chunk_port=1)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"chunk_port": 1})
     problem = assert_problem(upload(caller("editor").http, "x.csv", CSV), 503)
     assert "chunk service" in problem["detail"]
     assert not DataFile.objects.exists()
@@ -283,7 +283,7 @@ def records(
 ) -> KafkaSettings:
     """Three records in variation's stream, one dead letter of power."""
     security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
-    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka, kafka_security=security)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka, "kafka_security": security})
     monkeypatch.setattr(elements, "peek", partial(peek, timeout_s=PATIENCE_S))
     broker = KafkaSettings(kafka)
     stream, dead = stream_topic(deployment.pk, "variation"), dead_letter_topic(deployment.pk, "power")
@@ -359,6 +359,8 @@ def test_records_that_no_calendar_has_or_json_cannot_say_are_shown_all_the_same(
 
 def test_without_kafka_a_peek_says_who_is_away(caller: Call, deployment: Deployment, settings: Any) -> None:
     security = {"bootstrap_timeout_ms": 500}
-    settings.FOGLINE = replace(settings.FOGLINE, kafka="127.0.0.1:1", kafka_security=security)
+    settings.FOGLINE = settings.FOGLINE.model_copy(
+        update={"kafka": "127.0.0.1:1", "kafka_security": security}
+    )
     problem = assert_problem(caller("viewer").get(f"/pipelines/{PIPELINE}/streams/variation/peek"), 503)
     assert "Kafka" in problem["detail"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -192,7 +191,7 @@ def test_a_handover_is_cancelled_before_the_cut_only(caller: Call, commands: Com
 def test_an_order_stands_when_redis_is_away(caller: Call, settings: Any) -> None:
     """The control side finds the row by itself: a lost command is no loss."""
     away = "redis://127.0.0.1:1/0"
-    settings.FOGLINE = replace(settings.FOGLINE, redis_url=away)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"redis_url": away})
     settings.CHANNEL_LAYERS = channel_layers(away)
     assert caller("operator").post(f"{E}/migrate", {"target": "edge-b"}).status_code == 202
     assert Handover.objects.count() == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def test_ready_when_all_it_needs_answers(
 ) -> None:
     monkeypatch.setattr(health, "TIMEOUT_S", PATIENCE_S)
     security = {"bootstrap_timeout_ms": PATIENCE_S * 1000}
-    settings.FOGLINE = replace(settings.FOGLINE, kafka=kafka, kafka_security=security)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update={"kafka": kafka, "kafka_security": security})
     response = Client().get("/readyz")
     assert response.json() == {"status": "ok", "database": "ok", "redis": "ok", "kafka": "ok"}
     assert response.status_code == 200
@@ -39,7 +38,7 @@ def test_ready_when_all_it_needs_answers(
 def test_not_ready_names_what_is_away_and_stays_alive(
     transactional_db: None, settings: Any, away: dict[str, str], name: str
 ) -> None:
-    settings.FOGLINE = replace(settings.FOGLINE, **away)
+    settings.FOGLINE = settings.FOGLINE.model_copy(update=away)
     response = Client().get("/readyz")
     assert response.status_code == 503
     assert response.json()["status"] == "unavailable"

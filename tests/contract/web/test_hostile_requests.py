@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,7 +114,9 @@ def properties(path: str, method: str) -> list[str]:
 @pytest.fixture
 def admin(caller: Call, deployment: Deployment, settings: Any) -> Client:
     security = {"bootstrap_timeout_ms": 200}
-    settings.FOGLINE = replace(settings.FOGLINE, kafka="127.0.0.1:1", kafka_security=security)
+    settings.FOGLINE = settings.FOGLINE.model_copy(
+        update={"kafka": "127.0.0.1:1", "kafka_security": security}
+    )
     client = caller("admin").http
     client.raise_request_exception = False
     return client

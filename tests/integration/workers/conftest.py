@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -62,15 +61,17 @@ def running(
         with redis.Redis.from_url(redis_url) as client:
             client.flushdb()
         chunk_port, *ports = free_ports(1 + len(nodes))
-        made = dataclasses.replace(
-            Settings.from_env({**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}),
-            kafka=kafka,
-            redis_url=redis_url,
-            chunk_port=chunk_port,
-            nodes=nodes,
-            silence_s=SILENCE_S,
-            restore=restore,
-            checkpoint_s=checkpoint_s,
+        environ = {**os.environ, "FOGLINE_DATA": str(tmp_path / "data")}
+        made = Settings.from_env(environ).model_copy(
+            update={
+                "kafka": kafka,
+                "redis_url": redis_url,
+                "chunk_port": chunk_port,
+                "nodes": nodes,
+                "silence_s": SILENCE_S,
+                "restore": restore,
+                "checkpoint_s": checkpoint_s,
+            }
         )
         settings.CHANNEL_LAYERS = {
             "default": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import time
@@ -104,9 +103,9 @@ class Deployed:
     def __init__(self, kafka: str, directory: Path) -> None:
         self.kafka = KafkaSettings(kafka)
         self.central = StateDatabase(directory / "central")
-        settings = Settings.from_env({**os.environ, "FOGLINE_DATA": str(directory / "data")})
+        environ = {**os.environ, "FOGLINE_DATA": str(directory / "data"), "FOGLINE_KAFKA": kafka}
         self.context = ControlContext(
-            settings=dataclasses.replace(settings, kafka=kafka),
+            settings=Settings.from_env(environ),
             kafka=self.kafka,
             app=messages.celery_app("trimming", "redis://127.0.0.1:9/0"),
             central=self.central,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,9 @@ def test_a_machine_that_joins_again_has_what_was_changed_since(
     live_server: Any, token: str, machine: Settings, settings: Any
 ) -> None:
     enrol(live_server.url, token, "barn", machine)
-    settings.FOGLINE = replace(settings.FOGLINE, cluster_key="another", kafka="elsewhere:9092")
+    settings.FOGLINE = settings.FOGLINE.model_copy(
+        update={"cluster_key": "another", "kafka": "elsewhere:9092"}
+    )
     before = enrolled_identity("barn", machine)
     assert before is not None
     assert before.cluster_key != "another"

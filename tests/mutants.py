@@ -78,12 +78,12 @@ MUTANTS = (
         ("tests/unit/handover/test_protocol.py",),
     ),
     Mutant(
-        "cut",
+        "snapshot",
         "a checkpoint takes an offsets/N that has no commits/N",
-        "pipeline_runtime/checkpoint/cut.py",
+        "pipeline_runtime/checkpoint/snapshot.py",
         "    batch = committed[-1]\n",
         '    batch = spark_state.batches(spark / "offsets")[-1]\n',
-        ("tests/unit/checkpoint/test_cut.py",),
+        ("tests/unit/checkpoint/test_snapshot.py",),
     ),
     Mutant(
         "retention",

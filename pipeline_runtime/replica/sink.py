@@ -150,7 +150,7 @@ class BatchSink:
                 self._spec.version,
             )
             first = self._commit(permit, commit, out)
-        # Before Spark finishes the batch: whoever cuts it asks for these.
+        # Before Spark finishes the batch: whoever takes a snapshot of it asks for these.
         self.growing.note(boundary.seq, self._lengths())
         with self._state.changed:
             self._state.local = boundary.seq

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from pipeline_runtime.handover.phases import Strategy
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
@@ -179,7 +180,7 @@ def _held_back(node: Node, name: str, tried: list[Handover]) -> Stuck | None:
         return None
     what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
     why = f"its move to {failed[0].target} failed: {what}"
-    if failed[0].strategy == "stop-and-copy":
+    if failed[0].strategy == Strategy.STOP_AND_COPY:
         return Stuck(name, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
     if len(failed) >= TRIES_MAX:
         return Stuck(name, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")

@@ -31,7 +31,7 @@ from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.service import chunk_service, serve
 from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import store
-from pipeline_runtime.checkpoint.transfer import fetch_checkpoint
+from pipeline_runtime.checkpoint.transfer import fetch_from_any
 from pipeline_runtime.handover import crash_points
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus
@@ -242,7 +242,7 @@ class NodeProcess:
         token = access.mint(CLUSTER_KEY, access.group_read(group), 2**31)
         client = ChunkClient(url, token)
         try:
-            fetched = fetch_checkpoint(client, group, seq, directory, self._database)
+            fetched = fetch_from_any([client], group, seq, directory, self._database)
         finally:
             client.close()
         return {

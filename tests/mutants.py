@@ -46,12 +46,12 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
-        "grants",
+        "batch planner",
         "the gate grants a batch although the group was given away meanwhile",
-        "pipeline_runtime/replica/grants.py",
+        "pipeline_runtime/replica/batch_planner.py",
         "may_own = state.permit is not None and not (state.draining",
         "may_own = not (state.draining",
-        ("tests/unit/replica/test_grants.py",),
+        ("tests/unit/replica/test_batch_planner.py",),
     ),
     Mutant(
         "sink",

@@ -46,12 +46,12 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
-        "grants",
+        "batch planner",
         "the gate grants a batch although the group was given away meanwhile",
-        "pipeline_runtime/replica/grants.py",
+        "pipeline_runtime/replica/batch_planner.py",
         "may_own = state.permit is not None and not (state.draining",
         "may_own = not (state.draining",
-        ("tests/unit/replica/test_grants.py",),
+        ("tests/unit/replica/test_batch_planner.py",),
     ),
     Mutant(
         "sink",
@@ -78,12 +78,12 @@ MUTANTS = (
         ("tests/unit/handover/test_protocol.py",),
     ),
     Mutant(
-        "cut",
+        "snapshot",
         "a checkpoint takes an offsets/N that has no commits/N",
-        "pipeline_runtime/checkpoint/cut.py",
+        "pipeline_runtime/checkpoint/snapshot.py",
         "    batch = committed[-1]\n",
         '    batch = spark_state.batches(spark / "offsets")[-1]\n',
-        ("tests/unit/checkpoint/test_cut.py",),
+        ("tests/unit/checkpoint/test_snapshot.py",),
     ),
     Mutant(
         "retention",

@@ -17,12 +17,12 @@ class CheckpointError(Exception):
         self.next = next
 
 
-class CutFailed(CheckpointError):
-    """The replica directory holds no batch that can be cut (nothing committed, or files that are
+class SnapshotFailed(CheckpointError):
+    """The replica directory holds no batch to take a snapshot of (nothing committed, or files that are
     missing, unreadable or shorter than what was committed)."""
 
 
-class NothingCommitted(CutFailed):
+class NothingCommitted(SnapshotFailed):
     """The query has not committed a batch in this directory yet: normal for a new replica."""
 
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError
 from pipeline_runtime.checkpoint.manifest import SHA256
-from pipeline_runtime.operators.sdk import FileResolver
 
 LEFT_BEHIND_S = 24 * 3600.0
 
@@ -131,7 +130,7 @@ class FileCache:
                     writer.commit(sha)
         return self.store.path(sha)
 
-    def resolver(self, files: Mapping[str, str], demo: Path | None = None) -> FileResolver:
+    def resolver(self, files: Mapping[str, str], demo: Path | None = None) -> Callable[[str], Path]:
         """Resolves a GroupSpec's file references: by `files` (reference -> sha256), else, for
         `demo:<name>`, in the directory `demo` of files that are shipped."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pipeline_runtime.checkpoint.manifest import FileEntry
 from pipeline_runtime.model.ids import Seq
 
-# A cut is of the newest batch or the one before; while its files are linked, some more may be committed.
+# A snapshot is of the newest batch or the one before; while its files are linked, some more may be committed.
 _SEQS_KEPT = 100
 
 

@@ -104,11 +104,6 @@ class Replicator:
             self._pending.pop(group, None)
             self._voids.pop(group, None)
 
-    def idle(self) -> bool:
-        """Everything that was offered has arrived (or cannot be had any more)."""
-        with self._changed:
-            return not self._pending
-
     def close(self, timeout_s: float = 5.0) -> None:
         """Also closes the client, which ends a transfer under way; it goes on after the next start."""
         self._closed.set()

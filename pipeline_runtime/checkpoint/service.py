@@ -21,7 +21,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
 import uvicorn
@@ -70,8 +70,6 @@ _STATUS: dict[type[CheckpointError], tuple[int, str]] = {
     CheckpointDamaged: (422, "Damaged"),
     StateDatabaseUnavailable: (503, "State database unavailable"),
 }
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def chunk_service(database: StateDatabase, cluster_key: str, files: FileStore | None = None) -> Starlette:

@@ -1,4 +1,4 @@
-"""From a cut to chunks and a manifest, and back to files."""
+"""From a snapshot to chunks and a manifest, and back to files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address
-from pipeline_runtime.checkpoint.cut import Cut, CutFile
 from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError, CutFailed
+from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError, SnapshotFailed
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
+from pipeline_runtime.checkpoint.snapshot import Snapshot, SnapshotFile
 from pipeline_runtime.model.ids import Epoch
 
 Fetch = Callable[[str], bytes]
@@ -26,7 +26,7 @@ _NOT_AFFECTED = "Older checkpoints and the running query are not affected."
 
 
 def store(
-    cut: Cut,
+    snapshot: Snapshot,
     database: StateDatabase,
     *,
     group: str,
@@ -35,23 +35,23 @@ def store(
     node: str,
     now_ms: int | None = None,
 ) -> Manifest:
-    """Put a cut's files into the database, in the caller's thread; writes only what is new.
+    """Put a snapshot's files into the database, in the caller's thread; writes only what is new.
 
     1. chunks; 2. the manifest, in one synced write. A crash in between leaves no checkpoint. Does not
-    close the cut. Of a file that only grows, no more is read than what is new, and up to 1 MiB before.
+    close the snapshot. Of a file that only grows, no more is read than what is new, and up to 1 MiB before.
     """
     with database.holding(group):
         before = _written_once(database, group)
         files: list[FileEntry] = []
         known: set[str] = set()
         bytes_new = 0
-        for file in cut.files:
+        for file in snapshot.files:
             entry = before.get((file.path, file.size))
             if entry is not None and not database.missing(group, entry.chunks):
                 files.append(entry)
                 continue
-            shas = _settled(cut, file, database, group)
-            for raw in _pieces(cut, file, len(shas) * CHUNK_BYTES):
+            shas = _settled(snapshot, file, database, group)
+            for raw in _pieces(snapshot, file, len(shas) * CHUNK_BYTES):
                 sha = address(raw)
                 if sha not in known and database.missing(group, [sha]):
                     database.put_chunk(group, raw)
@@ -61,19 +61,19 @@ def store(
             files.append(FileEntry(path=file.path, size=file.size, chunks=tuple(shas)))
         manifest = Manifest(
             group=group,
-            seq=cut.seq,
+            seq=snapshot.seq,
             epoch=epoch,
             version=version,
             node=node,
             created_at_ms=int(time.time() * 1000) if now_ms is None else now_ms,
-            ends=cut.ends,
-            bytes_total=sum(file.size for file in cut.files),
+            ends=snapshot.ends,
+            bytes_total=sum(file.size for file in snapshot.files),
             bytes_new=bytes_new,
             files=tuple(files),
         ).sealed()
         database.put_manifest(manifest)
-    growing = {file.path for file in cut.files if file.grows}
-    cut.growing.stored.update((entry.path, entry) for entry in files if entry.path in growing)
+    growing = {file.path for file in snapshot.files if file.grows}
+    snapshot.growing.stored.update((entry.path, entry) for entry in files if entry.path in growing)
     return manifest
 
 
@@ -89,33 +89,33 @@ def _written_once(database: StateDatabase, group: str) -> dict[tuple[str, int], 
     }
 
 
-def _settled(cut: Cut, file: CutFile, database: StateDatabase, group: str) -> list[str]:
+def _settled(snapshot: Snapshot, file: SnapshotFile, database: StateDatabase, group: str) -> list[str]:
     """The whole chunks of a file that only grows which need not be read again, from its beginning.
 
     The last chunk that was stored is read again, since that shows whether it still is the same file:
     somebody may have put another in its place, or the former one may have been cut and written anew.
     """
-    former = cut.growing.stored.get(file.path)
+    former = snapshot.growing.stored.get(file.path)
     if not file.grows or former is None or not former.chunks or former.size > file.size:
         return []
     *settled, last = former.chunks
     start = len(settled) * CHUNK_BYTES
-    with _opened(cut, file) as stream:
+    with _opened(snapshot, file) as stream:
         stream.seek(start)
         same = address(stream.read(former.size - start)) == last
     # The former checkpoint may be gone, and its chunks swept; or they were damaged, and forgotten.
     return settled if same and not database.missing(group, settled) else []
 
 
-def _pieces(cut: Cut, file: CutFile, start: int) -> Iterator[bytes]:
+def _pieces(snapshot: Snapshot, file: SnapshotFile, start: int) -> Iterator[bytes]:
     """From `start` up to `file.size`: what an append-only file grew by since is of a later seq."""
     left = file.size - start
-    with _opened(cut, file) as stream:
+    with _opened(snapshot, file) as stream:
         stream.seek(start)
         while left:
             raw = stream.read(min(CHUNK_BYTES, left))
             if not raw:
-                raise CutFailed(
+                raise SnapshotFailed(
                     f"{file.path} became shorter while it was read.",
                     _NOT_AFFECTED,
                     "Take the next checkpoint; when this repeats, check who else writes that file.",
@@ -125,13 +125,13 @@ def _pieces(cut: Cut, file: CutFile, start: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(cut: Cut, file: CutFile) -> Iterator[BinaryIO]:
-    """An error names the file as the replica does: the cut's directory has another name each time."""
+def _opened(snapshot: Snapshot, file: SnapshotFile) -> Iterator[BinaryIO]:
+    """An error names the file as the replica does: the snapshot's directory has another name each time."""
     try:
-        with open(cut.directory / file.path, "rb") as stream:
+        with open(snapshot.directory / file.path, "rb") as stream:
             yield stream
     except OSError as error:
-        raise CutFailed(
+        raise SnapshotFailed(
             f"{file.path} cannot be read: {error.strerror or error}.",
             _NOT_AFFECTED,
             "Check the disk of this node.",

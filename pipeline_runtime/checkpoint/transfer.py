@@ -46,18 +46,6 @@ class Fetched:
     place: str = HERE  # where it came from
 
 
-def fetch_checkpoint(
-    client: ChunkClient,
-    group: str,
-    seq: Seq | None,
-    directory: Path,
-    database: StateDatabase,
-    progress: Progress | None = None,
-) -> Fetched:
-    """`fetch_from_any` of one place."""
-    return fetch_from_any([client], group, seq, directory, database, progress)
-
-
 def fetch_from_any(
     clients: Sequence[ChunkClient],
     group: str,

@@ -150,7 +150,7 @@ class Ownership:
 
     # --- by release: the owner
 
-    def release(self, handover: str, armed: journal.Armed | None) -> str | None:
+    def release(self, handover: str, armed: journal.Arm | None) -> str | None:
         """The token to release to, from when on this owner must commit nothing but its last batch;
         None: its successor is not armed."""
         event = ReleaseOrdered(handover)
@@ -215,7 +215,7 @@ class Ownership:
                     reached("claimed")
                     return Committed()
                 case CommitArmed(epoch, token):
-                    self._commit(journal.Armed(epoch, token, order.id, self._node))
+                    self._commit(journal.Arm(epoch, token, order.id, self._node))
                     reached("armed")
                     return Committed()
         except Fenced as error:

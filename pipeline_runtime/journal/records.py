@@ -83,7 +83,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Armed:
+class Arm:
     epoch: Epoch  # the one that it would own
     token: str  # new for each initialisation: what was armed before cannot be released to
     order: str  # the handover's
@@ -113,11 +113,11 @@ class Retire:
     node: str = ""
 
 
-Record = Commit | Claim | Armed | Announce | Release | Retire
+Record = Commit | Claim | Arm | Announce | Release | Retire
 _KINDS: dict[str, type[Record]] = {
     "COMMIT": Commit,
     "CLAIM": Claim,
-    "ARMED": Armed,
+    "ARMED": Arm,
     "ANNOUNCE": Announce,
     "RELEASE": Release,
     "RETIRE": Retire,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipeline_runtime.journal.intervals import noted, usual_ms
-from pipeline_runtime.journal.records import Announce, Armed, Boundary, Claim, Commit, Ends, Record, Release
+from pipeline_runtime.journal.records import Announce, Arm, Boundary, Claim, Commit, Ends, Record, Release
 from pipeline_runtime.model.desired import Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 
@@ -31,7 +31,7 @@ class JournalView:
     orders: dict[str, Epoch] = field(default_factory=dict)  # order to own -> the epoch it was granted
     holder: str = ""  # the node to which `granted` was granted
     definition: str = ""  # the owner's, as it said last
-    armed: Armed | None = None  # the newest
+    armed: Arm | None = None  # the newest
     released: Release | None = None  # the newest
     retired: bool = False
     ended: dict[str, Seq] = field(default_factory=dict)  # inputs -> the batch that has read their end
@@ -63,7 +63,7 @@ class JournalView:
                     raise JournalBroken(f"a release at seq {record.seq}, but the journal has {self.last_seq}")
                 self.released = record
                 self._grant(Epoch(record.epoch + 1), "release", record.order, record.node, at_ms)
-            case Armed():
+            case Arm():
                 self.armed = record
             case Announce(epoch, boundary):
                 if epoch == self.granted and boundary.seq == self.last_seq + 1:
@@ -180,7 +180,7 @@ class JournalView:
         view = JournalView(
             **{
                 **data,
-                "armed": Armed(**data["armed"]) if data["armed"] else None,
+                "armed": Arm(**data["armed"]) if data["armed"] else None,
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],

@@ -1,1 +1,1 @@
-"""Pipeline documents, schemas, validation, and what a node is told to run. Imports no engine."""
+"""Pipeline documents, schemas, and what a node is told to run. Imports nothing else of the engine."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
-from pipeline_runtime.operators import pacing
+from pipeline_runtime.operators import source_clock
 from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter, SchemaCheck
 from pipeline_runtime.operators.recording import (
     DATA,
@@ -238,18 +238,20 @@ class CsvReplayReader(SourceReader):
         self.rows_total = recording.rows * loops if loops else None  # None: endless
 
     def initial(self, now_ms: int) -> Position:
-        return pacing.initial_position(now_ms)
+        return source_clock.initial_position(now_ms)
 
     def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
         if self.ended(start):
             return start
         row = int(start["row"])
         if not self.params.catch_up:
-            start = pacing.without_backlog(start, now_ms, pacing.clock_start_ms(start) + self._due_ms(row))
+            start = source_clock.without_backlog(
+                start, now_ms, source_clock.clock_start_ms(start) + self._due_ms(row)
+            )
         end = min(self._rows_due(start, now_ms), row + rows_max)
         if self.rows_total is not None:
             end = min(end, self.rows_total)
-        return pacing.at_row(start, end) if end > row else start
+        return source_clock.at_row(start, end) if end > row else start
 
     def _due_ms(self, row: int) -> float:
         """When a row is due, from the clock's start."""
@@ -262,16 +264,16 @@ class CsvReplayReader(SourceReader):
 
     def _rows_due(self, position: Position, now_ms: int) -> int:
         if self.params.rate is not None:
-            return pacing.rows_due(position, now_ms, self.params.rate)
+            return source_clock.rows_due(position, now_ms, self.params.rate)
         assert self.recording.due_us is not None
-        elapsed_us = (now_ms - pacing.clock_start_ms(position)) * 1000 * self.params.speed
+        elapsed_us = (now_ms - source_clock.clock_start_ms(position)) * 1000 * self.params.speed
         if elapsed_us < 0:
             return 0
         loop, rest = divmod(int(elapsed_us), self.recording.period_us)
         return loop * self.recording.rows + int(np.searchsorted(self.recording.due_us, rest, side="right"))
 
     def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
-        row, last = pacing.row_range(start, end)
+        row, last = source_clock.row_range(start, end)
         while row < last:
             loop, index = divmod(row, self.recording.rows)
             count = min(last - row, self.recording.rows - index)
@@ -289,18 +291,18 @@ class CsvReplayReader(SourceReader):
         recorded = self.recording.time_us
         if recorded is None:
             assert self.params.rate is not None
-            return pacing.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
+            return source_clock.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
         since = recorded[index : index + len(rows)] + loop * self.recording.period_us
         if not self.params.restamp:
             return np.asarray(since)
-        return np.asarray(since - recorded[0] + pacing.start_us(end, rows))
+        return np.asarray(since - recorded[0] + source_clock.start_us(end, rows))
 
     def rows_between(self, start: Position, end: Position) -> int:
-        first, last = pacing.row_range(start, end)
+        first, last = source_clock.row_range(start, end)
         return last - first
 
     def ended(self, position: Position) -> bool:
         return self.rows_total is not None and int(position["row"]) >= self.rows_total
 
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
-        return pacing.shifted(position, paused_ms)
+        return source_clock.shifted(position, paused_ms)

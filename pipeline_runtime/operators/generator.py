@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators import pacing
+from pipeline_runtime.operators import source_clock
 from pipeline_runtime.operators.columns import NewColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import (
     OperatorContext,
@@ -101,19 +101,21 @@ class GeneratorReader(SourceReader):
         self.params = params
 
     def initial(self, now_ms: int) -> Position:
-        return pacing.initial_position(now_ms)
+        return source_clock.initial_position(now_ms)
 
     def advance(self, start: Position, now_ms: int, rows_max: int) -> Position:
         row, rate = int(start["row"]), self.params.rate
         if not self.params.catch_up:
-            start = pacing.without_backlog(start, now_ms, pacing.clock_start_ms(start) + row / rate * 1000)
-        end = min(pacing.rows_due(start, now_ms, rate), row + rows_max)
+            start = source_clock.without_backlog(
+                start, now_ms, source_clock.clock_start_ms(start) + row / rate * 1000
+            )
+        end = min(source_clock.rows_due(start, now_ms, rate), row + rows_max)
         if self.params.rows:
             end = min(end, self.params.rows)
-        return pacing.at_row(start, end) if end > row else start
+        return source_clock.at_row(start, end) if end > row else start
 
     def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
-        first, last = pacing.row_range(start, end)
+        first, last = source_clock.row_range(start, end)
         for begin in range(first, last, READ_ROWS_MAX):
             yield self._batch(np.arange(begin, min(begin + READ_ROWS_MAX, last), dtype=np.int64), end)
 
@@ -123,7 +125,7 @@ class GeneratorReader(SourceReader):
         columns: dict[str, pa.Array] = {"key": pa.array(names.tolist(), pa.string()), "n": pa.array(rows)}
         for index, signal in enumerate(self.params.signals):
             columns[signal.name] = pa.array(self._signal(signal, index, rows, keys, turns))
-        times = pacing.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
+        times = source_clock.start_us(end, rows) + (rows * 1e6 / self.params.rate).astype(np.int64)
         columns["_time"] = pa.array(times, pa.timestamp("us", "UTC"))
         columns["_offset"] = pa.array(rows)
         return pa.record_batch(columns)
@@ -151,14 +153,14 @@ class GeneratorReader(SourceReader):
         return np.asarray(signal.low + share * (signal.high - signal.low), dtype=np.float64)
 
     def rows_between(self, start: Position, end: Position) -> int:
-        first, last = pacing.row_range(start, end)
+        first, last = source_clock.row_range(start, end)
         return last - first
 
     def ended(self, position: Position) -> bool:
         return bool(self.params.rows) and int(position["row"]) >= self.params.rows
 
     def pause_shift(self, position: Position, paused_ms: int) -> Position:
-        return pacing.shifted(position, paused_ms)
+        return source_clock.shifted(position, paused_ms)
 
 
 def unit_noise(numbers: NDArray[np.int64], seed: int) -> NDArray[np.float64]:

@@ -22,9 +22,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.spark.engine import SparkEngine
 from pipeline_runtime.spark.frame import GroupFrame

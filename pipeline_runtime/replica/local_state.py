@@ -140,7 +140,7 @@ def write_mark(directory: Path, mark: JournalMark) -> None:
 
 
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """The file has its former content or the new one, and a cut leaves out what is not there yet.
+    """The file has its former content or the new one, and a snapshot leaves out what is not there yet.
 
     `durable`: also after a power cut.
     """

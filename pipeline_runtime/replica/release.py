@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import Announce, Armed, Boundary, Release
+from pipeline_runtime.journal.records import Announce, Arm, Boundary, Release
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica.state import ReplicaState
 
@@ -27,7 +27,7 @@ class OwnerRelease:
         self._last: Seq | None = None  # the batch to release with
         self.handover: str | None = None  # the newest for which RELEASE is in the journal
 
-    def due(self) -> Armed | None:
+    def due(self) -> Arm | None:
         """The successor to release to, once that is ordered and it is armed. With `changed` held."""
         state = self._state
         armed, permit, handover = state.view.armed, state.permit, state.wishes.release

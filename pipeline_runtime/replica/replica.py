@@ -28,11 +28,12 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
+from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.following import JournalFollower
-from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.host import ReplicaHost
+from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
     begin_anew,
     beginning,
@@ -43,7 +44,6 @@ from pipeline_runtime.replica.local_state import (
     spark_directory,
 )
 from pipeline_runtime.replica.measures import percentile
-from pipeline_runtime.replica.positions import Positions
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted
@@ -74,7 +74,7 @@ class Replica:
         self._query: Query | None = None
         self._query_begun = False
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
-        self._positions: Positions | None = None
+        self._offsets: InputOffsets | None = None
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self.growing = GrowingFiles()  # of the run that is on, or was the last
@@ -260,8 +260,8 @@ class Replica:
                 state.rewinds_to,
                 anew=state.takes_over_anew,
             )
-        frame, grants, sink = self._build(local, marks)
-        gate_address = self._host.gate.open(self.spec.id, grants)
+        frame, planner, sink = self._build(local, marks)
+        gate_address = self._host.gate.open(self.spec.id, planner)
         try:
             query = self._start_query(frame, sink, gate_address)
             return query is not None and self._supervise(query)
@@ -271,9 +271,9 @@ class Replica:
             self._end_query()
             sink.close()
             self._host.gate.shut(gate_address)
-            grants.close()
-            if self._positions is not None:
-                self._positions.close()
+            planner.close()
+            if self._offsets is not None:
+                self._offsets.close()
 
     def _open_local_state(self) -> Boundary:
         """Where the local state stands; seq 0 when there is none."""
@@ -284,7 +284,7 @@ class Replica:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest
 
-    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, Grants, BatchSink]:
+    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, BatchPlanner, BatchSink]:
         spec, host = self._definition, self._host
         files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
         frame = GroupFrame(spec, files, self.directory)
@@ -293,7 +293,7 @@ class Replica:
             for item in frame.inputs
             if item.topic is None
         }
-        self._positions = Positions(
+        self._offsets = InputOffsets(
             host.kafka, frame.inputs, sources, spec.pace.batch_rows_max, self._state.poke
         )
         hello = {
@@ -302,25 +302,25 @@ class Replica:
             "files": files,
             "directory": str(self.directory),
         }
-        grants = Grants(
+        planner = BatchPlanner(
             spec,
             frame.inputs,
             self._state,
-            self._positions,
+            self._offsets,
             host.cpu,
             hello,
             flushes=frame.flushes,
             release=self._release,
             asked=self._journal.remember,
         )
-        self._roles.begin_owning = grants.begin_owning
-        sink = BatchSink(spec, frame, self._state, grants, self._release, host.node, host.progressed)
+        self._roles.begin_owning = planner.begin_owning
+        sink = BatchSink(spec, frame, self._state, planner, self._release, host.node, host.progressed)
         sink.restore(local.seq, marks)
         self.growing = sink.growing
         with self._state.changed:
             self._state.failure = None
-            self._state.ended = grants.is_last_stage(local.ends)
-        return frame, grants, sink
+            self._state.ended = planner.is_last_stage(local.ends)
+        return frame, planner, sink
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
         """None: told to stop while it waited for its turn."""
@@ -449,9 +449,9 @@ class Replica:
             self._journal.check_not_rewound()
             if self._state.view.start is not None:
                 return self._state.view.start
-        assert self._positions is not None
+        assert self._offsets is not None
         try:
-            return self._positions.beginning(now_ms())
+            return self._offsets.beginning(now_ms())
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
@@ -462,8 +462,8 @@ class Replica:
     # --- small things
 
     def _lag_rows(self) -> int:
-        plan, positions = self._state.plan, self._positions
-        return positions.lag_rows(plan[1].ends) if positions and plan else 0
+        plan, offsets = self._state.plan, self._offsets
+        return offsets.lag_rows(plan[1].ends) if offsets and plan else 0
 
     def _measure_state(self) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:

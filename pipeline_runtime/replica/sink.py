@@ -22,8 +22,8 @@ from pipeline_runtime.journal.records import Boundary, Commit
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
+from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.engine import BatchRows
-from pipeline_runtime.replica.grants import Grants
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
@@ -50,7 +50,7 @@ class BatchSink:
         spec: GroupSpec,
         frame: GroupFrame,
         state: ReplicaState,
-        grants: Grants,
+        planner: BatchPlanner,
         release: OwnerRelease,
         node: str,
         progressed: Callable[[bool], None],
@@ -61,7 +61,7 @@ class BatchSink:
         self._spec = spec
         self._frame = frame
         self._state = state
-        self._grants = grants
+        self._planner = planner
         self._release = release
         self._node = node
         self._progressed = progressed
@@ -128,7 +128,7 @@ class BatchSink:
         # 3
         committed, permit = self._decision(boundary)
         if committed is None or warming:
-            ending = self._grants.is_last_stage(boundary.ends)
+            ending = self._planner.is_last_stage(boundary.ends)
             # A successor has run this code before it counts; what it makes of it goes nowhere.
             out = outgoing(self._spec, collected, rejected, ending=ending)
         first = False
@@ -150,14 +150,14 @@ class BatchSink:
                 self._spec.version,
             )
             first = self._commit(permit, commit, out)
-        # Before Spark finishes the batch: whoever cuts it asks for these.
+        # Before Spark finishes the batch: whoever takes a snapshot of it asks for these.
         self.growing.note(boundary.seq, self._lengths())
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
-            self._state.measures.batch(rows_in, (monotonic() - self._grants.granted_at_s) * 1000)
-            self._state.ended = ended_now = self._grants.is_last_stage(boundary.ends)
+            self._state.measures.batch(rows_in, (monotonic() - self._planner.granted_at_s) * 1000)
+            self._state.ended = ended_now = self._planner.is_last_stage(boundary.ends)
             self._state.tell()
         self._progressed(first or ended_now)
 
@@ -225,7 +225,7 @@ class BatchSink:
             )
 
     def _count(self, out: Outgoing) -> None:
-        arrived_at_s = self._grants.arrived_at_s
+        arrived_at_s = self._planner.arrived_at_s
         latency_ms = None
         if out.rows_out and arrived_at_s is not None:
             latency_ms = (monotonic() - arrived_at_s) * 1000

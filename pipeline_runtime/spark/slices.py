@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.slices import PartitionReader
+from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SourceReader

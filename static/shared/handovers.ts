@@ -1,4 +1,5 @@
 /** What is shown of a handover: its phases, what happens now, how it ended. Pure. */
+import table from "../../pipeline_runtime/handover/phases.json";
 import { plural } from "./format";
 import type { Handover, LiveElement, Strategy } from "./types";
 
@@ -14,35 +15,19 @@ export interface PhaseRow {
   behind: number | null;
 }
 
-const PLANS: Record<Strategy, readonly string[]> = {
-  standby: ["PENDING", "PREPARE", "WARM", "CUT", "FINISH"],
-  "stop-and-copy": ["PENDING", "STOP", "COPY", "CLAIM", "FINISH"],
-  "hot-standby": ["PENDING", "CLAIM", "FINISH"],
-  checkpoint: ["PENDING", "COPY", "CLAIM", "FINISH"],
-  rewind: ["PENDING", "COPY", "CLAIM", "FINISH"],
-};
-
-/** With the first of these ownership passes. */
-const PASSING: readonly string[] = ["CUT", "CLAIM"];
+/** Each strategy's words, and the phases that it goes through when nothing goes wrong. */
+const STRATEGIES: Record<Strategy, { words: string; phases: readonly string[] }> = table.strategies;
 
 const BEFORE_CUT: ReadonlySet<string> = new Set(
-  Object.values(PLANS).flatMap((plan) =>
-    plan.slice(
+  Object.values(STRATEGIES).flatMap(({ phases }) =>
+    phases.slice(
       0,
-      plan.findIndex((phase) => PASSING.includes(phase)),
+      phases.findIndex((phase) => table.passing.includes(phase)),
     ),
   ),
 );
 
-const STRATEGY_WORDS: Record<Strategy, string> = {
-  standby: "with a standby",
-  "stop-and-copy": "stop and copy",
-  "hot-standby": "from the hot standby",
-  checkpoint: "from a checkpoint",
-  rewind: "rewind",
-};
-
-export const strategyWords = (strategy: Strategy): string => STRATEGY_WORDS[strategy] ?? strategy;
+export const strategyWords = (strategy: Strategy): string => STRATEGIES[strategy]?.words ?? strategy;
 
 export const kindWords = (handover: Pick<Handover, "kind" | "strategy">): string =>
   handover.kind !== "restoration"
@@ -56,7 +41,7 @@ export const kindWords = (handover: Pick<Handover, "kind" | "strategy">): string
  * somebody looks. A phase outside the plan (CUT turns into CLAIM when the origin dies) comes in between.
  */
 export function phaseRows(handover: Handover): PhaseRow[] {
-  const plan = PLANS[handover.strategy] ?? [];
+  const plan = STRATEGIES[handover.strategy]?.phases ?? [];
   const entered: PhaseRow[] = handover.timeline.map((entry, index) => ({
     phase: entry.phase,
     state: stateOf(handover, entry.end_ms, index === handover.timeline.length - 1),
@@ -157,19 +142,10 @@ export function shortPhase(handover: Handover): string {
   return phaseTitle(row.phase);
 }
 
-const PHASE_TITLES: Record<string, string> = {
-  PENDING: "waiting",
-  PREPARE: "getting ready",
-  WARM: "catching up",
-  CUT: "handing over",
-  STOP: "stopping",
-  COPY: "copying",
-  CLAIM: "taking over",
-  FINISH: "finishing",
-};
+const TITLES: Readonly<Record<string, string>> = table.titles;
 
 /** What people call a phase. */
-export const phaseTitle = (phase: string): string => PHASE_TITLES[phase] ?? phase.toLowerCase();
+export const phaseTitle = (phase: string): string => TITLES[phase] ?? phase.toLowerCase();
 
 const STEPS_MS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600].map((s) => s * 1000);
 

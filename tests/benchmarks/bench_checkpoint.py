@@ -39,7 +39,7 @@ class Periods:
     def __init__(self) -> None:
         self.batch_ms: list[float] = []
         self.interval_ms: list[float] = []
-        self.cut_ms: list[float] = []
+        self.snapshot_ms: list[float] = []
         self.store_ms: list[float] = []
 
     def take(self, group: Group, since: tuple[float, float], until: tuple[float, float]) -> None:
@@ -76,7 +76,7 @@ def measure(rig: Rig, state_mib: int) -> dict[str, Any]:
             since = now()
             commit_after(node, group, PERIOD_BATCHES)
             periods.take(group, since, now())
-            periods.cut_ms += [taken["cut_ms"] for taken in node.news.checkpoints]
+            periods.snapshot_ms += [taken["snapshot_ms"] for taken in node.news.checkpoints]
             periods.store_ms += [taken["store_ms"] for taken in node.news.checkpoints]
     node.ask("checkpoints_every", group=group.spec.id, generation=node.generation(group.spec), seconds=0)
     assert not node.news.checkpoint_failures, node.news.checkpoint_failures
@@ -94,8 +94,8 @@ def measure(rig: Rig, state_mib: int) -> dict[str, Any]:
         "batch_ms_with": spread(with_.batch_ms),
         "interval_ms_without": spread(without.interval_ms),
         "interval_ms_with": spread(with_.interval_ms),
-        "checkpoints": len(with_.cut_ms),
-        "cut_ms": spread(with_.cut_ms),
+        "checkpoints": len(with_.snapshot_ms),
+        "snapshot_ms": spread(with_.snapshot_ms),
         "store_ms": spread(with_.store_ms),
         **stored,
         **vars(verdict),

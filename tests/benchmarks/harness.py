@@ -28,9 +28,9 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.plan import plan_groups, topics
 from pipeline_runtime.model.spec import GroupSpec, Pace
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
 from tests.ports import free_ports

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from pipeline_runtime.journal.records import Announce, Armed, Boundary, Claim, Commit, Record, Release
+from pipeline_runtime.journal.records import Announce, Arm, Boundary, Claim, Commit, Record, Release
 
 
 @dataclass
@@ -18,7 +18,7 @@ class JournalLaw:
     owners: list[str] = field(default_factory=list)  # the node of each epoch, from 1 on
     commits: dict[int, int] = field(default_factory=dict)  # epoch -> how many batches it committed
     retired: bool = False
-    _tokens: dict[str, Armed] = field(default_factory=dict)
+    _tokens: dict[str, Arm] = field(default_factory=dict)
     _announced: dict[int, Boundary] = field(default_factory=dict)  # of the granted epoch
 
     @property
@@ -35,7 +35,7 @@ class JournalLaw:
                     self._grant(record.node)
                     if record.rewind is not None:
                         assert record.rewind <= self.seq, f"{record}, but the journal ends at {self.seq}"
-                case Armed():
+                case Arm():
                     # It grants nothing, so one that comes late does no harm.
                     assert record.epoch <= self.granted + 1, f"{record}, but {self.granted} was granted"
                     assert record.token not in self._tokens, f"{record}: its token was used before"

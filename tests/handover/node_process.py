@@ -26,12 +26,12 @@ from typing import Any, NoReturn, get_args
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.client import ChunkClient
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.service import chunk_service, serve
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import store
-from pipeline_runtime.checkpoint.transfer import fetch_checkpoint
+from pipeline_runtime.checkpoint.transfer import fetch_from_any
 from pipeline_runtime.handover import crash_points
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus
@@ -201,8 +201,8 @@ class NodeProcess:
         epoch = replica.status().epoch if replica else Epoch(0)
         version = replica.spec.version if replica else "1"
         growing = replica.growing if replica else None
-        with cut(self._where(group, generation), self._directory / "work", growing) as taken:
-            cut_at = monotonic()
+        with take_snapshot(self._where(group, generation), self._directory / "work", growing) as taken:
+            taken_at = monotonic()
             manifest = store(
                 taken, self._database, group=group, epoch=epoch, version=version, node=self._name
             )
@@ -210,8 +210,8 @@ class NodeProcess:
             "seq": manifest.seq,
             "bytes_total": manifest.bytes_total,
             "bytes_new": manifest.bytes_new,
-            "cut_ms": (cut_at - begun) * 1000,
-            "store_ms": (monotonic() - cut_at) * 1000,
+            "snapshot_ms": (taken_at - begun) * 1000,
+            "store_ms": (monotonic() - taken_at) * 1000,
         }
 
     def do_checkpoints_every(self, group: str, generation: int, seconds: float) -> None:
@@ -242,7 +242,7 @@ class NodeProcess:
         token = access.mint(CLUSTER_KEY, access.group_read(group), 2**31)
         client = ChunkClient(url, token)
         try:
-            fetched = fetch_checkpoint(client, group, seq, directory, self._database)
+            fetched = fetch_from_any([client], group, seq, directory, self._database)
         finally:
             client.close()
         return {

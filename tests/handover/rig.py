@@ -19,9 +19,9 @@ from pipeline_runtime.journal.records import Commit, Record, decode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.plan import plan_groups, topics
 from pipeline_runtime.model.spec import Follow, GroupSpec, Pace
 from pipeline_runtime.operators.registry import Registry, default_registry
+from pipeline_runtime.planning.plan import plan_groups, topics
 from tests.handover.copier import TYPE, KeyedSequence
 from tests.handover.lawful import JournalLaw
 from tests.handover.nodes import EngineName, Node, install_operator

@@ -324,7 +324,7 @@ class ReplicaActor:
             case CommitClaim(epoch):
                 self._claim(epoch, memory.state.order)  # type: ignore[union-attr]
             case CommitArmed(epoch, token):
-                self._commit((journal.Armed(epoch, token, order, self.name),), self._committed)
+                self._commit((journal.Arm(epoch, token, order, self.name),), self._committed)
             case CommitRelease(epoch, token):
                 self._release(epoch, token)
             case Own(epoch):

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline_runtime.handover import protocol
 from pipeline_runtime.handover.protocol import State
-from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit
+from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
@@ -29,7 +29,7 @@ def with_a_hidden_commit() -> Broker:
         broker.write(owner, (Claim(Epoch(epoch), f"order {epoch}", "origin"),))
         broker.commit(owner)
     paused = broker.initialise(2)
-    broker.write(paused, (Armed(Epoch(2), "old/1", "old"),))
+    broker.write(paused, (Arm(Epoch(2), "old/1", "old"),))
     batch = Boundary(Seq(1), {"in": 5}, 0)
     broker.write(owner, (Commit(Epoch(3), batch, marks={"state": fold(0, batch)}),))
     broker.commit(owner)

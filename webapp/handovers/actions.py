@@ -6,12 +6,12 @@ from typing import NoReturn
 
 from django.db import IntegrityError, transaction
 
+from pipeline_runtime.handover.phases import BEFORE_CUT
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
 from webapp.handovers.forecast import begun_json
 from webapp.handovers.models import Handover
-from webapp.handovers.phases import BEFORE_CUT
 from webapp.monitoring.records import announce, audit
 from webapp.pipelines.actions import deployed_group
 from webapp.pipelines.checkpoints import checkpoints_of, missing_inputs

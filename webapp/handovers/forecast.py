@@ -15,12 +15,13 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
+from pipeline_runtime.handover.phases import Strategy
 from webapp.pipelines.group_state import GroupFacts
 
 Start = Literal["follows", "warm", "cold"]
 Basis = Literal["group", "node", "pipeline", "typical"]
-STRATEGIES = ("standby", "stop-and-copy")
-RESTORATIONS = ("hot-standby", "checkpoint", "rewind")
+STRATEGIES = tuple(way.value for way in Strategy if not way.restores)
+RESTORATIONS = tuple(way.value for way in Strategy if way.restores)
 NEWEST = 5
 """So many of the newest count."""
 

@@ -7,7 +7,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 
-from webapp.handovers.phases import Phase
+from pipeline_runtime.handover.phases import Phase
 
 
 class Operation(models.Model):
@@ -62,8 +62,7 @@ class Handover(models.Model):
     group = models.CharField(max_length=60)
     element = models.CharField(max_length=60)  # the one the user pointed at
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    # "standby" | "stop-and-copy"; a restoration: "hot-standby" | "checkpoint" | "rewind"
-    strategy = models.CharField(max_length=16)
+    strategy = models.CharField(max_length=16)  # a Strategy
     origin = models.CharField(max_length=40)  # node names
     target = models.CharField(max_length=40)
     checkpoint_seq = models.BigIntegerField(null=True, blank=True)  # a restoration's; null: the newest

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from pipeline_runtime.handover.phases import PASSING, Phase
 from webapp.handovers.actions import cancellable
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover, Operation
 from webapp.handovers.pause import pause_json, pause_of
-from webapp.handovers.phases import PASSING, Phase
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import active_deployment, busy_nodes, group_facts
 from webapp.pipelines.shape import group_of

@@ -7,10 +7,10 @@ from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import Fault
-from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.model.validation import Validation, validate
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups
+from pipeline_runtime.planning.validation import Validation, validate
 from webapp.nodes.models import Node
 from webapp.pipelines.models import DataFile
 

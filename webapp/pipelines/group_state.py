@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline_runtime.handover.phases import Strategy
+
 # Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
 LAG_S_MAX = 5.0
 LAG_ROWS_MIN = 200
@@ -146,9 +148,9 @@ def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str 
         return f"it has failed on {group.node}, so it cannot hand over: restore it elsewhere instead"
     if owner is None or owner.role != "owner":
         return "it has not started on its node yet"
-    if strategy == "standby" and group.follow == "none":
+    if strategy == Strategy.STANDBY and group.follow == "none":
         return f"{UNREPEATABLE}: use stop and copy"
-    if strategy not in (None, "standby", "stop-and-copy"):
+    if strategy not in (None, Strategy.STANDBY, Strategy.STOP_AND_COPY):
         return f"there is no strategy {strategy}: use standby or stop-and-copy"
     return _target_refusal(group, target)
 

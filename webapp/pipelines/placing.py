@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
-from pipeline_runtime.model.plan import group_of, pins
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
+from pipeline_runtime.planning.plan import group_of, pins
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.pipelines.shape import is_view, names_of

@@ -7,8 +7,8 @@ from typing import Any
 
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.model.upgrade import ElementChange, changed_groups, element_changes
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.upgrade import ElementChange, changed_groups, element_changes
 from webapp.handovers.models import Handover, Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment

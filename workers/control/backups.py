@@ -11,8 +11,8 @@ from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, GroupToBackUp, choose_backups
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.guard import Guard
 from workers.messages import CENTRAL
 
 RATE_OF = 5
@@ -41,10 +41,10 @@ class Backups:
     """Remembers its choice, so that a backup stays where it is; after a restart the nodes' own reports
     say where that was."""
 
-    def __init__(self, context: ControlContext, guard: Guard) -> None:
+    def __init__(self, context: ControlContext, bulkhead: Bulkhead) -> None:
         settings = context.settings
         self._central = context.central
-        self._guard = guard
+        self._bulkhead = bulkhead
         self._limits = BackupLimits(
             cpu_ratio_max=context.tuning.backup_cpu_ratio_max,
             disk_free_bytes_min=2 * settings.disk_reserve_mb * 1_000_000,
@@ -74,14 +74,14 @@ class Backups:
         alert = (
             f"The load of {node.name} cannot be read: what is backed up there stays, nothing new goes there."
         )
-        with self._guard.only(f"reading the load of {node.name}", alert, node.name):
+        with self._bulkhead.only(f"reading the load of {node.name}", alert, node.name):
             return _candidate(node)
         return BackupCandidate(name=node.name, up=node.up, cordoned=True, disk_free_bytes=sys.maxsize)
 
     def _group(self, placement: GroupPlacement) -> GroupToBackUp:
         group, owner = f"{placement.deployment_id}.{placement.group}", placement.node.name
         alert = f"The size of {placement.group} on {owner} cannot be read: its backup stays where it is."
-        with self._guard.only(f"reading the size of {group}", alert, owner):
+        with self._bulkhead.only(f"reading the size of {group}", alert, owner):
             return self._measured(placement, group)
         return GroupToBackUp(group=group, owner=owner, current=self._chosen.get(group))
 

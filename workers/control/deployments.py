@@ -15,9 +15,9 @@ from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ens
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.plan import topics
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
+from pipeline_runtime.planning.plan import topics
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node

@@ -26,8 +26,8 @@ from webapp.pipelines.copies import standbys
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
 from workers.control.backups import BackupPlan, Backups
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.guard import Guard
 from workers.control.replica_rows import java_ends
 from workers.messages import CENTRAL
 
@@ -134,8 +134,8 @@ class DesiredSender:
         self._context = context
         self._digests: dict[int, str] = {}  # Node.pk -> digest of what its revision_wanted says
         self._sent: dict[int, tuple[int, float]] = {}  # Node.pk -> (revision, monotonic seconds)
-        self._guard = Guard()
-        self._backups = Backups(context, self._guard)
+        self._bulkhead = Bulkhead()
+        self._backups = Backups(context, self._bulkhead)
         self._with_checkpoint: set[str] = set()  # groups of which the central store has one
         self._redis = redis.Redis.from_url(
             context.settings.redis_url, socket_timeout=10, socket_connect_timeout=5, health_check_interval=10
@@ -167,7 +167,7 @@ class DesiredSender:
         for node in nodes:
             # Of the whole node: without one of its replicas, what is sent would be an order to stop that.
             alert = f"What {node.name} shall run cannot be derived: it goes on with what it was told last."
-            with self._guard.only(f"deriving what {node.name} shall run", alert, node.name):
+            with self._bulkhead.only(f"deriving what {node.name} shall run", alert, node.name):
                 self._tend(node, backups)
 
     def _empty_queues_of_absent(self, nodes: list[Node]) -> None:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from pipeline_runtime.handover.phases import Strategy
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
@@ -28,8 +29,8 @@ from webapp.pipelines.placing import candidates
 from webapp.pipelines.selectors import group_facts
 from webapp.pipelines.shape import groups_of
 from webapp.problems import Conflict
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.guard import Guard
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +48,11 @@ class Stuck:
     passing: bool = False  # nobody has to do anything about it
 
 
-def tend_drains(context: ControlContext, guard: Guard) -> None:
+def tend_drains(context: ControlContext, bulkhead: Bulkhead) -> None:
     """The next step of each drain that was ordered and has not ended."""
     for name in Node.objects.filter(draining_since__isnull=False).values_list("name", flat=True):
         alert = f"The drain of {name} broke off; it is taken up again."
-        with guard.only(f"the drain of {name}", alert, name), transaction.atomic():
+        with bulkhead.only(f"the drain of {name}", alert, name), transaction.atomic():
             # Locked: an uncordon that comes meanwhile ends the drain before or after this step. Without
             # the key: rows that refer to the node can still be written.
             node = Node.objects.select_for_update(no_key=True).filter(name=name).first()
@@ -179,7 +180,7 @@ def _held_back(node: Node, name: str, tried: list[Handover]) -> Stuck | None:
         return None
     what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
     why = f"its move to {failed[0].target} failed: {what}"
-    if failed[0].strategy == "stop-and-copy":
+    if failed[0].strategy == Strategy.STOP_AND_COPY:
         return Stuck(name, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
     if len(failed) >= TRIES_MAX:
         return Stuck(name, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")

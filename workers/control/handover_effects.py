@@ -13,17 +13,17 @@ from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.models import Handover
-from webapp.handovers.phases import Phase
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.copies import next_generation
 from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
-from workers.control.handover_steps import Strategy, wants_fresh_checkpoint
+from workers.control.handover_steps import wants_fresh_checkpoint
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)

@@ -27,24 +27,10 @@ still has all of the state, claims again: at once if it says that it has release
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
-from webapp.handovers.phases import BEFORE_CUT, Phase
-
-
-class Strategy(StrEnum):
-    STANDBY = "standby"
-    STOP_AND_COPY = "stop-and-copy"
-    CHECKPOINT = "checkpoint"
-    REWIND = "rewind"
-    HOT_STANDBY = "hot-standby"
-
-    @property
-    def restores(self) -> bool:
-        return self in (Strategy.CHECKPOINT, Strategy.REWIND, Strategy.HOT_STANDBY)
-
 
 FRESH_MS = 5_000
 """A checkpoint that is older is taken anew before a live migration: there is less to follow then."""

@@ -12,10 +12,10 @@ from time import monotonic
 
 from django.db import close_old_connections, transaction
 
+from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.handovers.models import Handover
-from webapp.handovers.phases import Phase
 from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
 from webapp.pipelines.following import draft_follows
@@ -35,7 +35,6 @@ from workers.control.handover_steps import (
     Progress,
     Reorder,
     Step,
-    Strategy,
     Wait,
     next_step,
 )

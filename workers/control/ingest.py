@@ -22,10 +22,10 @@ from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from workers import messages
+from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
-from workers.control.guard import NOT_OF_ONE_ROW, Guard
 from workers.control.histories import Histories
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
 from workers.control.reports import Rates, Runs, notices
@@ -69,7 +69,7 @@ class Ingest:
         self._clocks = Clocks()
         self._unknown: set[str] = set()
         self._heard_ms: dict[str, int] = {}  # node -> when its newest report came, taken in or not
-        self._guard = Guard()
+        self._bulkhead = Bulkhead()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
     def start(self) -> None:
@@ -122,7 +122,7 @@ class Ingest:
         for heard_ms, report in newest.values():
             alert = f"What {report.node} reports cannot be taken in: it is shown as it was. It works on."
             try:
-                with self._guard.only(f"taking in a report of {report.node}", alert, report.node):
+                with self._bulkhead.only(f"taking in a report of {report.node}", alert, report.node):
                     self._take(report, heard_ms)
             except NOT_OF_ONE_ROW:
                 self._runs.forget(report.node)  # it is read again
@@ -173,9 +173,9 @@ class Ingest:
                 self._hearing.heard(node, self._heard_ms[node])
             who = node or "a machine that is not registered"
             alert = f"A report of {who} cannot be read and is ignored. See whether it runs the same Fogline."
-            self._guard.failed(_reading(who), alert, node, error)
+            self._bulkhead.failed(_reading(who), alert, node, error)
             return None
-        self._guard.works(_reading(report.node))
+        self._bulkhead.works(_reading(report.node))
         return report
 
     # -- one report ------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Ingest:
             row = rows.pop(status.group, None)
             alert = f"What {node.name} reports of {group} cannot be taken in: it is shown as it was."
             doing = f"taking in what {node.name} reports of {status.group}"
-            with self._guard.only(doing, alert, node.name), transaction.atomic():
+            with self._bulkhead.only(doing, alert, node.name), transaction.atomic():
                 self._update_replica(row, status, deployment, group, node, heard_ms)
             pipelines.add(deployment.pipeline.name)
         for row in rows.values():
@@ -336,7 +336,7 @@ class Ingest:
         self._blind = None
         for name in verdict.down:
             alert = f"{name} is silent, and that could not be noted: it is tried again."
-            with self._guard.only(f"noting that {name} is silent", alert, name), transaction.atomic():
+            with self._bulkhead.only(f"noting that {name} is silent", alert, name), transaction.atomic():
                 self._note_silence(name)
         if verdict.down:
             self._context.reports.notify()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pipeline_runtime.model.desired import JavaEnd, ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
 from webapp.pipelines.models import GroupPlacement, Replica
-from workers.control.guard import reason
+from workers.control.bulkhead import reason
 
 log = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from webapp.pipelines.models import Deployment, GroupPlacement
 from webapp.pipelines.names import Names
 from webapp.pipelines.selectors import group_facts
 from webapp.problems import Problem
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.guard import Guard
 from workers.control.replica_rows import java_ends
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ RESTORED_WITHIN = timedelta(minutes=15)
 RESTORED_MAX = 5
 
 
-def order_restorations(context: ControlContext, guard: Guard) -> None:
+def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
     """A handover for each group whose node fell silent and that has none."""
     if context.settings.restore != "auto":
         return
@@ -52,7 +52,7 @@ def order_restorations(context: ControlContext, guard: Guard) -> None:
         name = names.of(placement.deployment_id, placement.group)
         alert = f"{name} could not be restored from {placement.node.name}; it is tried again."
         key = f"restoring {placement.deployment_id}.{placement.group}"
-        with guard.only(key, alert, placement.node.name), transaction.atomic():
+        with bulkhead.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
             if facts is not None and facts.handover is None and facts.node == placement.node.name:
                 _restore(placement, facts, name)

@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.records import announce
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import Closing, ControlContext
 from workers.control.deployments import deploy, undeploy
 from workers.control.drains import tend_drains
-from workers.control.guard import Guard
 from workers.control.handovers import drive_handover
 from workers.control.restorations import order_restorations
 from workers.control.standbys import tidy_copies
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class Work:
     def __init__(self, context: ControlContext) -> None:
         self._context = context
-        self._guard = Guard()  # the sweeper's
+        self._bulkhead = Bulkhead()  # the sweeper's
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
         self._sweeper = threading.Thread(target=self._sweep, name="sweep", daemon=True)
@@ -100,8 +100,8 @@ class Work:
         while not self._context.closing.is_set():
             try:
                 close_old_connections()
-                order_restorations(self._context, self._guard)
-                tend_drains(self._context, self._guard)
+                order_restorations(self._context, self._bulkhead)
+                tend_drains(self._context, self._bulkhead)
                 tidy_copies(self._context)
                 self._start_what_is_left()
             except Exception:

@@ -1,4 +1,4 @@
-"""The node's checkpoints: cut from running replicas, kept here, pushed to other places."""
+"""The node's checkpoints: taken of running replicas, kept here, pushed to other places."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.care import Caretaker
 from pipeline_runtime.checkpoint.client import ChunkClient
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.errors import CheckpointError, NothingCommitted, StateDatabaseUnavailable
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.retention import ON_NODES, Retention
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import store
 from pipeline_runtime.checkpoint.transfer import fetch_from_any
 from pipeline_runtime.model.desired import CheckpointSource, NodeDesired
@@ -80,7 +80,7 @@ class NodeCheckpoints:
         self._central_url = central_url
         self._kept = kept
         self._changed = changed
-        self._work = directory / "cuts"
+        self._work = directory / "cuts"  # of snapshots; the name is older than the word
         shutil.rmtree(self._work, ignore_errors=True)  # of a process that was killed
         self._lock = threading.Lock()
         self._wanted: frozenset[str] | None = None  # groups; None: not told yet
@@ -160,7 +160,7 @@ class NodeCheckpoints:
         self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
     ) -> Manifest:
         self._work.mkdir(parents=True, exist_ok=True)
-        with cut(directory, self._work, growing) as found:
+        with take_snapshot(directory, self._work, growing) as found:
             return store(
                 found, self.database, group=spec.id, epoch=epoch, version=spec.version, node=self._node
             )

@@ -52,7 +52,7 @@ class Checkpoints(Protocol):
     def take(
         self, spec: GroupSpec, epoch: Epoch, directory: Path, growing: GrowingFiles | None
     ) -> Taken | None:
-        """Cut and store the newest committed batch of a replica directory; None: nothing committed.
+        """Store a snapshot of a replica directory's newest committed batch; None: nothing committed.
 
         `growing`: of the replica that runs there, or ran there last; None: not known."""
         ...

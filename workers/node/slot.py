@@ -74,7 +74,7 @@ class Slot:
         self._fell_at_work_ms = 0  # when a replica was found to have ended in a batch
         self._taken: Taken | None = None
         self._last = ReplicaStatus(group=group, role=Role.STOPPED)
-        # A cut must not see its directory being replaced.
+        # A snapshot must not see its directory being replaced.
         self._files = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"slot {group}", daemon=True)
 

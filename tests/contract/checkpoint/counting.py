@@ -1,7 +1,7 @@
-"""A program for test_spark_files.py: a real query that is cut while it runs, and again from the cut.
+"""A program for test_spark_files.py: snapshots of a real query while it runs, and a run from the last one.
 
 Prints one JSON line per event. Arguments: `first|again`, directory of the replicas (one for each kind
-of state), work directory, directory for the materialized cuts.
+of state), work directory, directory for the materialized snapshots.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.local_state import relocate
@@ -148,11 +148,11 @@ def run(session: SparkSession, phase: str, kind: str, replica: Path, work: Path,
         with StateDatabase(work / "state") as database:
             for round_ in range(8):
                 wait_for(4 * (round_ + 1))
-                with cut(replica, work) as taken:
+                with take_snapshot(replica, work) as taken:
                     stored = store(
                         taken, database, group="g", epoch=Epoch(1), version="1", node="n", now_ms=0
                     )
-                say(event="cut", kind=kind, batch=taken.batch, seq=taken.seq, ends=taken.ends,
+                say(event="snapshot", kind=kind, batch=taken.batch, seq=taken.seq, ends=taken.ends,
                     files=[file.path for file in taken.files])  # fmt: skip
             wait_for(36)
             materialize(stored, lambda sha: database.get_chunk("g", sha), target)

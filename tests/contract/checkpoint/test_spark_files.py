@@ -1,4 +1,4 @@
-"""What a cut takes is what a real Spark query, with the session's real settings, restarts from."""
+"""What a snapshot takes is what a real Spark query, with the session's real settings, restarts from."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def run(phase: str, replicas: Path, work: Path, targets: Path) -> Events:
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Events, Events]:
-    """Of the query that was cut while it ran, and of the one started from its last cut."""
-    root = tmp_path_factory.mktemp("cuts")
+    """Of the query that snapshots were taken of while it ran, and of the one started from its last."""
+    root = tmp_path_factory.mktemp("snapshots")
     first = run("first", root / "origin", root / "work", root / "target")
     shutil.rmtree(root / "origin")  # as on another machine, nothing of it is there
     return first, run("again", root / "target", root / "work2", root / "unused")
@@ -45,12 +45,12 @@ def of(events: Events, kind: str, event: str) -> Events:
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_cut_of_a_running_query_is_of_a_committed_batch_and_no_more_than_a_restart_needs(
+def test_every_snapshot_of_a_running_query_is_of_a_committed_batch_and_no_more_than_a_restart_needs(
     kind: str, events: tuple[Events, Events]
 ) -> None:
-    cuts = of(events[0], kind, "cut")
-    assert len(cuts) == 8
-    for taken in cuts:
+    snapshots = of(events[0], kind, "snapshot")
+    assert len(snapshots) == 8
+    for taken in snapshots:
         assert taken["seq"] == taken["batch"] + 1
         assert taken["ends"] == {"in-0": taken["seq"] * ROWS_PER_BATCH}
         assert {path for path in taken["files"] if "/offsets/" in path or "/commits/" in path} == {
@@ -58,19 +58,19 @@ def test_every_cut_of_a_running_query_is_of_a_committed_batch_and_no_more_than_a
         }
         versions = [int(found[1]) for path in taken["files"] if (found := re.search(r"/(\d+)_[^/]*\.", path))]
         assert max(versions) == taken["batch"] + 1
-    assert any(path.endswith(".zip") for path in cuts[-1]["files"]), "Spark has taken a snapshot"
+    assert any(path.endswith(".zip") for path in snapshots[-1]["files"]), "Spark has taken one of its state"
     assert min(versions) > 1, "and what lies before it was left out"
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_query_restarts_from_a_cut_as_if_it_had_never_moved(
+def test_a_query_restarts_from_a_snapshot_as_if_it_had_never_moved(
     kind: str, events: tuple[Events, Events]
 ) -> None:
-    taken = of(events[0], kind, "cut")[-1]
+    taken = of(events[0], kind, "snapshot")[-1]
     ran = [event["batch"] for event in of(events[0], kind, "batch")]
-    assert max(ran) > taken["batch"], "it ran on after the cut"
+    assert max(ran) > taken["batch"], "it ran on after the snapshot"
     restarted = of(events[1], kind, "batch")
     assert [event["batch"] for event in restarted[:6]] == [taken["batch"] + 1 + step for step in range(6)]
     for event in restarted:

@@ -19,7 +19,7 @@ from pipeline_runtime.checkpoint.errors import (
 )
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.service import Server
-from pipeline_runtime.checkpoint.transfer import fetch_checkpoint, fetch_from_any, push_checkpoint
+from pipeline_runtime.checkpoint.transfer import fetch_from_any, push_checkpoint
 from pipeline_runtime.model.ids import Seq
 from tests.contract.checkpoint.services import breaking, token
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica, tree
@@ -33,8 +33,8 @@ def test_a_checkpoint_travels_and_is_the_same_there(
     replica.commit({"a.sst": os.urandom(3_000_000), "b.sst": b"b" * 2_000_000})
     stored = checkpoint(central)
     seen: list[tuple[int, int]] = []
-    fetched = fetch_checkpoint(
-        client, GROUP, None, tmp_path / "there", database, lambda done, total: seen.append((done, total))
+    fetched = fetch_from_any(
+        [client], GROUP, None, tmp_path / "there", database, lambda done, total: seen.append((done, total))
     )
     assert fetched.manifest == stored
     assert fetched.damaged == ()
@@ -53,10 +53,10 @@ def test_a_second_fetch_brings_only_what_changed(
     state = {f"{index}.sst": os.urandom(100_000) for index in range(99)}
     replica.commit(state)
     checkpoint(central)
-    fetch_checkpoint(client, GROUP, None, tmp_path / "first", database)
+    fetch_from_any([client], GROUP, None, tmp_path / "first", database)
     replica.commit({**state, "99.sst": os.urandom(100_000)})
     checkpoint(central)
-    second = fetch_checkpoint(client, GROUP, None, tmp_path / "second", database)
+    second = fetch_from_any([client], GROUP, None, tmp_path / "second", database)
     assert 100_000 < second.bytes_fetched < 130_000
 
 
@@ -68,11 +68,11 @@ def test_an_older_checkpoint_can_be_asked_for_by_its_seq(
         replica.commit()
         checkpoint(central)
     assert [found.seq for found in client.checkpoints(GROUP)] == [3, 2, 1]
-    fetched = fetch_checkpoint(client, GROUP, Seq(2), tmp_path / "there", database)
+    fetched = fetch_from_any([client], GROUP, Seq(2), tmp_path / "there", database)
     assert fetched.manifest.seq == 2
     for nowhere, group in ((Seq(9), GROUP), (None, "nobody")):
         with pytest.raises(CheckpointMissing):
-            fetch_checkpoint(client, group, nowhere, tmp_path / "no", database)
+            fetch_from_any([client], group, nowhere, tmp_path / "no", database)
     assert not (tmp_path / "no").exists()
 
 
@@ -87,7 +87,7 @@ def test_a_damaged_chunk_falls_back_to_the_next_older_checkpoint(
     lost = sorted(second.chunks - first.chunks)[0]
     family = central._groups[GROUP].family
     family[b"c" + bytes.fromhex(lost)] = b"\0rubbish"
-    fetched = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
+    fetched = fetch_from_any([client], GROUP, None, tmp_path / "there", database)
     assert fetched.manifest == first
     assert fetched.damaged == (2,)
     assert central.missing(GROUP, [lost]) == (lost,), "so that the next checkpoint brings it again"
@@ -101,7 +101,7 @@ def test_a_chunk_damaged_here_is_fetched_anew(
     stored = checkpoint(central)
     checkpoint(database)
     database._groups[GROUP].family[b"c" + bytes.fromhex(sorted(stored.chunks)[0])] = b"\0rubbish"
-    fetched = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
+    fetched = fetch_from_any([client], GROUP, None, tmp_path / "there", database)
     assert (fetched.manifest, fetched.damaged) == (stored, ())
 
 
@@ -113,7 +113,7 @@ def test_a_fetch_that_breaks_goes_on_where_it_stopped(
     stored = checkpoint(central)
     with breaking(server.port, 5_000_000) as proxy:
         client = ChunkClient(proxy.url, token(), retry_s=PATIENCE_S)
-        fetched = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
+        fetched = fetch_from_any([client], GROUP, None, tmp_path / "there", database)
         client.close()
         assert proxy.broken == 1
     assert fetched.manifest == stored
@@ -130,10 +130,10 @@ def test_a_fetch_given_up_keeps_what_arrived(
     with breaking(server.port, 3_000_000) as proxy:
         impatient = ChunkClient(proxy.url, token(), retry_s=0)
         with pytest.raises(ServiceUnavailable):
-            fetch_checkpoint(impatient, GROUP, None, tmp_path / "there", database)
+            fetch_from_any([impatient], GROUP, None, tmp_path / "there", database)
         impatient.close()
     assert not (tmp_path / "there").exists()
-    again = fetch_checkpoint(client, GROUP, None, tmp_path / "there", database)
+    again = fetch_from_any([client], GROUP, None, tmp_path / "there", database)
     assert 0 < again.bytes_fetched < 10_000_000
 
 
@@ -152,7 +152,7 @@ def test_a_push_that_breaks_off_leaves_no_part_of_a_checkpoint_and_goes_on_where
     assert central.manifests(GROUP) == ()
     sent = push_checkpoint(client, stored, database)
     assert 0 < sent < 8_000_000, "the bundle that had arrived was not sent again"
-    assert fetch_checkpoint(client, GROUP, None, tmp_path / "there", database).manifest == stored
+    assert fetch_from_any([client], GROUP, None, tmp_path / "there", database).manifest == stored
 
 
 def test_a_push_ships_only_what_is_missing_and_survives_a_prune_in_between(

@@ -20,10 +20,10 @@ from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement, Replica
 from workers import messages
-from workers.control import guard as guard_module, ingest as ingest_module
+from workers.control import bulkhead as bulkhead_module, ingest as ingest_module
+from workers.control.bulkhead import TELL_AGAIN_S, Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
-from workers.control.guard import TELL_AGAIN_S, Guard
 from workers.control.handovers import drive_handover
 from workers.control.ingest import Ingest
 from workers.control.restorations import order_restorations
@@ -97,7 +97,7 @@ def test_a_report_that_cannot_be_taken_in_stops_no_other(
     assert numbers() == {"edge-a": 0, "edge-b": 2, "edge-c": 0}
     [alert] = alerts("edge-a")
     assert "cannot be taken in" in alert
-    [record] = [record for record in caplog.records if record.name == "workers.control.guard"]
+    [record] = [record for record in caplog.records if record.name == "workers.control.bulkhead"]
     assert "_update_node" in record.getMessage(), "the traceback is there"
     assert "OverflowError" in record.getMessage()
 
@@ -219,19 +219,19 @@ def test_a_node_whose_clock_is_wrong_is_told_of_once_and_heard_all_the_same(
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """[now], seconds."""
     now = [1000.0]
-    monkeypatch.setattr(guard_module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(bulkhead_module, "monotonic", lambda: now[0])
     return now
 
 
-def fail(guard: Guard) -> None:
-    with guard.only("a thing", "It broke.", "edge-a"):
+def fail(bulkhead: Bulkhead) -> None:
+    with bulkhead.only("a thing", "It broke.", "edge-a"):
         raise ValueError("of that row")
 
 
 def test_what_fails_is_told_once_while_it_lasts(clock: list[float], nodes: dict[str, Node]) -> None:
-    guard = Guard()
+    bulkhead = Bulkhead()
     for _ in range(3):
-        fail(guard)
+        fail(bulkhead)
         clock[0] += 2 * TELL_AGAIN_S
     assert len(alerts("edge-a")) == 1
 
@@ -239,23 +239,23 @@ def test_what_fails_is_told_once_while_it_lasts(clock: list[float], nodes: dict[
 def test_what_fails_again_soon_and_lasts_is_told_in_the_end(
     clock: list[float], nodes: dict[str, Node]
 ) -> None:
-    guard = Guard()
-    fail(guard)
-    guard.works("a thing")
-    fail(guard)
+    bulkhead = Bulkhead()
+    fail(bulkhead)
+    bulkhead.works("a thing")
+    fail(bulkhead)
     assert len(alerts("edge-a")) == 1
     clock[0] += TELL_AGAIN_S
-    fail(guard)
+    fail(bulkhead)
     assert len(alerts("edge-a")) == 2
 
 
 def test_an_alert_that_was_rolled_back_is_told_again(nodes: dict[str, Node]) -> None:
-    guard = Guard()
+    bulkhead = Bulkhead()
     with transaction.atomic():
-        fail(guard)
+        fail(bulkhead)
         transaction.set_rollback(True)
     assert alerts("edge-a") == []
-    fail(guard)
+    fail(bulkhead)
     assert len(alerts("edge-a")) == 1
 
 
@@ -266,7 +266,7 @@ def test_a_group_that_cannot_be_restored_keeps_nothing_from_the_others(
         deployed(group, "edge-a")
     Node.objects.filter(name="edge-a").update(up=False, silent_at=timezone.now())
     Replica.objects.filter(group="bad").update(status="unreadable", role="owner")
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     assert "good" in Handover.objects.values_list("group", flat=True)
 
 

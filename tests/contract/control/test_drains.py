@@ -23,10 +23,10 @@ from webapp.nodes.selectors import one_node
 from webapp.pipelines.copies import next_generation
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import drains
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.deployments import _order_owners
 from workers.control.drains import TRIES_MAX, tend_drains
-from workers.control.guard import Guard
 
 Deployed = Callable[..., GroupPlacement]
 Look = Callable[[], list[tuple[str, str]]]
@@ -42,7 +42,7 @@ def look(context: ControlContext) -> Look:
     """One look of a control process that remembers nothing; the groups that move now, with their targets."""
 
     def once() -> list[tuple[str, str]]:
-        tend_drains(context, Guard())
+        tend_drains(context, Bulkhead())
         return sorted(Handover.objects.filter(outcome__isnull=True).values_list("group", "target"))
 
     return once

@@ -20,9 +20,9 @@ from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import ExtraReplica, GroupPlacement
 from webapp.pipelines.selectors import group_facts
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
-from workers.control.guard import Guard
 from workers.control.ingest import Ingest
 from workers.control.restorations import order_restorations
 from workers.control.upgrades import _order
@@ -69,7 +69,7 @@ def test_one_that_ended_java_once_is_restored_and_its_next_node_knows(
     placement = deployed("power", "edge-a")
     told("edge-a", ended(placement, ("edge-a", 1)))
     falls_silent(placement)
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     handover = Handover.objects.get()
     target = nodes[handover.target]
     ExtraReplica.objects.create(
@@ -88,7 +88,7 @@ def test_one_that_ended_java_twice_is_held_wherever_that_was(
     assert is_held(wanted(nodes["edge-a"]).java_ends)
     falls_silent(placement)
     for _ in range(2):
-        order_restorations(context, Guard())
+        order_restorations(context, Bulkhead())
     assert not Handover.objects.exists()
     event = Event.objects.get(kind="element.not_restored")
     assert "it has ended Spark's Java process 2 times" in event.message
@@ -100,7 +100,7 @@ def test_one_that_came_into_question_with_others_is_restored(
     placement = deployed("power", "edge-a")
     told("edge-a", ended(placement, ("edge-a", 1), ("edge-a", 2), alone=False))
     falls_silent(placement)
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     assert Handover.objects.count() == 1
 
 

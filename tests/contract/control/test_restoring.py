@@ -13,8 +13,8 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement
+from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.guard import Guard
 from workers.control.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
 
 
@@ -48,13 +48,13 @@ def test_what_may_be_what_ends_its_nodes_is_not_passed_on_for_ever(
     placement = deployed("power", "edge-a")
     silent(placement)
     restored(placement, RESTORED_MAX)
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     assert ordered() == 0
     # And it stays so while that node is silent.
     later = timedelta(hours=1)
     Handover.objects.update(created_at=F("created_at") - later)
     Node.objects.filter(name="edge-a").update(silent_at=F("silent_at") - later)
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     assert ordered() == 0
     assert "each time its node fell silent" in Event.objects.get(kind="element.not_restored").message
 
@@ -70,5 +70,5 @@ def test_restorations_of_long_ago_and_those_that_people_ordered_do_not_count(
     newest = Handover.objects.latest("created_at")
     long_ago = timezone.now() - RESTORED_WITHIN - timedelta(minutes=1)
     Handover.objects.filter(pk=newest.pk).update(created_at=long_ago)
-    order_restorations(context, Guard())
+    order_restorations(context, Bulkhead())
     assert ordered() == 1

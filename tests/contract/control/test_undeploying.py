@@ -11,8 +11,8 @@ import pytest
 from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import Role
-from pipeline_runtime.model.plan import topics
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.planning.plan import topics
 from tests.contract.control.conftest import report
 from webapp.handovers.models import Operation
 from webapp.monitoring.models import Event

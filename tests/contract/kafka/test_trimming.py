@@ -10,7 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from pipeline_runtime.journal.grants import grants_from
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
-from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, encode
+from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit, Record, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_admin, open_consumer
 from pipeline_runtime.kafka.reach import Gone, gone
@@ -75,7 +75,7 @@ def test_a_point_behind_the_end_takes_what_is_there_and_fails_nothing(kafka: str
 def test_a_journal_says_from_where_on_it_names_its_owner(kafka: str) -> None:
     topic, settings = new_topic(kafka), KafkaSettings(kafka)
     commit = Commit(Epoch(1), Boundary(Seq(1), {}, 0))
-    records: list[Record] = [Claim(Epoch(1), "o", "a"), commit, Armed(Epoch(2), "t", "h")]
+    records: list[Record] = [Claim(Epoch(1), "o", "a"), commit, Arm(Epoch(2), "t", "h")]
     write(kafka, topic, [encode(record) for record in records])
     claim, committed, armed = offsets(kafka, topic)
     assert grants_from(settings, topic, 0)

@@ -21,8 +21,8 @@ from django.utils import timezone  # noqa: E402
 from pipeline_runtime.model.desired import ReplicaStatus, Role as ReplicaRole  # noqa: E402
 from pipeline_runtime.model.document import parse_document  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
-from pipeline_runtime.model.plan import plan_groups  # noqa: E402
 from pipeline_runtime.operators.registry import default_registry  # noqa: E402
+from pipeline_runtime.planning.plan import plan_groups  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
 from webapp.config import celery  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402

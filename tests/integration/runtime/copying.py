@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
@@ -15,11 +15,11 @@ from tests.integration.runtime.engine import Node
 
 
 def copy_state(spec: GroupSpec, origin: Node, target: Node, tmp_path: Path) -> int:
-    """As a node does it: cut, chunks and manifest, and files again; the seq that was cut."""
+    """As a node does it: snapshot, chunks and manifest, and files again; the seq that was taken."""
     database = StateDatabase(tmp_path / "database")
     try:
         growing = next((run.growing for run in origin.running if run.spec.id == spec.id), None)
-        with cut(origin.replica_directory(spec), tmp_path / "work", growing) as taken:
+        with take_snapshot(origin.replica_directory(spec), tmp_path / "work", growing) as taken:
             manifest = store(
                 taken, database, group=spec.id, epoch=Epoch(1), version=spec.version, node="a", now_ms=0
             )

@@ -18,9 +18,9 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import Epoch
-from pipeline_runtime.model.plan import plan_groups, topics
 from pipeline_runtime.model.spec import GroupSpec, Pace
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
 from tests.handover.lawful import assert_lawful

@@ -105,7 +105,7 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
     replica.set_paused(True)
     produce(kafka, topic, [{"k": "a", "v": v} for v in range(1, 500)])
-    wait_until(lambda: replica._positions.waiting, "the rows to be before it")
+    wait_until(lambda: replica._offsets.waiting, "the rows to be before it")
     assert replica.status().paused
     assert len(deployed.records("events")) == 1
     replica.set_paused(False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.journal.records import Announce, Armed, Release
+from pipeline_runtime.journal.records import Announce, Arm, Release
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.replica import Replica
@@ -71,7 +71,7 @@ def test_a_group_goes_there_and_back_and_there_again(
 
     group.finish(node, other_node)
     kinds = [type(record) for record in deployed.journal("all")]
-    assert (kinds.count(Armed), kinds.count(Release)) == (3, 3)
+    assert (kinds.count(Arm), kinds.count(Release)) == (3, 3)
     assert kinds.count(Announce) > 0
 
 

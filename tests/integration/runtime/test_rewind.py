@@ -41,7 +41,7 @@ def test_a_rewind_emits_again_and_leaves_older_copies_behind(
         produce(kafka, topic, [row])
         wait_until(lambda number=number: len(deployed.records("sums")) == number, f"row {number}")
         if number == 3:
-            # On disk, which is what a cut takes: Spark writes that down after the COMMIT.
+            # On disk, which is what a snapshot takes: Spark writes that down after the COMMIT.
             wait_until(
                 lambda: (at := last_committed(node.replica_directory(spec))) is not None and at.seq >= 3,
                 "Spark to have finished the third batch",

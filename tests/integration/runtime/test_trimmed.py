@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, read_file, store
 from pipeline_runtime.checkpoint.trimming import Kept, TrimGroup, journal_mark, trim_points
 from pipeline_runtime.journal.grants import grants_from
@@ -42,7 +42,7 @@ def checkpointed(spec: GroupSpec, node: Node, database: StateDatabase, work: Pat
     wait_until((directory / "replica.json").exists, f"{spec.group} has marked its journal")
     marked = replica.status().seq
     wait_for_status(replica, lambda status: status.seq > marked, "to go on")
-    with cut(directory, work) as taken:
+    with take_snapshot(directory, work) as taken:
         manifest = store(taken, database, group=spec.id, epoch=Epoch(1), version=spec.version, node="a")
     note = read_file(manifest, "replica.json", lambda sha: database.get_chunk(spec.id, sha))
     assert note is not None

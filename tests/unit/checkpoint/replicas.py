@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import store
 from pipeline_runtime.model.ids import Epoch
 
@@ -93,12 +93,12 @@ Checkpoint = Callable[..., Manifest]
 
 @pytest.fixture
 def checkpoint(replica: FakeReplica, work: Path) -> Checkpoint:
-    """Cuts the replica and stores it."""
+    """Takes a snapshot of the replica and stores it."""
 
     def take(
         into: StateDatabase, now_ms: int = 0, epoch: int = 1, growing: GrowingFiles | None = None
     ) -> Manifest:
-        with cut(replica.directory, work, growing) as taken:
+        with take_snapshot(replica.directory, work, growing) as taken:
             return store(
                 taken, into, group=GROUP, epoch=Epoch(epoch), version="1", node="edge-a", now_ms=now_ms
             )

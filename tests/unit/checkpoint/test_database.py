@@ -12,7 +12,6 @@ import pytest
 from rocksdict import Options, Rdict
 
 from pipeline_runtime.checkpoint import chunks
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import (
     CheckpointDamaged,
@@ -22,6 +21,7 @@ from pipeline_runtime.checkpoint.errors import (
 )
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.retention import Retention
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica
@@ -281,7 +281,7 @@ def test_a_checkpoint_that_is_stored_beside_a_prune_is_whole(
     try:
         for round_ in range(40):
             replica.commit()
-            with cut(replica.directory, work) as taken:
+            with take_snapshot(replica.directory, work) as taken:
                 stored = store(taken, database, group=GROUP, epoch=Epoch(1), version="1", node="n")
             materialize(stored, lambda sha: database.get_chunk(GROUP, sha), tmp_path / f"there{round_}")
     finally:

@@ -13,10 +13,10 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.checkpoint import store as storing
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES
-from pipeline_runtime.checkpoint.cut import cut
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, read_file, store
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica
@@ -176,7 +176,7 @@ def test_every_checkpoint_holds_what_was_committed(
                 database.prune(group, [])
             run.commit(rows)
             run.write(b"uncommitted")
-            with cut(run.replica.directory, Path(root), run.growing) as taken:
+            with take_snapshot(run.replica.directory, Path(root), run.growing) as taken:
                 manifest = store(taken, database, group=group, epoch=Epoch(1), version="1", node="n")
             assert stored(database, manifest) == run.committed
             os.truncate(run.file, len(run.committed))

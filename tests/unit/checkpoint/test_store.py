@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.checkpoint.chunks import CHUNK_BYTES, address, decode, encode
-from pipeline_runtime.checkpoint.cut import Cut, CutFile
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError
 from pipeline_runtime.checkpoint.files import LEFT_BEHIND_S, FileStore
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
+from pipeline_runtime.checkpoint.snapshot import Snapshot, SnapshotFile
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import GROUP, Checkpoint, FakeReplica, tree
@@ -43,9 +43,9 @@ def test_what_is_stored_is_what_is_materialized(
             (origin / folder).mkdir(parents=True, exist_ok=True)
             (origin / path).write_bytes(raw)
             size = len(raw) // 2 if cut_off else len(raw)
-            files.append(CutFile(path, size))
+            files.append(SnapshotFile(path, size))
             expected[path] = raw[:size]
-        taken = Cut(origin, 0, Seq(1), {"in-0": 1}, 1, tuple(files))
+        taken = Snapshot(origin, 0, Seq(1), {"in-0": 1}, 1, tuple(files))
         stored = store(taken, database, group="g", epoch=Epoch(1), version="1", node="n")
         materialize(stored, lambda sha: database.get_chunk("g", sha), target)
         assert tree(target) == expected

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline_runtime.journal.records import (
     Announce,
-    Armed,
+    Arm,
     Boundary,
     Claim,
     Commit,
@@ -34,8 +34,8 @@ def claim(epoch: int, node: str = "a") -> Claim:
     return Claim(Epoch(epoch), f"order-{epoch}", node)
 
 
-def armed(epoch: int, token: str = "t") -> Armed:
-    return Armed(Epoch(epoch), token, "h", "b")
+def armed(epoch: int, token: str = "t") -> Arm:
+    return Arm(Epoch(epoch), token, "h", "b")
 
 
 def release(epoch: int, seq: int, token: str = "t") -> Release:

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.journal.records import Armed, Boundary, Claim, Commit, Record, Release, Retire
+from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit, Record, Release, Retire
 from pipeline_runtime.journal.view import JournalBroken, JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 
@@ -115,7 +115,7 @@ def test_only_the_newest_orders_are_put_away() -> None:
 
 
 def test_a_release_grants_the_next_epoch_to_its_successor() -> None:
-    armed = Armed(Epoch(2), "h/n", "h", "b")
+    armed = Arm(Epoch(2), "h/n", "h", "b")
     view = folded([claim(1, "x"), commit(1), armed, Release(Epoch(1), Seq(1), "h/n", "h", "b")])
     assert (view.granted, view.holder, view.orders["h"]) == (2, "b", 2)
     assert view.released is not None

@@ -11,8 +11,8 @@ from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.replica.batch_planner import next_followed
 from pipeline_runtime.replica.definitions import is_anothers_turn, keep, kept, may_commit, to_begin_with
-from pipeline_runtime.replica.grants import next_followed
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 
 

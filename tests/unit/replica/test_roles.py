@@ -16,10 +16,10 @@ from pipeline_runtime.kafka.transactions import Transactions
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.gate import GateServer
-from pipeline_runtime.replica.grants import Grants
+from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.pacing import CpuLoad
-from pipeline_runtime.replica.positions import Positions
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles
 from pipeline_runtime.replica.state import ReplicaState
@@ -58,11 +58,11 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     """Also the first claim of all, which says where the group begins: its query waits for that."""
     state, ownership = ReplicaState(), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
-    grants = Grants(
-        SPEC, (), state, Positions(NOWHERE, (), {}, 1, state.poke), CpuLoad(), {},
+    planner = BatchPlanner(
+        SPEC, (), state, InputOffsets(NOWHERE, (), {}, 1, state.poke), CpuLoad(), {},
         flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
     )  # fmt: skip
-    address = gate.open(SPEC.id, grants)
+    address = gate.open(SPEC.id, planner)
     state.wishes.order = ClaimOrder(id="first", over=Epoch(0))
     assert state.caught_up
 

@@ -61,8 +61,8 @@ def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, Rep
         marks = {"out": {"length": length, "rows": length // 3}}
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
     ownership: Any = object()
-    frame, grants, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
-    untyped: Any = (SPEC, frame, state, grants, release, "a", lambda at_once: None)
+    frame, planner, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
+    untyped: Any = (SPEC, frame, state, planner, release, "a", lambda at_once: None)
     return BatchSink(*untyped), frame, state
 
 

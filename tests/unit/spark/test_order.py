@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.spark.frame import GroupFrame
 
 GENERATOR = {"id": "gen", "type": "generator", "params": {"signals": [{"name": "value"}]}}

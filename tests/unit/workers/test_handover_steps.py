@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
-from webapp.handovers.phases import Phase
 from workers.control.handover_steps import (
     CLAIM_MS_MAX,
     COMMIT_MS_MAX,
@@ -31,7 +31,6 @@ from workers.control.handover_steps import (
     Progress,
     Reorder,
     Step,
-    Strategy,
     Wait,
     next_step,
 )

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline_runtime.checkpoint import access, store
 from pipeline_runtime.checkpoint.database import StateDatabase
-from pipeline_runtime.checkpoint.errors import CheckpointMissing, CutFailed, ServiceUnavailable
+from pipeline_runtime.checkpoint.errors import CheckpointMissing, ServiceUnavailable, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import (
@@ -282,8 +282,8 @@ def test_what_keeps_a_checkpoint_from_being_taken_is_told_until_one_is(
 ) -> None:
     node = open_node()
     node.direct(desired())
-    (tmp_path / "edge-a" / "cuts").write_text("a file where the cuts' directory must be")
-    with pytest.raises((CutFailed, OSError)):
+    (tmp_path / "edge-a" / "cuts").write_text("a file where the directory of snapshots must be")
+    with pytest.raises((SnapshotFailed, OSError)):
         take(node, replica)
     (alert,) = node.alerts()
     assert alert.startswith("No checkpoint of p/power: ")
@@ -307,7 +307,7 @@ def test_a_file_that_cannot_be_read_is_named_in_the_same_words_each_time(
     monkeypatch.setattr(store, "open", unreadable, raising=False)
     told = set()
     for _ in range(2):
-        with pytest.raises((CutFailed, OSError)):
+        with pytest.raises((SnapshotFailed, OSError)):
             take(node, replica)
         told.update(node.alerts())
     (alert,) = told

@@ -13,9 +13,9 @@ from celery import Celery
 from pipeline_runtime.model.desired import ClaimOrder, DesiredReplica, NodeDesired, ReplicaStatus, Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import Epoch
-from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.plan import plan_groups
 from tests.unit.workers.test_agent_checkpoints import Runtime
 from tests.unit.workers.test_slot import ScriptedReplica
 from tests.waiting import wait_until

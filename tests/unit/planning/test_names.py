@@ -9,7 +9,7 @@ from pipeline_runtime.model.names import (
     parameter_title,
     place_words,
 )
-from pipeline_runtime.model.validation import validate
+from pipeline_runtime.planning.validation import validate
 
 
 @pytest.mark.parametrize(

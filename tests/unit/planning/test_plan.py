@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.plan import pins, plan_groups, topics
 from pipeline_runtime.model.templates import load_template
+from pipeline_runtime.planning.plan import pins, plan_groups, topics
 
 
 @pytest.fixture

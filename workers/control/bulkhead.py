@@ -25,7 +25,7 @@ TELL_AGAIN_S = 600.0
 REASON_LENGTH_MAX = 300
 
 
-class Guard:
+class Bulkhead:
     """Of one thread. What fails is logged with its traceback, told as an alert of the node, and passed over.
 
     Told once while it lasts, and logged once a minute: heartbeats come every second.

@@ -5,9 +5,9 @@ import pytest
 from pipeline_runtime.model.document import ELEMENTS_MAX
 from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.model.templates import load_template, template_names
-from pipeline_runtime.model.validation import validate
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, Params as NoParams
+from pipeline_runtime.planning.validation import validate
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from pipeline_runtime.model.document import load_text, parse_document
 from pipeline_runtime.model.faults import DocumentInvalid, join_path
 from pipeline_runtime.model.plain_data import DEPTH_MAX, PLACES_MAX, NotPlainData, read_json, unfit
-from pipeline_runtime.model.validation import validate
 from pipeline_runtime.operators.registry import BUILT_IN
+from pipeline_runtime.planning.validation import validate
 
 HOSTILE = {
     "half a surrogate pair": "\ud800",

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.plan import plan_groups
-from pipeline_runtime.model.upgrade import changed_groups, element_changes
+from pipeline_runtime.planning.plan import plan_groups
+from pipeline_runtime.planning.upgrade import changed_groups, element_changes
 
 GROUPED = [{"id": "g", "elements": ["keep", "window"]}]
 

@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
-from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
+from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from tests.ports import free_ports
 from tests.waiting import PATIENCE_S, wait_until
@@ -23,7 +23,7 @@ KEY = "in-0"
 
 
 class Setting:
-    """A topic of one partition, who writes to it, and its tail."""
+    """A topic of one partition, who writes to it, and its prefetcher."""
 
     def __init__(self, kafka: str) -> None:
         self.settings = KafkaSettings(kafka)
@@ -33,7 +33,7 @@ class Setting:
         self.writer.initialise()
         self._changed = threading.Condition()
         self.ends = JournalEnds(self.settings, self.topic)
-        self.tail = TopicTail(self.settings, {KEY: TopicPartition(self.topic, 0)}, self._arrived)
+        self.prefetcher = Prefetcher(self.settings, {KEY: TopicPartition(self.topic, 0)}, self._arrived)
 
     def write(self, count: int) -> None:
         self.writer.commit([OutgoingRecord(self.topic, b"%d" % n) for n in range(count)])
@@ -47,7 +47,7 @@ class Setting:
             self._changed.notify_all()
 
     def close(self) -> None:
-        self.tail.close()
+        self.prefetcher.close()
         self.ends.close()
         self.writer.close()
 
@@ -61,26 +61,26 @@ def setting(kafka: str) -> Iterator[Setting]:
 
 def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setting) -> None:
     setting.write(3)
-    setting.tail.follow({KEY: 0})
-    setting.wait_until(lambda: setting.tail.ends() == {KEY: 3})
-    found = setting.tail.records(KEY, 1, 3)
+    setting.prefetcher.follow({KEY: 0})
+    setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: 3})
+    found = setting.prefetcher.records(KEY, 1, 3)
     assert found is not None
     assert [record.value for record in found] == [b"1", b"2"]
-    setting.tail.passed({KEY: 3})
-    assert setting.tail.oldest_at_s() is None
+    setting.prefetcher.passed({KEY: 3})
+    assert setting.prefetcher.oldest_at_s() is None
     setting.write(1)  # behind the marker of the first transaction
-    setting.wait_until(lambda: setting.tail.ends() == {KEY: 5})
-    assert setting.tail.ends() == {KEY: 5}
-    again = setting.tail.records(KEY, 3, 5)
+    setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: 5})
+    assert setting.prefetcher.ends() == {KEY: 5}
+    again = setting.prefetcher.records(KEY, 3, 5)
     assert again is not None
     assert [record.offset for record in again] == [4]
 
 
 def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:
-    setting.tail.follow({KEY: 0})
+    setting.prefetcher.follow({KEY: 0})
     writing = threading.Thread(target=setting.write, args=(3,))
     writing.start()
-    found = setting.tail.records(KEY, 0, 3, wait_s=PATIENCE_S)
+    found = setting.prefetcher.records(KEY, 0, 3, wait_s=PATIENCE_S)
     writing.join()
     assert found is not None
     assert [record.value for record in found] == [b"0", b"1", b"2"]
@@ -88,16 +88,16 @@ def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:
 
 def test_what_was_not_read_ahead_is_said_not_to_be_here(setting: Setting) -> None:
     setting.write(AHEAD_ROWS_MAX + 500)
-    setting.tail.follow({KEY: 10})
-    setting.wait_until(lambda: setting.tail.full)
-    assert setting.tail.records(KEY, 0, 20) is None
-    end = setting.tail.ends()[KEY]
-    assert setting.tail.records(KEY, end - 1, end + 1) is None or end > AHEAD_ROWS_MAX
+    setting.prefetcher.follow({KEY: 10})
+    setting.wait_until(lambda: setting.prefetcher.full)
+    assert setting.prefetcher.records(KEY, 0, 20) is None
+    end = setting.prefetcher.ends()[KEY]
+    assert setting.prefetcher.records(KEY, end - 1, end + 1) is None or end > AHEAD_ROWS_MAX
     # A batch that Spark's tasks have read themselves leads past all of it.
-    setting.tail.passed({KEY: AHEAD_ROWS_MAX + 400})
-    assert not setting.tail.full
-    setting.wait_until(lambda: setting.tail.ends() == {KEY: AHEAD_ROWS_MAX + 500})
-    found = setting.tail.records(KEY, AHEAD_ROWS_MAX + 400, AHEAD_ROWS_MAX + 500)
+    setting.prefetcher.passed({KEY: AHEAD_ROWS_MAX + 400})
+    assert not setting.prefetcher.full
+    setting.wait_until(lambda: setting.prefetcher.ends() == {KEY: AHEAD_ROWS_MAX + 500})
+    found = setting.prefetcher.records(KEY, AHEAD_ROWS_MAX + 400, AHEAD_ROWS_MAX + 500)
     assert found is not None
     assert len(found) == 100
 
@@ -154,10 +154,10 @@ def test_a_client_that_fails_at_its_end_ends_no_thread_and_hides_nothing(
     journal.start()
     with pytest.raises(JournalTrimmed):
         journal.wait_until(1, PATIENCE_S)
-    setting.tail.follow({KEY: 0})
-    setting.tail.close()
-    setting.tail._thread.join(PATIENCE_S)
-    assert not setting.tail._thread.is_alive()
+    setting.prefetcher.follow({KEY: 0})
+    setting.prefetcher.close()
+    setting.prefetcher._thread.join(PATIENCE_S)
+    assert not setting.prefetcher._thread.is_alive()
     assert setting.ends.end() == 0
     setting.ends.close()
     assert failing_ends == ["KafkaConsumer", "KafkaConsumer", "KafkaAdminClient"]

@@ -1,4 +1,4 @@
-"""A cut: the files of the newest committed batch, held by hard links while the query runs on."""
+"""A snapshot: the files of the newest committed batch, held by hard links while the query runs on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pipeline_runtime.checkpoint import spark_state
-from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.ids import Seq
 
@@ -21,14 +21,14 @@ _ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
-class CutFile:
+class SnapshotFile:
     path: str  # relative to the replica directory, with "/"
     size: int  # bytes of it that belong to the checkpoint: the file may have grown since
     grows: bool = False  # these bytes never change while the query runs
 
 
 @dataclass(frozen=True)
-class Cut:
+class Snapshot:
     """Use as a context manager, or `close()`: the hard links keep the files' disk space."""
 
     directory: Path  # of the hard links, same layout as the replica directory
@@ -36,13 +36,13 @@ class Cut:
     seq: Seq
     ends: dict[str, Any]
     batch_time_ms: int | None
-    files: tuple[CutFile, ...]
+    files: tuple[SnapshotFile, ...]
     growing: GrowingFiles = field(default_factory=GrowingFiles)
 
     def close(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def __enter__(self) -> Cut:
+    def __enter__(self) -> Snapshot:
         return self
 
     def __exit__(
@@ -55,7 +55,7 @@ class _Vanished(Exception):
     """Spark purged a file between our listing and our link, or the batch is not whole any more."""
 
 
-def cut(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Cut:
+def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Snapshot:
     """Hard-link the newest committed batch's files into a new directory under `work`.
 
     Safe while the query runs; waits for nothing. `work` must lie on the same file system.
@@ -64,11 +64,11 @@ def cut(replica_directory: Path, work: Path, growing: GrowingFiles | None = None
     start again with the newer N.
 
     `growing`: of the replica that runs there, or ran there last; None: every file is taken as it is.
-    Raises NothingCommitted (no batch yet) or CutFailed.
+    Raises NothingCommitted (no batch yet) or SnapshotFailed.
     """
     reason = ""
     for _ in range(_ATTEMPTS):
-        target = work / f"cut-{uuid.uuid4().hex}"
+        target = work / f"snapshot-{uuid.uuid4().hex}"
         try:
             return _attempt(replica_directory, target, growing or GrowingFiles())
         except (_Vanished, FileNotFoundError) as error:
@@ -85,7 +85,7 @@ def cut(replica_directory: Path, work: Path, growing: GrowingFiles | None = None
     _failed(replica_directory, f"files kept vanishing ({reason})", "Take the next checkpoint later.")
 
 
-def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
+def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     spark = replica / "spark"
     if not spark_state.batches(spark / "commits"):
         raise NothingCommitted(
@@ -119,7 +119,7 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
     # 4. the lengths that this seq committed
     seq = Seq(offset["seq"])
     time_ms = offset.get("batch_time")
-    return Cut(
+    return Snapshot(
         directory=target,
         batch=batch,
         seq=seq,
@@ -130,14 +130,14 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Cut:
     )
 
 
-def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[CutFile, ...]:
+def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[SnapshotFile, ...]:
     for path, length in limits.items():
         if length and sizes.get(path, -1) < length:
             # Without the numbers: they change each time, and it would be told as something else.
             found = "is shorter than what was committed" if path in sizes else "is not there any more"
             _failed(replica, f"{path} {found}", "Check who else writes that file, and the disk.")
     return tuple(
-        CutFile(path, min(size, limits.get(path, size)), path in limits)
+        SnapshotFile(path, min(size, limits.get(path, size)), path in limits)
         for path, size in sorted(sizes.items())
     )
 
@@ -209,11 +209,11 @@ def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) ->
     )
 
 
-def _link_ssts(links: _Links, store: Path, snapshots: list[str]) -> None:
-    """The SST files that the linked snapshots name: all are there, a snapshot is written after them."""
+def _link_ssts(links: _Links, store: Path, archives: list[str]) -> None:
+    """The SST files that the linked archives of Spark's snapshots name: they are written before it is."""
     names: set[str] = set()
-    for snapshot in snapshots:
-        named = spark_state.sst_names(links.target / store / snapshot)
+    for archive in archives:
+        named = spark_state.sst_names(links.target / store / archive)
         if named is None:
             links.add_tree(store / "SSTs")
             return
@@ -237,7 +237,7 @@ def _told(error: OSError, target: Path, replica: Path) -> str:
 
 
 def _failed(replica: Path, what: str, next: str) -> NoReturn:
-    raise CutFailed(
+    raise SnapshotFailed(
         f"No checkpoint of {replica.name} was taken: {what}.",
         "The running query and older checkpoints are not affected.",
         next,

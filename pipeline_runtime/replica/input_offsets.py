@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
-from pipeline_runtime.kafka.tail import AHEAD_ROWS_MAX, TopicTail
+from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
 
@@ -60,7 +60,7 @@ def shares(waiting: Mapping[str, int], rows_max: int) -> dict[str, int]:
     return taken
 
 
-class Positions:
+class InputOffsets:
     """Asks Kafka and the group's source operators. Used by one thread at a time: the gate's."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Positions:
         }
         self._kafka = kafka
         self._consumer: Any = None
-        self._tail = TopicTail(kafka, self._partitions, arrived)
+        self._prefetcher = Prefetcher(kafka, self._partitions, arrived)
         self._bulk = False  # so much waits that tasks read it themselves
         self._known: dict[str, int] = {}
 
@@ -112,10 +112,10 @@ class Positions:
         """The group has processed all before `ends`."""
         if not self._partitions or not ends:
             return
-        if self._tail.following:
-            self._tail.passed(ends)
+        if self._prefetcher.following:
+            self._prefetcher.passed(ends)
         else:
-            self._tail.follow(ends)
+            self._prefetcher.follow(ends)
 
     def advance(self, start: Ends, now_ms: int) -> Ends:
         """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""
@@ -135,17 +135,17 @@ class Positions:
     def records(self, key: str, start: int, end: int) -> list[Any] | None:
         """The records of a slice, if they have been read ahead, or are about to be: a follower may hear
         of a batch before it has its rows, and on a slow line a task that asked for them would wait longer."""
-        return self._tail.records(key, start, end, _AHEAD_WAIT_S)
+        return self._prefetcher.records(key, start, end, _AHEAD_WAIT_S)
 
     @property
     def oldest_at_s(self) -> float | None:
         """When the oldest record that waits came (monotonic); None: it is not known."""
-        return None if self._bulk else self._tail.oldest_at_s()
+        return None if self._bulk else self._prefetcher.oldest_at_s()
 
     @property
     def waiting(self) -> bool:
         """Records of the topics have come that no batch has taken."""
-        return self._bulk or self._tail.oldest_at_s() is not None
+        return self._bulk or self._prefetcher.oldest_at_s() is not None
 
     def lag_rows(self, ends: Ends) -> int:
         """Offsets not read yet, commit markers included, by what was known last."""
@@ -166,7 +166,7 @@ class Positions:
         }
 
     def close(self) -> None:
-        self._tail.close()
+        self._prefetcher.close()
         self.disconnect()
 
     def disconnect(self) -> None:
@@ -176,13 +176,13 @@ class Positions:
 
     def _topic_ends(self, start: Ends) -> dict[str, int]:
         """Without asking, as long as all that waits has been read ahead."""
-        if not self._bulk and not self._tail.full:
-            self._known = self._tail.ends()
+        if not self._bulk and not self._prefetcher.full:
+            self._known = self._prefetcher.ends()
             return self._known
         found = self._open().end_offsets(list(self._partitions.values()))
         self._known = {key: found[tp] for key, tp in self._partitions.items()}
         self._bulk = self.lag_rows(start) > AHEAD_ROWS_MAX
-        self._tail.hold(self._bulk)
+        self._prefetcher.hold(self._bulk)
         return self._known
 
     def _open(self) -> Any:

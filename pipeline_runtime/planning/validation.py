@@ -13,7 +13,6 @@ from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, form_faults, parse_reference, refusals
 from pipeline_runtime.model.faults import Fault, did_you_mean, join_path, listed
-from pipeline_runtime.model.graph import connected, find_cycles, topological_order
 from pipeline_runtime.model.names import element_name, group_name, listed_and, place_words
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Frozen
@@ -31,6 +30,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     ViewOperator,
 )
+from pipeline_runtime.planning.graph import connected, find_cycles, topological_order
 
 _HINTS_MAX = 50
 """Of one validation: to look for a similar name takes long, and thousands may be wrong."""

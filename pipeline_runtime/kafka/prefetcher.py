@@ -43,7 +43,7 @@ class _Partition:
         self.seek = True
 
 
-class TopicTail:
+class Prefetcher:
     """A thread from `follow` to `close`. `arrived` is called by it when there are new records."""
 
     def __init__(
@@ -58,7 +58,7 @@ class TopicTail:
         self._held = False
         self._gone = False  # what comes next has been deleted from its topic
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="input tail", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="prefetcher", daemon=True)
 
     def follow(self, ends: Mapping[str, int]) -> None:
         """Begin behind what the group has processed."""

@@ -7,42 +7,42 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.checkpoint.cut import cut
-from pipeline_runtime.checkpoint.errors import CutFailed, NothingCommitted
+from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.unit.checkpoint.replicas import FakeReplica, StateDatabase, tree
 
 
-def test_a_replica_without_a_committed_batch_has_no_cut(replica: FakeReplica, work: Path) -> None:
+def test_a_replica_without_a_committed_batch_has_no_snapshot(replica: FakeReplica, work: Path) -> None:
     replica.plan()
     with pytest.raises(NothingCommitted):
-        cut(replica.directory, work)
+        take_snapshot(replica.directory, work)
     assert not list(work.glob("*"))
 
 
-def test_a_replica_directory_that_is_not_there_has_no_cut(tmp_path: Path) -> None:
+def test_a_replica_directory_that_is_not_there_has_no_snapshot(tmp_path: Path) -> None:
     with pytest.raises(NothingCommitted):
-        cut(tmp_path / "nowhere", tmp_path / "work")
+        take_snapshot(tmp_path / "nowhere", tmp_path / "work")
 
 
 @pytest.mark.parametrize("log", ["offsets", "commits"])
 def test_a_log_that_cannot_be_read_is_reported_as_such(replica: FakeReplica, work: Path, log: str) -> None:
     replica.commit()
     replica.put(f"spark/{log}/0", b"v1\n{}}\n{}}")
-    with pytest.raises(CutFailed, match="its log cannot be read"):
-        cut(replica.directory, work)
+    with pytest.raises(SnapshotFailed, match="its log cannot be read"):
+        take_snapshot(replica.directory, work)
     assert not list(work.glob("*"))
 
 
-def test_a_cut_is_of_the_newest_committed_batch_and_leaves_the_running_one_out(
+def test_a_snapshot_is_of_the_newest_committed_batch_and_leaves_the_running_one_out(
     replica: FakeReplica, work: Path
 ) -> None:
     for _ in range(4):
         replica.commit()
     replica.plan()
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         paths = {file.path for file in taken.files}
         assert (taken.batch, taken.seq, taken.ends, taken.batch_time_ms) == (3, 4, {"in-0": 40}, 4000)
         assert {path for path in paths if path.startswith("spark/offsets")} == {
@@ -59,9 +59,9 @@ def test_a_cut_is_of_the_newest_committed_batch_and_leaves_the_running_one_out(
     assert not list(work.glob("*"))
 
 
-def test_a_cut_links_and_never_copies(replica: FakeReplica, work: Path) -> None:
+def test_a_snapshot_links_and_never_copies(replica: FakeReplica, work: Path) -> None:
     replica.commit({"a.sst": b"x" * 1000})
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         for file in taken.files:
             assert (taken.directory / file.path).stat().st_ino == (
                 replica.directory / file.path
@@ -72,7 +72,7 @@ def test_hidden_and_temporary_files_are_left_out(replica: FakeReplica, work: Pat
     replica.commit()
     for path in ("elements/out/.hidden", "elements/out/x.csv.tmp", "spark/offsets/.0.crc"):
         replica.put(path, b"x")
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         assert not [file.path for file in taken.files if "/." in file.path or file.path.endswith(".tmp")]
 
 
@@ -81,7 +81,7 @@ def test_state_older_than_a_committed_snapshot_is_left_out(replica: FakeReplica,
     replica.commit()
     replica.commit({"new.sst": b"2"})
     replica.commit()
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         state = {file.path.rpartition("/")[2] for file in taken.files if "/state/0/0/" in file.path}
     assert state == {"3_id3.changelog", "3_id3.zip", "4_id4.changelog", "new.sst"}
 
@@ -93,20 +93,22 @@ def test_a_snapshot_that_no_commit_names_does_not_displace_older_state(
     replica.commit()
     replica.snapshot(2, "interrupted", {"orphan.sst": b"2"})
     replica.commit()
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         names = {Path(file.path).name for file in taken.files}
     assert {"1_id1.zip", "base.sst", "2_id2.changelog", "3_id3.changelog"} <= names
 
 
-def test_a_cut_whose_state_is_not_whole_fails_and_leaves_nothing(replica: FakeReplica, work: Path) -> None:
+def test_a_snapshot_whose_state_is_not_whole_fails_and_leaves_nothing(
+    replica: FakeReplica, work: Path
+) -> None:
     replica.commit()
     (replica.directory / "spark/state/0/0/1_id1.changelog").unlink()
-    with pytest.raises(CutFailed, match="not whole"):
-        cut(replica.directory, work)
+    with pytest.raises(SnapshotFailed, match="not whole"):
+        take_snapshot(replica.directory, work)
     assert not list(work.glob("*"))
 
 
-def test_a_cut_while_batches_commit_and_files_are_purged_is_whole_or_refused(
+def test_a_snapshot_while_batches_commit_and_files_are_purged_is_whole_or_refused(
     replica: FakeReplica, work: Path
 ) -> None:
     replica.commit({"0.sst": b"0"})
@@ -130,8 +132,8 @@ def test_a_cut_while_batches_commit_and_files_are_purged_is_whole_or_refused(
     try:
         for _ in range(60):
             try:
-                taken = cut(replica.directory, work)
-            except CutFailed:
+                taken = take_snapshot(replica.directory, work)
+            except SnapshotFailed:
                 pause_s *= 2  # whatever the machine: some are refused, and some are not
                 continue
             pause_s /= 2
@@ -159,7 +161,7 @@ def test_of_a_file_that_goes_on_growing_only_the_committed_length_is_kept(
     growing = GrowingFiles()
     growing.note(Seq(1), {"elements/out/power.csv": 8})
     growing.note(Seq(2), {"elements/out/power.csv": 16})  # committed, but Spark has not finished it
-    with cut(replica.directory, work, growing) as taken:
+    with take_snapshot(replica.directory, work, growing) as taken:
         with open(replica.directory / "elements/out/power.csv", "ab") as sink:
             sink.write(b"ted\n")
         manifest = store(taken, database, group="g", epoch=Epoch(1), version="1", node="n")
@@ -172,11 +174,11 @@ def test_a_file_shorter_than_what_was_committed_is_no_checkpoint(replica: FakeRe
     replica.put("elements/out/power.csv", b"short")
     growing = GrowingFiles()
     growing.note(Seq(1), {"elements/out/power.csv": 100})
-    with pytest.raises(CutFailed, match=r"power\.csv is shorter than what was committed"):
-        cut(replica.directory, work, growing)
+    with pytest.raises(SnapshotFailed, match=r"power\.csv is shorter than what was committed"):
+        take_snapshot(replica.directory, work, growing)
     growing.note(Seq(1), {"elements/out/other.csv": 1})
-    with pytest.raises(CutFailed, match=r"other\.csv is not there"):
-        cut(replica.directory, work, growing)
+    with pytest.raises(SnapshotFailed, match=r"other\.csv is not there"):
+        take_snapshot(replica.directory, work, growing)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +199,14 @@ def test_a_directory_that_cannot_be_made_is_told_in_the_same_words_each_time(
     monkeypatch.setattr(Path, "mkdir", full)
     told = set()
     for _ in range(2):
-        with pytest.raises(CutFailed) as failed:
-            cut(replica.directory, work)
+        with pytest.raises(SnapshotFailed) as failed:
+            take_snapshot(replica.directory, work)
         told.add(failed.value.message)
     assert told == {f"No checkpoint of g1 was taken: {named.format(work=work)}: No space left on device."}
 
 
-def test_a_cut_survives_the_purge_of_the_files_it_holds(replica: FakeReplica, work: Path) -> None:
+def test_a_snapshot_survives_the_purge_of_the_files_it_holds(replica: FakeReplica, work: Path) -> None:
     replica.commit({"a.sst": b"alive"})
-    with cut(replica.directory, work) as taken:
+    with take_snapshot(replica.directory, work) as taken:
         (replica.directory / "spark/state/0/0/SSTs/a.sst").unlink()
         assert (taken.directory / "spark/state/0/0/SSTs/a.sst").read_bytes() == b"alive"

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pipeline_runtime.model.document import Element, PipelineDocument, parse_reference
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.graph import topological_order
 from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
@@ -20,7 +19,6 @@ from pipeline_runtime.model.spec import (
     InputStream,
     OutputStream,
 )
-from pipeline_runtime.model.validation import validate
 from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, parse
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import (
@@ -30,6 +28,8 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     ViewOperator,
 )
+from pipeline_runtime.planning.graph import topological_order
+from pipeline_runtime.planning.validation import validate
 
 _STRICTNESS: dict[Follow, int] = {"coalesced": 0, "exact": 1, "none": 2}
 _BATCH_TIME = "_batch_time"

@@ -18,6 +18,7 @@ from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.input_offsets import END_STAGE, InputOffsets, slices_between
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import (
@@ -27,7 +28,6 @@ from pipeline_runtime.replica.pacing import (
     lockstep_interval_ms,
     release_quiet_ms,
 )
-from pipeline_runtime.replica.positions import END_STAGE, Positions, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
@@ -83,7 +83,7 @@ def next_followed(
     return commit.boundary
 
 
-class Grants:
+class BatchPlanner:
     """Implements gate.GateKeeper."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Grants:
         spec: GroupSpec,
         inputs: tuple[GroupInput, ...],
         state: ReplicaState,
-        positions: Positions,
+        offsets: InputOffsets,
         cpu: CpuLoad,
         hello: dict[str, Any],
         *,
@@ -102,7 +102,7 @@ class Grants:
         self._spec = spec
         self._inputs = inputs
         self._state = state
-        self._positions = positions
+        self._offsets = offsets
         self._cpu = cpu
         self._hello = hello
         self._flushes = flushes
@@ -144,7 +144,7 @@ class Grants:
 
     def latest(self, start: Boundary) -> Boundary:
         self._asked(start.seq)
-        self._positions.passed(start.ends)
+        self._offsets.passed(start.ends)
         with self._state.changed:
             self._state.granted = None
             self._state.tell()
@@ -229,7 +229,7 @@ class Grants:
 
     def _idle(self) -> bool:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
-        if self._positions.waiting and not self._state.paused:
+        if self._offsets.waiting and not self._state.paused:
             return False
         return (monotonic() - self.granted_at_s) * 1000 > release_quiet_ms(self._batch_ms())
 
@@ -242,7 +242,7 @@ class Grants:
 
     def _own(self, start: Boundary, seen: int, remaining_s: float) -> Boundary | None:
         """The owner's next boundary; None: nothing yet, ask again."""
-        state, positions = self._state, self._positions
+        state, offsets = self._state, self._offsets
         pause_s = self._paced_from_s + self._interval_ms(start) / 1000 - monotonic()
         if pause_s > 0:
             state.wait_for_change(seen, min(pause_s, remaining_s))
@@ -251,19 +251,19 @@ class Grants:
         try:
             base, self._shifted_ms = start.ends, state.pause_shift_ms
             if self._shifted_ms:
-                base = positions.source_shifted(base, self._shifted_ms)
-            oldest_at_s = positions.oldest_at_s
-            ends = positions.advance(base, now_ms)
+                base = offsets.source_shifted(base, self._shifted_ms)
+            oldest_at_s = offsets.oldest_at_s
+            ends = offsets.advance(base, now_ms)
             if ends == start.ends:
                 ends = self._ending(start.ends)
             if ends != start.ends:
                 self.arrived_at_s = oldest_at_s or monotonic()
                 return Boundary(state.view.following(start.seq), ends, now_ms)
             # Sources beside the topics have rows when their time has come, and announce nothing.
-            waits_s = self._spec.pace.interval_ms_min / 1000 if positions.has_sources else remaining_s
+            waits_s = self._spec.pace.interval_ms_min / 1000 if offsets.has_sources else remaining_s
             state.wait_for_change(seen, min(waits_s, remaining_s))
         except KafkaError:
-            positions.disconnect()  # the broker is away: asked again, for ever
+            offsets.disconnect()  # the broker is away: asked again, for ever
             state.wait_for_change(seen, 0.2)
         return None
 
@@ -271,7 +271,7 @@ class Grants:
         pace, batch_ms = self._spec.pace, self._batch_ms()
         if self._state.wishes.release is not None:
             return lockstep_interval_ms(pace, batch_ms)
-        least_ms = interval_ms(pace, self._cpu.ratio(), self._positions.lag_rows(start.ends))
+        least_ms = interval_ms(pace, self._cpu.ratio(), self._offsets.lag_rows(start.ends))
         if not self._state.wishes.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(pace, batch_ms))
@@ -287,7 +287,7 @@ class Grants:
                 key in told for item in self._inputs if item.topic is not None for key in item.end_keys()
             )
         stage = ends.get(END_STAGE, 0)
-        if topics_ended and self._positions.sources_ended(ends) and stage < self._end_stages:
+        if topics_ended and self._offsets.sources_ended(ends) and stage < self._end_stages:
             return {**ends, END_STAGE: stage + 1}
         return ends
 
@@ -307,7 +307,7 @@ class Grants:
         item = self._inputs[part["input"]] if part["input"] >= 0 else None
         if item is None or item.topic is None:
             return
-        found = self._positions.records(item.end_keys()[part["partition"]], part["start"], part["end"])
+        found = self._offsets.records(item.end_keys()[part["partition"]], part["start"], part["end"])
         if found is not None:
             part["records"] = [pack(record) for record in found]
 

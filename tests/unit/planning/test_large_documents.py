@@ -4,11 +4,12 @@ Steps are counted, not seconds: how often the graph's edges are read, how often 
 
 import pytest
 
-from pipeline_runtime.model import faults as model_faults, validation
+from pipeline_runtime.model import faults as model_faults
 from pipeline_runtime.model.document import ELEMENTS_MAX, INPUTS_MAX
 from pipeline_runtime.model.faults import FAULTS_MAX
-from pipeline_runtime.model.graph import find_cycles, topological_order
-from pipeline_runtime.model.validation import validate
+from pipeline_runtime.planning import validation
+from pipeline_runtime.planning.graph import find_cycles, topological_order
+from pipeline_runtime.planning.validation import validate
 
 
 class Counted(dict):

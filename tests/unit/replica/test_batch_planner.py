@@ -12,9 +12,9 @@ from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow, GroupSpec
-from pipeline_runtime.replica import grants as grants_module
-from pipeline_runtime.replica.grants import Grants, next_followed
-from pipeline_runtime.replica.positions import END_STAGE, shares, slices_between
+from pipeline_runtime.replica import batch_planner as planner_module
+from pipeline_runtime.replica.batch_planner import BatchPlanner, next_followed
+from pipeline_runtime.replica.input_offsets import END_STAGE, shares, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
@@ -102,11 +102,11 @@ class Arrived:
         return 0.0
 
 
-def gate(made: ReplicaState, follow: Follow = "exact", positions: Arrived | None = None) -> Grants:
+def gate(made: ReplicaState, follow: Follow = "exact", offsets: Arrived | None = None) -> BatchPlanner:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
-    untyped: Any = (spec, (), made, positions or Arrived(), Arrived(), {})
+    untyped: Any = (spec, (), made, offsets or Arrived(), Arrived(), {})
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
-    return Grants(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
+    return BatchPlanner(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
@@ -114,7 +114,7 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
     is_void: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two claimed at the same time. Who came second had caught up with what the first one's claim undid."""
-    monkeypatch.setattr(grants_module, "LONG_POLL_S", 0.05)
+    monkeypatch.setattr(planner_module, "LONG_POLL_S", 0.05)
     made = state([1, 1, 1])
     if is_void:
         made.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
@@ -130,7 +130,7 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
 def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(grants_module, "LONG_POLL_S", 0.05)
+    monkeypatch.setattr(planner_module, "LONG_POLL_S", 0.05)
     made = state([1, 1, 1])
     made.local = Seq(3)
     permit: Any = object()
@@ -142,7 +142,7 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
             return super().advance(ends, now_ms)
 
     start = Boundary(Seq(3), {"in-0": 3}, 3)
-    assert gate(made, positions=GivenAway())._next(start) == start
+    assert gate(made, offsets=GivenAway())._next(start) == start
 
 
 @pytest.mark.parametrize("follow", ["exact", "coalesced"])
@@ -150,8 +150,8 @@ def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) 
     """The checkpoint at 4 was damaged, and the one before it was taken."""
     made = state([1] * 6)
     made.wishes.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
-    grants, path = gate(made, follow), [Seq(2)]
-    while (boundary := grants._followed(path[-1])) is not None:
+    planner, path = gate(made, follow), [Seq(2)]
+    while (boundary := planner._followed(path[-1])) is not None:
         path.append(boundary.seq)
     assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 

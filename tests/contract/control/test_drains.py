@@ -25,8 +25,9 @@ from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import drains
 from workers.control.context import ControlContext
 from workers.control.deployments import _order_owners
-from workers.control.drains import TRIES_MAX, tend_drains
+from workers.control.drains import tend_drains
 from workers.control.guard import Guard
+from workers.control.retries import TRIES_MAX
 
 Deployed = Callable[..., GroupPlacement]
 Look = Callable[[], list[tuple[str, str]]]

@@ -75,6 +75,8 @@ HEARD_MS = 10_000
 ASK_AGAIN_MS = 1_000
 """After Kafka did not answer, or refused."""
 ORDERS_MAX = 5
+NAMED_MAX = 3
+"""Of what is waited for; the others are counted."""
 UNDEPLOYED_BEFORE = "It was undeployed before it was running."
 UNDEPLOYED_BEFORE_UPGRADE = "It was undeployed before it was upgraded."
 
@@ -278,7 +280,9 @@ def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
     return seen.heard_since_ms is not None and now_ms >= max(at_ms, seen.heard_since_ms + heard_ms)
 
 
-def _wait(what: str, seen: Observed) -> Wait:
+def _wait(seen: Observed, *parts: str) -> Wait:
+    more = f"; and {len(parts) - NAMED_MAX} more" if len(parts) > NAMED_MAX else ""
+    what = "; ".join(parts[:NAMED_MAX]) + more
     return Wait(what if seen.heard_since_ms is not None else f"{what}. Nodes cannot be heard: Redis is away")
 
 
@@ -289,7 +293,7 @@ def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
     found = seen.placement
     if isinstance(found, Unplaced):
         if found.passing and not _in_vain(progress, seen, now_ms):
-            return _wait(f"a node for each element: {found.message}", seen)
+            return _wait(seen, f"a node for each element: {found.message}")
         message = f"There is no node for some elements: {found.message}."
         return gives_up(progress, message, found.faults, now_ms)
     if progress.phase is P.PLACE:
@@ -338,7 +342,7 @@ def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
             for each in waiting
         )
         return gives_up(progress, f"These did not start in time: {names}.", late, now_ms)
-    return _wait("; ".join(_owner_awaited(each) for each in waiting), seen)
+    return _wait(seen, *(_owner_awaited(each) for each in waiting))
 
 
 def _has_failed(each: GroupSeen, progress: Progress, seen: Observed, now_ms: int) -> bool:
@@ -385,7 +389,7 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _enter(P.OWN, now_ms)
     if _in_vain(progress, seen, now_ms):
         return Fail(f"{group.title} is being moved all the time, so it was not upgraded.")
-    return _wait(f"{group.title}, which is being moved", seen)
+    return _wait(seen, f"{group.title}, which is being moved")
 
 
 def _at_work(progress: Progress, seen: Observed) -> GroupSeen | None:
@@ -406,7 +410,7 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return Fail(f"{group.title} does not run its new version on {group.node}: {group.error}")
     if _in_vain(progress, seen, now_ms):
         return Fail(f"{group.title} did not run its new version within {LIMIT_MS[P.OWN] // 1000} s.")
-    return _wait(_owner_awaited(group), seen)
+    return _wait(seen, _owner_awaited(group))
 
 
 # --- undeploy, and what is left of a deployment that failed
@@ -415,7 +419,7 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not seen.unsettled or _in_vain(progress, seen, now_ms):
         return _enter(P.RETIRE, now_ms)
-    return _wait("; ".join(seen.unsettled), seen)
+    return _wait(seen, *seen.unsettled)
 
 
 def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -427,14 +431,14 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
     ]
     if not awaited or _in_vain(progress, seen, now_ms):
         return _enter(P.STOP, now_ms)
-    return _wait("; ".join(f"{each.title} on {each.node} to end" for each in awaited), seen)
+    return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
 
 def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not seen.running or _in_vain(progress, seen, now_ms):
         # A deployment that failed is not made longer by a broker that may be the reason.
         return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
-    return _wait("; ".join(f"{what} to stop" for what in seen.running), seen)
+    return _wait(seen, *(f"{what} to stop" for what in seen.running))
 
 
 def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:

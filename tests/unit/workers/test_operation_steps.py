@@ -423,3 +423,11 @@ def test_from_any_state_an_end_is_reached_whatever_is_answered(progress: Progres
                 asked, progress = False, carried_out(progress, step)
         now_ms += chance.choice([100, 1_000, 30_000])
     raise AssertionError(f"still in {progress}")
+
+
+def test_of_many_that_are_waited_for_some_are_named() -> None:
+    many = [replace(STARTING, group=f"g{n}", title=f"G{n}") for n in range(5)]
+    waits = next_step(deploy(P.RUN), deploying(*many), T0)
+    assert isinstance(waits, Wait)
+    assert waits.for_what.startswith("G0 on edge-a: it is starting; G1")
+    assert waits.for_what.endswith("; and 2 more")

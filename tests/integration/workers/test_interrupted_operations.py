@@ -91,8 +91,8 @@ def comes_to(phase: P, operation: Operation) -> None:
     wait_until(there, phase)
 
 
-def interrupted(cluster: Cluster, begin: Begin, phase: P, away: timedelta = AN_HOUR) -> Operation:
-    """Control ends in that phase, before it sees what it has come to, and is back later."""
+def stopped_in(phase: P, cluster: Cluster, begin: Begin) -> Operation:
+    """Control ends in that phase, before it sees what it has come to."""
     next_step = operations.next_step
 
     def sees_nothing(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -103,6 +103,12 @@ def interrupted(cluster: Cluster, begin: Begin, phase: P, away: timedelta = AN_H
         operation = begin(cluster)
         comes_to(phase, operation)
         cluster.stop_control()
+    return operation
+
+
+def interrupted(cluster: Cluster, begin: Begin, phase: P, away: timedelta = AN_HOUR) -> Operation:
+    """Control ends there, and is back later."""
+    operation = stopped_in(phase, cluster, begin)
     Operation.objects.filter(pk=operation.pk).update(deadline=F("deadline") - away)
     cluster.start_control()
     return ended(operation)
@@ -165,11 +171,7 @@ def test_an_undeployment_goes_on_wherever_control_dies(cluster: Cluster, topics:
 def test_a_deployment_that_is_undeployed_while_control_is_away_ends_and_leaves_nothing(
     cluster: Cluster, topics: list[str]
 ) -> None:
-    held = cluster.mark("saved.broken-on-edge-b")
-    operation = deploying(cluster)
-    comes_to(P.RUN, operation)
-    cluster.stop_control()
-    held.unlink()
+    operation = stopped_in(P.RUN, cluster, deploying)
     end = undeploy(operation.deployment)
     cluster.start_control()
     assert ended(end).status == "done", end.message

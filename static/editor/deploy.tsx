@@ -248,7 +248,8 @@ function Waiting({ operation }: { operation: Operation }) {
   const most_ms = phase_since && deadline ? Date.parse(deadline) - Date.parse(phase_since) : null;
   return (
     <p className="muted">
-      Waits for {waits_for}.{most_ms !== null && ` At most ${seconds(Math.round(most_ms / 1000) * 1000)} in this step.`}
+      Waits for {waits_for}.
+      {most_ms !== null && ` At most ${seconds(Math.round(most_ms / 1000) * 1000)} in this step.`}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react"
 import { create } from "zustand";
 import { ApiError, get, post, problemText } from "../shared/api";
 import { Asker } from "../shared/asker";
-import { plural } from "../shared/format";
+import { plural, seconds } from "../shared/format";
 import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
 import type { DeployPlan, Operation, OperationKind, PipelineVersion } from "../shared/types";
@@ -229,6 +229,7 @@ export function DeployPanel() {
           ))}
         </ol>
       )}
+      {operation && <Waiting operation={operation} />}
       {operation?.message && (
         <p className={state === "failed" ? "handover__wrong" : "muted"}>{operation.message}</p>
       )}
@@ -236,6 +237,20 @@ export function DeployPanel() {
         <p>{problemText(new Error("The server gave no reason; see Events."))}</p>
       )}
     </section>
+  );
+}
+
+/** What the step that is under way waits for, and for how long at most. */
+function Waiting({ operation }: { operation: Operation }) {
+  const { waits_for, phase_since, deadline } = operation;
+  if (!waits_for) return null;
+  // both by the server's clock
+  const most_ms = phase_since && deadline ? Date.parse(deadline) - Date.parse(phase_since) : null;
+  return (
+    <p className="muted">
+      Waits for {waits_for}.
+      {most_ms !== null && ` At most ${seconds(Math.round(most_ms / 1000) * 1000)} in this step.`}
+    </p>
   );
 }
 

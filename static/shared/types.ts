@@ -356,6 +356,12 @@ export interface Operation {
   pipeline: string;
   status: "pending" | "running" | "done" | "failed";
   steps: { name: string; state: string; at: string | null }[];
+  phase: string;
+  phase_since: string | null;
+  /** in words; empty: for nothing */
+  waits_for: string;
+  /** until when it waits for that; null: there is no end to it, or nothing is waited for */
+  deadline: string | null;
   message: string;
   faults: Fault[];
   created_at: string;

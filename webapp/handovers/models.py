@@ -34,6 +34,14 @@ class Operation(models.Model):
     )  # elements that may begin without their state, as the user agreed
     message = models.TextField(blank=True)
     faults = models.JSONField(default=list)  # [{element, path, message, code}]
+    # What the control side has come to, see workers/control/operation_steps.py. One that is unfinished and
+    # has a message gives up, and clears away.
+    phase = models.CharField(max_length=16, default="PENDING")
+    phase_since = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField(null=True, blank=True)  # of the phase; null: it waits for nobody
+    waits_for = models.TextField(blank=True)  # in words; empty: for nothing
+    orders = models.PositiveIntegerField(default=0)  # to own, that an upgrade has given to its present group
+    failing = models.JSONField(default=dict)  # {group: since when it shows an error, ms}
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -13,11 +13,10 @@ from django.db import InterfaceError, OperationalError, transaction
 from pydantic import ValidationError
 
 from webapp.monitoring.records import record_event
-from workers.control.context import Closing
 
 log = logging.getLogger(__name__)
 
-NOT_OF_ONE_ROW = (redis.RedisError, OperationalError, InterfaceError, Closing)
+NOT_OF_ONE_ROW = (redis.RedisError, OperationalError, InterfaceError)
 """Redis or the database is away: all of the round is done again, nothing of it is passed over."""
 LOG_AGAIN_S = 60.0
 TELL_AGAIN_S = 600.0

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from celery import Celery
-from django.db import close_old_connections
 
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -49,10 +48,6 @@ class Tuning:
     silence_ms: Callable[[int], int] = lambda redis_ms: redis_ms
 
 
-class Closing(Exception):
-    """The control process ends; what waits here goes on when it is started again."""
-
-
 @dataclass
 class ControlContext:
     settings: Settings
@@ -71,21 +66,6 @@ class ControlContext:
         """From when something that began at `at_ms` is waited for in vain: while control was away, or nodes
         could not be heard, what is waited for may have come."""
         return now_ms() if self.hearing_since_ms is None else max(at_ms, self.hearing_since_ms)
-
-    def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
-        """Look again at each report until `holds`; False: not within the time. Raises Closing."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            seen = self.reports.count
-            close_old_connections()
-            if holds():
-                return True
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return False
-            if self.closing.is_set():
-                raise Closing
-            self.reports.wait(seen, min(left_s, 1.0))
 
 
 def now_ms() -> int:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from pipeline_runtime.handover.phases import Strategy
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
@@ -31,12 +29,10 @@ from webapp.pipelines.shape import groups_of
 from webapp.problems import Conflict
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.handover_effects import attempts_of
+from workers.control.retries import Later, Now, tries_again
 
 log = logging.getLogger(__name__)
-
-TRIES_MAX = 5
-TRY_AGAIN_S = 5.0
-"""After the first failed move of a group; twice as long after each further one."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +149,13 @@ def _target(
     node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate], names: Names
 ) -> str | Stuck:
     """Where the group goes now, or why it does not."""
-    tried = list(_moves(node).filter(deployment=placement.deployment_id, group=placement.group))
+    tried = _moves(node).filter(deployment=placement.deployment_id, group=placement.group)
     name = names.of(placement.deployment_id, placement.group)
-    held_back = _held_back(node, name, tried)
-    if held_back is not None:
-        return held_back
-    elements, failed_on = len(placement.spec["elements"]), {handover.target for handover in tried}
-    others = [candidate for candidate in known if candidate.name not in failed_on]
+    again = tries_again(attempts_of(tried), timezone.now(), doing="move", anew=f"drain {node.name} again")
+    if not isinstance(again, Now):
+        return Stuck(name, again.why, passing=isinstance(again, Later))
+    elements = len(placement.spec["elements"])
+    others = [candidate for candidate in known if candidate.name not in again.without]
     try:
         try:
             target = choose_target(placement.group, elements, node.name, others)
@@ -169,25 +165,6 @@ def _target(
         return Stuck(name, error.faults[0].message)
     refusal = migrate_refusal(group, target)
     return target if refusal is None else Stuck(name, refusal, _is_starting(group))
-
-
-def _held_back(node: Node, name: str, tried: list[Handover]) -> Stuck | None:
-    """By what came of the moves that this drain has ordered before."""
-    if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
-        return Stuck(name, f"its move was cancelled; drain {node.name} again to try anew")
-    failed = [handover for handover in tried if handover.outcome == Handover.Outcome.FAILED]
-    if not failed:
-        return None
-    what = failed[0].message.removeprefix(f"Drain of {node.name}: ")
-    why = f"its move to {failed[0].target} failed: {what}"
-    if failed[0].strategy == Strategy.STOP_AND_COPY:
-        return Stuck(name, f"{why} Each try stops it for a while; drain {node.name} again to try anew")
-    if len(failed) >= TRIES_MAX:
-        return Stuck(name, f"{why} Tried {TRIES_MAX} times; mend the cause, then drain {node.name} again")
-    pause = timedelta(seconds=TRY_AGAIN_S * 2 ** (len(failed) - 1))
-    if timezone.now() < (failed[0].ended_at or failed[0].created_at) + pause:
-        return Stuck(name, f"{why} It is tried again", passing=True)
-    return None
 
 
 def _is_starting(group: GroupFacts) -> bool:

@@ -6,6 +6,7 @@ All of it is called inside the transaction in which the step is persisted.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handover_steps import wants_fresh_checkpoint
 from workers.control.replica_rows import epoch_known, reported
+from workers.control.retries import Attempt
 
 log = logging.getLogger(__name__)
 
@@ -296,8 +298,8 @@ _KIND_WORDS = {"migration": "Live migration", "restoration": "Restoration"}
 def end(handover: Handover, outcome: str, message: str) -> None:
     _close_phase(handover)
     name = handover.deployment.name_of(handover.element)
-    why = f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
-    handover.outcome, handover.message, handover.ended_at = outcome, why + message, timezone.now()
+    handover.outcome, handover.message = outcome, _ordered_why(handover) + message
+    handover.ended_at = timezone.now()
     handover.save()
     record_event(
         f"handover.{outcome}",
@@ -310,3 +312,24 @@ def end(handover: Handover, outcome: str, message: str) -> None:
         handover=str(handover.pk),
         gap_ms=handover.gap_ms,
     )
+
+
+def _ordered_why(handover: Handover) -> str:
+    """What the message of one that was ordered by itself begins with."""
+    return f"{handover.reason[:1].upper()}{handover.reason[1:]}: " if handover.reason else ""
+
+
+def attempts_of(handovers: Iterable[Handover]) -> list[Attempt]:
+    """Those of them, newest first, that came to nothing."""
+    to_nothing = (Handover.Outcome.FAILED, Handover.Outcome.CANCELLED)
+    return [
+        Attempt(
+            target=handover.target,
+            why=handover.message.removeprefix(_ordered_why(handover)),
+            ended_at=handover.ended_at or handover.created_at,
+            cancelled=handover.outcome == Handover.Outcome.CANCELLED,
+            stops=handover.strategy == Strategy.STOP_AND_COPY,
+        )
+        for handover in handovers
+        if handover.outcome in to_nothing
+    ]

@@ -8,7 +8,7 @@ that it may be what ends them. A node that said goodbye was stopped on purpose.
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -32,12 +32,12 @@ from webapp.pipelines.selectors import group_facts
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.handover_effects import attempts_of
 from workers.control.replica_rows import java_ends
+from workers.control.retries import GivenUp, Later, tries_again
 
 log = logging.getLogger(__name__)
 
-TRIES_MAX = 5
-TRY_AGAIN_S = 5.0
 # A group that ends each node that runs it is not to end them all, with all else that they run.
 RESTORED_WITHIN = timedelta(minutes=15)
 RESTORED_MAX = 5
@@ -70,7 +70,6 @@ def on_silent_nodes() -> QuerySet[GroupPlacement]:
 
 def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
     node = placement.node
-    tried = _tried(placement)
     if group.follow == "none":
         _tell_once(
             placement,
@@ -79,15 +78,16 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
             f"those since its checkpoint may differ. Restore it by hand, or wait for {node.name}.",
         )
         return
-    if any(handover.outcome == Handover.Outcome.CANCELLED for handover in tried):
-        return  # a person wants to wait for the node
-    if len(tried) >= TRIES_MAX:
-        _tell_once(
-            placement,
-            "element.not_restored",
-            f"{name} could not be restored in {TRIES_MAX} tries. Look at its handovers, mend the "
-            "cause, then restore it by hand. Nothing committed is lost.",
-        )
+    again = tries_again(
+        attempts_of(_tried(placement)), timezone.now(), doing="restoration", anew="restore it by hand"
+    )
+    if isinstance(again, GivenUp):
+        if not again.cancelled:  # else a person wants to wait for the node
+            _tell_once(
+                placement,
+                "element.not_restored",
+                f"{name} is not restored by itself any more: {again.why}. Nothing committed is lost.",
+            )
         return
     ends = java_ends(placement)
     if is_held(ends):
@@ -109,9 +109,9 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
             f"wait for {node.name}. Nothing committed is lost.",
         )
         return
-    if tried and timezone.now() < _ended_at(tried[0]) + timedelta(seconds=TRY_AGAIN_S * 2 ** len(tried)):
+    if isinstance(again, Later):
         return
-    target = restoration_target(group, without={handover.target for handover in tried})
+    target = restoration_target(group, without=again.without)
     target = target or restoration_target(group)
     refusal = restore_refusal(group, target)
     if target is None or refusal is not None:
@@ -154,16 +154,14 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
     )
 
 
-def _tried(placement: GroupPlacement) -> list[Handover]:
+def _tried(placement: GroupPlacement) -> QuerySet[Handover]:
     """Restorations of the group since its node fell silent, newest first."""
-    return list(
-        Handover.objects.filter(
-            deployment=placement.deployment_id,
-            group=placement.group,
-            kind=Handover.Kind.RESTORATION,
-            origin=placement.node.name,
-            created_at__gte=placement.node.silent_at,
-        ).exclude(outcome=Handover.Outcome.DONE)
+    return Handover.objects.filter(
+        deployment=placement.deployment_id,
+        group=placement.group,
+        kind=Handover.Kind.RESTORATION,
+        origin=placement.node.name,
+        created_at__gte=placement.node.silent_at,
     )
 
 
@@ -177,10 +175,6 @@ def _restored_lately(placement: GroupPlacement) -> int:
         created_by=None,
         created_at__gte=placement.node.silent_at - RESTORED_WITHIN,
     ).count()
-
-
-def _ended_at(handover: Handover) -> datetime:
-    return handover.ended_at or handover.created_at
 
 
 def _tell_once(placement: GroupPlacement, kind: str, message: str) -> None:

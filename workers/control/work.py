@@ -11,18 +11,15 @@ import threading
 from collections.abc import Callable
 
 from django.db import close_old_connections, connection
-from django.utils import timezone
 
 from webapp.handovers.models import Handover, Operation
-from webapp.monitoring.records import announce
 from workers.control.bulkhead import Bulkhead
-from workers.control.context import Closing, ControlContext
-from workers.control.deployments import deploy, undeploy
+from workers.control.context import ControlContext
 from workers.control.drains import tend_drains
 from workers.control.handovers import drive_handover
+from workers.control.operations import UNFINISHED, drive_operation
 from workers.control.restorations import order_restorations
 from workers.control.standbys import tidy_copies
-from workers.control.upgrades import upgrade
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +42,7 @@ class Work:
             thread.join(timeout_s)
 
     def operation(self, id: str) -> None:
-        self._ensure(f"operation {id}", lambda: self._operate(id))
+        self._ensure(f"operation {id}", lambda: drive_operation(id, self._context))
 
     def handover(self, id: str) -> None:
         self._ensure(f"handover {id}", lambda: self._hand_over(id))
@@ -69,8 +66,6 @@ class Work:
     def _run(self, key: str, do: Callable[[], None]) -> None:
         try:
             do()
-        except Closing:
-            log.info("%s goes on when the control process is started again", key)
         except Exception:
             # The sweep starts it again: its steps can be repeated.
             log.exception("%s broke off; it is taken up again", key)
@@ -83,17 +78,6 @@ class Work:
     def _hand_over(self, id: str) -> None:
         drive_handover(id, self._context)
         self.look()  # the drain that waits for it may go on
-
-    def _operate(self, id: str) -> None:
-        operation = Operation.objects.select_related("deployment__pipeline", "deployment__version").get(pk=id)
-        if operation.status in (Operation.Status.DONE, Operation.Status.FAILED):
-            return
-        if operation.kind == Operation.Kind.DEPLOY:
-            deploy(operation, self._context)
-        elif operation.kind == Operation.Kind.UPGRADE:
-            upgrade(operation, self._context)
-        else:
-            undeploy(operation, self._context)
 
     def _sweep(self) -> None:
         seen = -1
@@ -109,26 +93,7 @@ class Work:
             seen = self._context.work.wait(seen, self._context.tuning.sweep_s)
 
     def _start_what_is_left(self) -> None:
-        unfinished = [Operation.Status.PENDING, Operation.Status.RUNNING]
-        for operation in Operation.objects.filter(status__in=unfinished).order_by("created_at"):
-            newer = Operation.objects.filter(
-                deployment=operation.deployment_id, created_at__gt=operation.created_at
-            )
-            if newer.exists():
-                self._overtake(operation)
-            else:
-                self.operation(str(operation.pk))
+        for operation in Operation.objects.filter(status__in=UNFINISHED).order_by("created_at"):
+            self.operation(str(operation.pk))
         for handover in Handover.objects.filter(outcome__isnull=True):
             self.handover(str(handover.pk))
-
-    def _overtake(self, operation: Operation) -> None:
-        """A deployment that is undeployed before it was done ends with that."""
-        with self._lock:
-            if f"operation {operation.pk}" in self._threads:
-                return  # it sees the change itself
-        Operation.objects.filter(pk=operation.pk).update(
-            status=Operation.Status.FAILED,
-            message="A newer operation took its place.",
-            ended_at=timezone.now(),
-        )
-        announce("operations", str(operation.pk))

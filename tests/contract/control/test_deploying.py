@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from pipeline_runtime.kafka.admin import TopicsFailed
+from pipeline_runtime.model.desired import ReplicaError, Role
+from tests.contract.control.conftest import report
 from webapp.handovers.models import Operation
+from webapp.handovers.selectors import operation_json
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, Pipeline, PipelineVersion
-from workers.control import deployments
-from workers.control.context import Closing, ControlContext
+from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from workers.control import operation_effects
+from workers.control.context import ControlContext
+from workers.control.operation_steps import LIMIT_MS, OperationPhase as P
+from workers.control.operations import _Driver, drive_operation
+
+ERROR = ReplicaError(message="no such file", safe="", next="", traceback="Traceback: no such file")
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What Kafka was asked for; it does all of it."""
+    found: list[str] = []
+    monkeypatch.setattr(operation_effects, "ensure_topics", lambda *_: found.append("create"))
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: found.append("delete"))
+    return found
 
 
 def document(**params: Any) -> dict[str, Any]:
@@ -23,62 +43,178 @@ def document(**params: Any) -> dict[str, Any]:
     }
 
 
-def undeployed_by_a_user(*_: Any) -> None:
-    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
-
-
-def fails(*_: Any) -> None:
-    undeployed_by_a_user()
-    raise deployments.OperationFailed("readings does not start.")
-
-
-def ordered() -> tuple[Deployment, Operation]:
+def ordered() -> Operation:
     pipeline = Pipeline.objects.create(name="p", draft={})
     version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=document())
     deployment = Deployment.objects.create(pipeline=pipeline, version=version)
-    return deployment, Operation.objects.create(kind="deploy", deployment=deployment)
+    return Operation.objects.create(kind="deploy", deployment=deployment)
 
 
-@pytest.mark.parametrize("last", [undeployed_by_a_user, fails])
-def test_its_own_end_takes_nothing_back(
-    last: Any, nodes: dict[str, Node], context: ControlContext, monkeypatch: pytest.MonkeyPatch
+def comes_to(phase: P, operation: Operation, context: ControlContext) -> Operation:
+    """Step by step, until it is there."""
+    driver = _Driver(str(operation.pk), context)
+    while operation.phase != phase:
+        assert driver.advance() is not None
+        operation.refresh_from_db()
+    return operation
+
+
+def ends(operation: Operation, context: ControlContext) -> Operation:
+    drive_operation(str(operation.pk), context)
+    operation.refresh_from_db()
+    operation.deployment.refresh_from_db()
+    return operation
+
+
+def states(operation: Operation) -> list[str]:
+    return [step["state"] for step in operation.steps]
+
+
+def test_each_phase_is_stored_before_its_effect_and_all_of_it_comes_to_run(
+    nodes: dict[str, Node], context: ControlContext, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(deployments, "ensure_topics", lambda *_: None)
-    monkeypatch.setattr(deployments, "delete_topics", lambda *_: None)
-    monkeypatch.setattr(deployments, "_wait_for_owners", last)
-    deployment, operation = ordered()
-    deployments.deploy(operation, context)
-    deployment.refresh_from_db()
-    assert (deployment.status, deployment.ended_at) == ("undeploying", None)
-    assert operation.status == "failed"
+    operation = comes_to(P.TOPICS, ordered(), context)
+    assert (operation.status, states(operation)) == ("running", ["done", "done", "running", *["pending"] * 2])
+    assert asked == []
+    operation = comes_to(P.START, operation, context)
+    assert asked == ["create"]
+    operation = comes_to(P.RUN, operation, context)
+    placement = GroupPlacement.objects.get()
+    _Driver(str(operation.pk), context).advance()
+    operation.refresh_from_db()
+    assert operation.waits_for == f"readings on {placement.node.name}: it was not reported by its node"
+    assert operation.phase_since is not None
+    assert operation.deadline is not None
+    waits_s = (operation.deadline - operation.phase_since).total_seconds()
+    assert waits_s == pytest.approx(LIMIT_MS[P.RUN] / 1000, abs=1)
+    report(placement, order_id=placement.order_id)
+    operation = ends(operation, context)
+    assert (operation.status, states(operation), operation.waits_for) == ("done", ["done"] * 5, "")
+    assert operation.deployment.status == "running"
+    shown = operation_json(operation)
+    assert (shown["waits_for"], shown["deadline"], shown["message"]) == ("", None, "All of it runs.")
+
+
+@pytest.mark.parametrize("phase", [P.PENDING, P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN])
+def test_one_that_is_undeployed_meanwhile_takes_nothing_back(
+    phase: P, nodes: dict[str, Node], context: ControlContext
+) -> None:
+    operation = comes_to(phase, ordered(), context)
+    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
+    operation = ends(operation, context)
+    assert (operation.deployment.status, operation.deployment.ended_at) == ("undeploying", None)
+    assert (operation.status, operation.message) == ("failed", "It was undeployed before it was running.")
     assert not Event.objects.filter(kind__startswith="pipeline.deploy").exists()
 
 
+def gives_up(operation: Operation, context: ControlContext) -> Operation:
+    """Its group shows an error for too long."""
+    operation = comes_to(P.RUN, operation, context)
+    report(GroupPlacement.objects.get(), Role.STOPPED, error=ERROR)
+    _Driver(str(operation.pk), context).advance()
+    operation.refresh_from_db()
+    assert operation.failing.keys() == {"readings"}
+    operation.failing["readings"] -= 3_600_000
+    operation.save()
+    return comes_to(P.STOP, operation, context)
+
+
+@pytest.mark.parametrize("phase", [P.STOP, P.DELETE])
 def test_one_that_gives_up_while_control_ends_still_says_why(
+    phase: P, nodes: dict[str, Node], context: ControlContext, asked: list[str]
+) -> None:
+    operation = gives_up(ordered(), context)
+    assert operation.message == "readings does not start. On edge-a: no such file"
+    assert states(operation) == [*["done"] * 4, "failed"]
+    assert GroupPlacement.objects.get().role == "stopped"
+    report(GroupPlacement.objects.get(), Role.STOPPED)
+    operation = ends(comes_to(phase, operation, context), context)
+    assert operation.status == "failed"
+    assert operation.message == "readings does not start. On edge-a: no such file Nothing of it runs."
+    [fault] = operation.faults
+    assert (fault["element"], fault["traceback"]) == ("readings", "Traceback: no such file")
+    assert asked == ["create", "delete"], "it was not begun anew"
+    assert operation.deployment.status == "failed"
+    assert Event.objects.filter(kind="pipeline.deploy_failed").count() == 1
+
+
+def test_one_that_gives_up_and_is_undeployed_leaves_the_rest_to_that(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    operation = gives_up(ordered(), context)
+    Deployment.objects.update(status=Deployment.Status.UNDEPLOYING)
+    operation = ends(operation, context)
+    assert operation.deployment.status == "undeploying"
+    assert operation.message.startswith("readings does not start.")
+
+
+def test_topics_that_were_made_before_it_was_placed_are_deleted(
+    nodes: dict[str, Node], context: ControlContext, asked: list[str]
+) -> None:
+    operation = comes_to(P.START, ordered(), context)
+    Node.objects.update(cordoned=True)
+    operation = ends(operation, context)
+    assert operation.status == "failed"
+    assert "There is no node for some elements: readings" in operation.message
+    assert asked == ["create", "delete"]
+
+
+def test_topics_that_are_refused_fail_it_with_kafkas_words(
     nodes: dict[str, Node], context: ControlContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Any] = []
-    monkeypatch.setattr(deployments, "ensure_topics", lambda *_: made.append("topics"))
-    monkeypatch.setattr(deployments, "delete_topics", lambda *_: None)
-    fault = {"element": "readings", "message": "no such file"}
+    def refuse(*_: Any) -> None:
+        raise TopicsFailed("Kafka did not create fl.1.readings.out: PolicyViolationError")
 
-    def does_not_start(*_: Any) -> None:
-        raise deployments.OperationFailed("readings does not start.", [fault])
+    monkeypatch.setattr(operation_effects, "ensure_topics", refuse)
+    operation = ends(ordered(), context)
+    assert "PolicyViolationError" in operation.message
+    assert states(operation) == ["done", "done", "failed", "pending", "pending"]
 
-    def control_ends(*_: Any) -> None:
-        raise Closing
 
-    deployment, operation = ordered()
-    monkeypatch.setattr(deployments, "_wait_for_owners", does_not_start)
-    with monkeypatch.context() as ending:
-        ending.setattr(deployments, "_let_go", control_ends)
-        with pytest.raises(Closing):
-            deployments.deploy(operation, context)
-    operation = Operation.objects.get()
-    assert operation.ended_at is None
-    deployments.deploy(operation, context)
-    assert (operation.status, operation.faults) == ("failed", [fault])
-    assert operation.message == "readings does not start. Nothing of it runs."
-    assert made == ["topics"], "it was not begun anew"
-    deployment.refresh_from_db()
-    assert deployment.status == "failed"
+def test_a_restart_of_control_changes_no_deadline(nodes: dict[str, Node], context: ControlContext) -> None:
+    operation = comes_to(P.RUN, ordered(), context)
+    deadline = operation.deadline
+    _Driver(str(operation.pk), context).advance()
+    operation.refresh_from_db()
+    assert operation.deadline == deadline
+    Operation.objects.update(deadline=timezone.now() - timedelta(seconds=1))
+    operation = ends(operation, context)
+    assert operation.message == "These did not start in time: readings. Nothing of it runs."
+
+
+@pytest.mark.parametrize("message", ["", "Kafka is away."])
+def test_one_that_an_earlier_version_of_fogline_has_begun_is_taken_over(
+    message: str, nodes: dict[str, Node], context: ControlContext
+) -> None:
+    operation = comes_to(P.RUN, ordered(), context)
+    placement = GroupPlacement.objects.get()
+    report(placement, order_id=placement.order_id)
+    # Those had none of these columns.
+    Operation.objects.update(
+        phase="PENDING", phase_since=None, deadline=None, waits_for="", orders=0, failing={}, message=message
+    )
+    if message:
+        report(placement, Role.STOPPED)
+    operation = ends(operation, context)
+    assert operation.status == ("failed" if message else "done")
+    assert GroupPlacement.objects.get().order_id == placement.order_id
+    assert operation.message == ("Kafka is away. Nothing of it runs." if message else "All of it runs.")
+
+
+@pytest.mark.parametrize("phase", [P.PLACE, P.TOPICS, P.STOP])
+def test_what_nobody_foresaw_ends_it_and_is_told(
+    phase: P, nodes: dict[str, Node], context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    make: Callable[..., Operation] = gives_up if phase is P.STOP else lambda *_: comes_to(phase, *_)
+    operation = make(ordered(), context)
+    place = "_running" if phase is P.STOP else "next_step"
+    with monkeypatch.context() as broken:
+        broken.setattr(f"workers.control.operations.{place}", breaks)
+        _Driver(str(operation.pk), context).advance()
+    operation = ends(operation, context)
+    assert operation.status == "failed"
+    assert "ZeroDivisionError: division by zero." in operation.message
+    assert operation.deployment.status == "failed"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import ReplicaError, Role
@@ -25,8 +26,9 @@ from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import drains
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.deployments import _order_owners
-from workers.control.drains import TRIES_MAX, tend_drains
+from workers.control.drains import tend_drains
+from workers.control.operation_effects import order_owners
+from workers.control.retries import TRIES_MAX
 
 Deployed = Callable[..., GroupPlacement]
 Look = Callable[[], list[tuple[str, str]]]
@@ -263,7 +265,7 @@ def test_a_stopped_copy_that_must_stay_is_shown(deployed: Deployed, operator: Us
 
 
 def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
-    deployed: Deployed, operator: User, look: Look, context: ControlContext
+    deployed: Deployed, operator: User, look: Look
 ) -> None:
     placement = deployed("power", "edge-b")
     spec = GroupSpec.model_validate(placement.spec)
@@ -273,9 +275,10 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     look()
     assert is_drained("edge-a")
     Deployment.objects.update(status=Deployment.Status.DEPLOYING)
-    assert not _order_owners((spec,), chosen, placement.deployment, context)
-    assert not GroupPlacement.objects.exists()
-    assert _order_owners((spec,), {"power": "edge-b"}, placement.deployment, context)
+    with transaction.atomic():
+        assert not order_owners((spec,), chosen, placement.deployment)
+        assert not GroupPlacement.objects.exists()
+        assert order_owners((spec,), {"power": "edge-b"}, placement.deployment)
     assert GroupPlacement.objects.get().node.name == "edge-b"
 
 

@@ -12,7 +12,6 @@ from pipeline_runtime.model.desired import DesiredReplica, JavaEnd, ReplicaStatu
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from tests.contract.control.test_bad_rows import sent, status
-from tests.contract.control.test_upgrade_orders import Scripted
 from webapp.accounts.models import User
 from webapp.handovers import actions
 from webapp.handovers.models import Handover
@@ -24,8 +23,8 @@ from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
 from workers.control.ingest import Ingest
+from workers.control.operation_effects import order_group
 from workers.control.restorations import order_restorations
-from workers.control.upgrades import _order
 
 Deployed = Callable[..., GroupPlacement]
 
@@ -117,10 +116,9 @@ def restores(placement: GroupPlacement, actor: User | None) -> None:
     )
 
 
-def deploys_a_changed_version(placement: GroupPlacement, context: ControlContext) -> None:
+def deploys_a_changed_version(placement: GroupPlacement) -> None:
     spec = GroupSpec.model_validate(placement.spec).model_copy(update={"version": "2"})
-    scripted = Scripted(context.settings, context.kafka, context.app, context.central)
-    _order(spec, placement.deployment, scripted)
+    order_group(spec, placement.deployment, restart=[])
 
 
 @pytest.mark.parametrize("action", ["a user restores it", "a user deploys a changed version"])
@@ -133,7 +131,7 @@ def test_a_users_action_releases_it_and_what_was_before_does_not_count(
     if action == "a user restores it":
         restores(placement, User.objects.create(username="ada"))
     else:
-        deploys_a_changed_version(placement, context)
+        deploys_a_changed_version(placement)
     told("edge-a", before)
     released = wanted(nodes["edge-a"])
     assert released.java_ends == ()

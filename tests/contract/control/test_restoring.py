@@ -15,7 +15,9 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.handover_effects import end
 from workers.control.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
+from workers.control.retries import TRIES_MAX
 
 
 def silent(placement: GroupPlacement) -> None:
@@ -72,3 +74,37 @@ def test_restorations_of_long_ago_and_those_that_people_ordered_do_not_count(
     Handover.objects.filter(pk=newest.pk).update(created_at=long_ago)
     order_restorations(context, Bulkhead())
     assert ordered() == 1
+
+
+def test_one_that_fails_is_tried_elsewhere_a_few_times_then_it_is_said_why_and_what_to_do(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    silent(deployed("power", "edge-a"))
+    targets = []
+    for _ in range(TRIES_MAX):
+        order_restorations(context, Bulkhead())
+        handover = Handover.objects.get(outcome=None)
+        targets.append(handover.target)
+        end(handover, Handover.Outcome.FAILED, "The copy stood still for 120 s.")
+        order_restorations(context, Bulkhead())
+        assert ordered() == 0, "not at once"
+        Handover.objects.update(ended_at=F("ended_at") - timedelta(hours=1))
+    assert targets[:2] == ["edge-b", "edge-c"]
+    for _ in range(2):
+        order_restorations(context, Bulkhead())
+    assert ordered() == 0
+    [told] = Event.objects.filter(kind="element.not_restored")
+    assert (
+        "failed: The copy stood still for 120 s. Tried 5 times; mend the cause, then restore" in told.message
+    )
+
+
+def test_one_that_a_user_cancels_is_left_to_people_without_an_alarm(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    silent(deployed("power", "edge-a"))
+    order_restorations(context, Bulkhead())
+    end(Handover.objects.get(), Handover.Outcome.CANCELLED, "Cancelled.")
+    order_restorations(context, Bulkhead())
+    assert ordered() == 0
+    assert not Event.objects.filter(kind="element.not_restored").exists()

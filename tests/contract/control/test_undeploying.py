@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -18,8 +20,10 @@ from webapp.handovers.models import Operation
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
-from workers.control import deployments
-from workers.control.context import Closing, ControlContext
+from workers.control import operation_effects
+from workers.control.context import ControlContext
+from workers.control.operation_steps import LIMIT_MS, OperationPhase as P
+from workers.control.operations import _Driver, drive_operation
 
 Deployed = Callable[..., GroupPlacement]
 REFUSED = "Kafka did not delete fl.1.power.out: TopicDeletionDisabledError"
@@ -36,7 +40,7 @@ def retired(deployed: Deployed) -> GroupPlacement:
 
 def undeployed(placement: GroupPlacement, context: ControlContext) -> Operation:
     operation, _ = Operation.objects.get_or_create(kind="undeploy", deployment=placement.deployment)
-    deployments.undeploy(operation, context)
+    drive_operation(str(operation.pk), context)
     operation.refresh_from_db()
     return operation
 
@@ -47,8 +51,8 @@ def test_topics_that_kafka_does_not_delete_are_named_and_the_pipeline_is_undeplo
     def refuse(*_: Any) -> None:
         raise TopicsFailed(REFUSED)
 
-    monkeypatch.setattr(deployments, "KAFKA_S_MAX", 0.0)
-    monkeypatch.setattr(deployments, "delete_topics", refuse)
+    monkeypatch.setitem(LIMIT_MS, P.DELETE, 0)
+    monkeypatch.setattr(operation_effects, "delete_topics", refuse)
     operation = undeployed(retired, context)
     assert operation.status == "done"
     assert [step["state"] for step in operation.steps] == ["done", "done", "failed"]
@@ -64,7 +68,7 @@ def test_topics_that_kafka_does_not_delete_are_named_and_the_pipeline_is_undeplo
 def test_it_ends_without_kafka_and_names_the_topics(
     retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deployments, "KAFKA_S_MAX", 0.0)
+    monkeypatch.setitem(LIMIT_MS, P.DELETE, 0)
     kafka = KafkaSettings("127.0.0.1:1", {"bootstrap_timeout_ms": 100})  # nobody listens there
     operation = undeployed(retired, replace(context, kafka=kafka))
     assert operation.status == "done"
@@ -83,7 +87,7 @@ def test_what_kafka_refuses_for_a_moment_is_not_left_over(
         for refusal in refusals:
             raise refusal
 
-    monkeypatch.setattr(deployments, "delete_topics", refuse_once)
+    monkeypatch.setattr(operation_effects, "delete_topics", refuse_once)
     operation = undeployed(retired, context)
     assert [step["state"] for step in operation.steps] == ["done"] * 3
     assert "left over" not in operation.message
@@ -97,15 +101,59 @@ def test_who_has_retired_is_remembered_when_undeploying_is_taken_up_again(
     GroupPlacement.objects.filter(pk=unconfirmed.pk).update(deployment=retired.deployment)
     Node.objects.filter(name="edge-b").update(up=False)
 
-    def closing(*_: Any) -> None:
-        raise Closing
-
-    with monkeypatch.context() as patched:
-        patched.setattr(deployments, "_delete_topics", closing)
-        with pytest.raises(Closing):
-            undeployed(retired, context)
+    operation = Operation.objects.create(kind="undeploy", deployment=retired.deployment)
+    driver = _Driver(str(operation.pk), context)
+    while operation.phase != P.DELETE:
+        assert driver.advance() is not None
+        operation.refresh_from_db()
+        Replica.objects.filter(group="power").update(role="stopped")
     Replica.objects.all().delete()  # their nodes have let go of them
-    monkeypatch.setattr(deployments, "delete_topics", lambda *_: None)
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
     operation = undeployed(retired, context)
     assert operation.status == "done"
     assert "These did not confirm their end, they stop when their nodes answer: saved." in operation.message
+
+
+def test_it_waits_for_handovers_and_for_the_operation_before(
+    retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
+    before = Operation.objects.create(kind="upgrade", deployment=retired.deployment)
+    operation = Operation.objects.create(kind="undeploy", deployment=retired.deployment)
+    driver = _Driver(str(operation.pk), context)
+    driver.advance()
+    driver.advance()
+    operation.refresh_from_db()
+    assert (operation.phase, operation.waits_for) == ("SETTLE", "the upgrade before it to end")
+    drive_operation(str(before.pk), context)
+    before.refresh_from_db()
+    assert (before.status, before.message) == ("failed", "It was undeployed before it was upgraded.")
+    assert undeployed(retired, context).status == "done"
+
+
+def test_while_redis_is_away_nobody_is_given_up(retired: GroupPlacement, context: ControlContext) -> None:
+    report(retired)  # it runs, and cannot be told that it is to end
+    away = replace(context, hearing_since_ms=None)
+    operation = Operation.objects.create(kind="undeploy", deployment=retired.deployment)
+    driver = _Driver(str(operation.pk), away)
+    for _ in range(3):
+        assert driver.advance() is not None
+    Operation.objects.update(deadline=timezone.now() - timedelta(hours=1))
+    driver.advance()
+    operation.refresh_from_db()
+    assert operation.phase == "RETIRE"
+    assert operation.waits_for == "power on edge-a to end. Nodes cannot be heard: Redis is away"
+
+
+@pytest.mark.parametrize("role", ["owner", "stopped"])
+def test_one_that_an_earlier_version_of_fogline_has_begun_is_taken_over(
+    role: str, retired: GroupPlacement, context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: None)
+    steps = [{"name": name, "state": "running", "at": None} for name in ("retire", "stop", "delete topics")]
+    Operation.objects.create(kind="undeploy", deployment=retired.deployment, status="running", steps=steps)
+    GroupPlacement.objects.update(role=role)
+    operation = undeployed(retired, context)
+    assert operation.status == "done"
+    assert [step["state"] for step in operation.steps] == ["done"] * 3
+    assert "did not confirm" not in operation.message

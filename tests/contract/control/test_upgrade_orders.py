@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
+from webapp.handovers.models import Operation
 from webapp.pipelines.models import GroupPlacement
-from workers.control import upgrades
+from workers.control import operations
 from workers.control.context import ControlContext
-from workers.control.deployments import OperationFailed
 from workers.control.desired import replicas_of
-from workers.control.upgrades import ORDERS_MAX, _order, _to_upgrade, _wait_for_owner
+from workers.control.operation_effects import groups_to_upgrade, order_group
+from workers.control.operation_steps import ORDERS_MAX
+from workers.control.operations import _Driver
 
 Deployed = Callable[..., GroupPlacement]
-
-
-@dataclass
-class Scripted(ControlContext):
-    """Its wait looks once before each report of the script, and once after the last."""
-
-    script: list[Callable[[], object]] = field(default_factory=list)
-
-    def wait_until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
-        for told in self.script:
-            if holds():
-                return True
-            told()
-        return holds()
 
 
 @pytest.fixture
@@ -44,9 +33,23 @@ def upgraded(deployed: Deployed) -> GroupPlacement:
     return placement
 
 
-def wait(placement: GroupPlacement, context: ControlContext, *script: Callable[[], object]) -> None:
-    scripted = Scripted(context.settings, context.kafka, context.app, context.central, script=list(script))
-    _wait_for_owner(placement.group, placement.deployment, scripted)
+def wait(placement: GroupPlacement, context: ControlContext, *script: Callable[[], object]) -> Operation:
+    """An upgrade that waits for it looks once before each report of the script, and once after the last."""
+    operation = placement.deployment.operations.create(
+        kind="upgrade",
+        status="running",
+        phase="OWN",
+        deadline=timezone.now() + timedelta(minutes=3),
+        orders=1,
+        steps=[{"name": placement.group, "state": "running", "at": None}],
+    )
+    driver = _Driver(str(operation.pk), context)
+    for told in script:
+        driver.advance()
+        told()
+    driver.advance()
+    operation.refresh_from_db()
+    return operation
 
 
 def refused(placement: GroupPlacement, epoch: int, order_id: str | None = None) -> None:
@@ -64,32 +67,33 @@ def owns(placement: GroupPlacement) -> None:
 def test_a_refusal_is_ordered_again_whatever_epoch_the_report_shows(
     upgraded: GroupPlacement, context: ControlContext, epoch: int
 ) -> None:
-    wait(upgraded, context, lambda: refused(upgraded, epoch), lambda: owns(upgraded))
+    operation = wait(upgraded, context, lambda: refused(upgraded, epoch), lambda: owns(upgraded))
+    assert [step["state"] for step in operation.steps] == ["done"]
     upgraded.refresh_from_db()
     assert upgraded.order_id != "of-the-upgrade"
 
 
 @pytest.mark.parametrize(("order_id", "again"), [("first", False), ("of-the-upgrade", True)])
 def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
-    upgraded: GroupPlacement, context: ControlContext, order_id: str, again: bool
+    upgraded: GroupPlacement, order_id: str, again: bool
 ) -> None:
     refused(upgraded, 5, order_id)
-    _order(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, context)
+    order_group(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, restart=[])
     upgraded.refresh_from_db()
     assert (upgraded.order_id != "of-the-upgrade") is again
 
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
-    upgraded: GroupPlacement, context: ControlContext, anew: bool
+    upgraded: GroupPlacement, anew: bool
 ) -> None:
     spec = GroupSpec.model_validate(upgraded.spec).model_copy(update={"version": "other"})
-    _order(spec, upgraded.deployment, context, anew=anew)
+    order_group(spec, upgraded.deployment, restart=["power"] if anew else [])
     upgraded.refresh_from_db()
     assert (upgraded.spec["version"], upgraded.order_anew) == ("other", anew)
     # Refused, and ordered once more: by an upgrade that has nothing to ask for any more.
     refused(upgraded, 5)
-    _order(spec, upgraded.deployment, context)
+    order_group(spec, upgraded.deployment, restart=[])
     upgraded.refresh_from_db()
     assert upgraded.order_anew is anew
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
@@ -102,14 +106,14 @@ def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_i
 ) -> None:
     spec = GroupSpec.model_validate(upgraded.spec)
     second, third = (spec.model_copy(update={"version": version}) for version in ("v2", "v3"))
-    _order(second, upgraded.deployment, context, anew=True)
-    _order(third, upgraded.deployment, context)  # it could go on with what v2 would have left
+    order_group(second, upgraded.deployment, restart=["power"])
+    order_group(third, upgraded.deployment, restart=[])  # it could go on with what v2 would have left
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert (wanted.order.anew, wanted.order.anew_but_for) == (True, ("v2",))
     # It owns: what is changed from now on goes on with its state.
     wait(upgraded, context, lambda: owns(upgraded))
-    _order(second, upgraded.deployment, context)
+    order_group(second, upgraded.deployment, restart=[])
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert (wanted.order.anew, wanted.order.anew_but_for) == (False, ())
@@ -134,8 +138,10 @@ def test_who_is_refused_every_time_fails_with_the_reason(
         refused(upgraded, 4)
         orders.add(upgraded.order_id)
 
-    with pytest.raises(OperationFailed, match="refused on edge-a: epoch 5 was granted to edge-b"):
-        wait(upgraded, context, *[refuse] * ORDERS_MAX)
+    operation = wait(upgraded, context, *[refuse] * ORDERS_MAX)
+    assert operation.status == "failed"
+    assert "power was refused on edge-a: epoch 5 was granted to edge-b" in operation.message
+    assert [step["state"] for step in operation.steps] == ["failed"]
     assert len(orders) == ORDERS_MAX
 
 
@@ -152,8 +158,8 @@ def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
     steps = [{"name": "power", "state": state, "at": None}]
     make = placement.deployment.operations.create
     make(kind="upgrade", status="failed", steps=steps)
-    found = _to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
-    assert [spec.group for spec in found] == (["power"] if again else [])
+    found = groups_to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
+    assert found == (["power"] if again else [])
 
 
 def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
@@ -162,11 +168,11 @@ def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
     def breaks(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(upgrades, "planned", breaks)
-    monkeypatch.setattr(upgrades, "parse_document", lambda document: document)
+    monkeypatch.setattr(operations, "planned", breaks)
+    monkeypatch.setattr(operations, "parse_document", lambda document: document)
     placement = deployed("power", "edge-a")
     operation = placement.deployment.operations.create(kind="upgrade")
-    upgrades.upgrade(operation, context)
+    operations.drive_operation(str(operation.pk), context)
     operation.refresh_from_db()
     assert operation.status == "failed"
     assert operation.message.startswith("ZeroDivisionError: division by zero. ")

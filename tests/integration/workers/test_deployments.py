@@ -17,7 +17,8 @@ from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
-from workers.control import deployments, upgrades
+from workers.control import operation_steps
+from workers.control.operation_steps import OperationPhase
 
 pytestmark = pytest.mark.integration
 
@@ -127,7 +128,7 @@ def test_faults_of_document_and_placement_name_their_element(kafka_cluster: Clus
 
 
 def test_a_broker_that_does_not_answer_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deployments, "KAFKA_S_MAX", 1.0)
+    monkeypatch.setitem(operation_steps.LIMIT_MS, OperationPhase.TOPICS, 1000)
     operation = ended(deploy(document("nowhere")))
     assert (operation.status, operation.deployment.status) == ("failed", "failed")
     assert "Kafka at 127.0.0.1:9 does not answer" in operation.message
@@ -162,7 +163,7 @@ def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster)
 def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upgrades, "ERROR_S_MAX", 0.5)
+    monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", 500)
     content = document("repaired")
     pipeline = Pipeline.objects.create(name="repaired", draft=content)
     version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=content)
@@ -182,7 +183,7 @@ def test_an_upgrade_that_failed_goes_on_when_it_is_repeated(
     assert "does not start" in operation.message
     before = deployment.placements.get(group="numbers")
     assert before.spec["elements"][0]["params"]["rate"] == 20
-    monkeypatch.setattr(upgrades, "ERROR_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", PATIENCE_S * 1000)
     committed = len(cluster.commits(deployment, "numbers"))
     operation = Operation.objects.create(kind="upgrade", deployment=deployment)
     wait_until(lambda: deployment.placements.get(group="numbers").vouched != before.vouched, "asked anew")

@@ -1,0 +1,264 @@
+"""What an operation's steps change: placements, orders and copies in the database, topics in Kafka.
+
+What changes the database is called inside the transaction in which the step is persisted, and each can be
+done twice. Kafka is asked outside of it, after the phase that asks was persisted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+
+from django.utils import timezone
+
+from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ReplicaStatus, Role
+from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
+from pipeline_runtime.planning.plan import topics
+from webapp.handovers.models import Operation
+from webapp.monitoring.records import announce
+from webapp.nodes.models import Node
+from webapp.pipelines.checking import planned
+from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.pipelines.placing import asked_nodes, candidates
+from workers.control.context import now_ms
+from workers.control.operation_steps import Answer, Unplaced
+from workers.control.replica_rows import epoch_known, reported
+
+log = logging.getLogger(__name__)
+
+
+def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
+    """Of the placement's node, of the generation that was ordered."""
+    row = Replica.objects.filter(
+        deployment=placement.deployment_id,
+        group=placement.group,
+        node=placement.node_id,
+        generation=placement.generation,
+    ).first()
+    return reported(row)
+
+
+def refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | None:
+    """Why the newest order was refused; None: it was not. An earlier order's refusal says nothing of it."""
+    if status is None or status.order_id != placement.order_id:
+        return None
+    return status.order_refused
+
+
+def set_status(deployment: Deployment, status: str, message: str = "") -> None:
+    ended_at = None if status in Deployment.ACTIVE else timezone.now()
+    Deployment.objects.filter(pk=deployment.pk).update(status=status, message=message, ended_at=ended_at)
+    announce("pipelines", deployment.pipeline.name)
+    announce("elements", deployment.pipeline.name)
+
+
+# -- deploy ----------------------------------------------------------------------------------------
+
+
+def choose_nodes(
+    document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
+) -> dict[str, str] | Unplaced:
+    """Group -> node; what was placed already stays there."""
+    asked = asked_nodes(document, deployment.placement)
+    groups = [GroupToPlace(spec.group, len(spec.elements), asked.get(spec.group)) for spec in specs]
+    keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
+    try:
+        return choose(groups, candidates(), keep)
+    except NoPlacement as error:
+        first = {spec.group: spec.elements[0].id for spec in specs}
+        titles = {fault.group: deployment.name_of(fault.group) for fault in error.faults}
+        return Unplaced(
+            "; ".join(f"{titles[fault.group]}: {fault.message}" for fault in error.faults),
+            tuple(
+                {
+                    "element": first[fault.group],
+                    "path": f"spec.elements.{first[fault.group]}",
+                    "message": fault.message,
+                    "code": "placement",
+                    "title": titles[fault.group],
+                }
+                for fault in error.faults
+            ),
+            passing=all(fault.passing for fault in error.faults),
+        )
+
+
+def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployment: Deployment) -> bool:
+    """False: a node was cordoned or removed since it was chosen, and nothing was ordered."""
+    # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
+    locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
+    nodes = {node.name: node for node in locked.order_by("name")}
+    there = set(deployment.placements.values_list("group", flat=True))
+    new = [spec for spec in specs if spec.group not in there]
+    chosen = {placed[spec.group] for spec in new}
+    if any(name not in nodes or nodes[name].cordoned for name in chosen):
+        return False
+    for spec in new:
+        placement = GroupPlacement(deployment=deployment, group=spec.group, node=nodes[placed[spec.group]])
+        placement.spec = spec.model_dump(mode="json")
+        placement.give_order(over=0)
+        placement.save()
+    announce("elements", deployment.pipeline.name)
+    return True
+
+
+# -- upgrade ---------------------------------------------------------------------------------------
+
+
+def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
+    """Those that differ, those with which this operation has begun, and those that have the definition by an
+    upgrade before, which did not bring them to run."""
+    begun = {step["name"] for step in operation.steps}
+    before = operation.deployment.operations.filter(
+        kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
+    ).first()
+    states = {step["name"]: step["state"] for step in before.steps} if before else {}
+    placements = {placement.group: placement for placement in operation.deployment.placements.all()}
+
+    def concerned(spec: GroupSpec) -> bool:
+        placement = placements.get(spec.group)
+        if placement is None or placement.spec["version"] != spec.version or spec.group in begun:
+            return True
+        state = states.get(spec.group, "done")
+        # One that was not begun with runs as it is, unless an upgrade before that one has failed at it.
+        return _is_down(placement) if state == "pending" else state != "done"
+
+    return [spec.group for spec in specs if concerned(spec)]
+
+
+def order_group(spec: GroupSpec, deployment: Deployment, restart: Collection[str]) -> None:
+    """The new definition with an order to own.
+
+    Its node stops the replica after its running batch, starts it from its local state with the new
+    parameters, and it claims: the journal decides as ever, and nothing is lost or written twice. `restart`:
+    elements that begin without the state that the former definition has left. That stays with this
+    definition, whoever takes it up: an order that comes after its first CLAIM leaves nothing behind any more.
+    """
+    placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
+    if placement.spec["version"] != spec.version or _is_down(placement):
+        _ask_anew(placement, spec, anew=any(element.id in restart for element in spec.elements))
+        announce("elements", deployment.pipeline.name)
+
+
+def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None:
+    """With another order only for another definition, or where the one that it has came to nothing. What only
+    failed may be starting again by itself right now: it then owns by its order, and carries out no other."""
+    status, changes = status_on(placement), placement.spec["version"] != spec.version
+    if changes:
+        # One before that was to begin anew, and never owned, leaves that to this one: its own state could be
+        # gone on with, but not what lay before it.
+        if anew:
+            placement.order_anew, placement.order_anew_but_for = True, []
+        elif placement.order_anew:
+            placement.order_anew_but_for = [*placement.order_anew_but_for, placement.spec["version"]]
+        placement.spec = spec.model_dump(mode="json")
+    fenced = status is not None and status.phase == "fenced"
+    if changes or fenced or refusal(placement, status) is not None:
+        placement.give_order(epoch_known(placement))
+    placement.vouch()
+    fields = ["spec", *GroupPlacement.ANEW, *GroupPlacement.ORDER, *GroupPlacement.VOUCHED]
+    placement.save(update_fields=fields)
+
+
+def _is_down(placement: GroupPlacement) -> bool:
+    """Its node has given up on it, or may: only when it is asked anew does it try again."""
+    status = status_on(placement)
+    if status is None or status.role is Role.OWNER:
+        return False
+    return status.error is not None or refusal(placement, status) is not None
+
+
+def order_again(deployment: Deployment, group: str) -> None:
+    placement = GroupPlacement.objects.get(deployment=deployment, group=group)
+    placement.give_order(epoch_known(placement))
+    placement.save(update_fields=GroupPlacement.ORDER)
+
+
+def keep_as_upgraded(deployment: Deployment, group: str) -> None:
+    """It owns: the journal has its definition, and there is nothing left to begin without."""
+    GroupPlacement.objects.filter(deployment=deployment, group=group).update(
+        order_anew=False, order_anew_but_for=[]
+    )
+
+
+# -- undeploy, and what is left of a deployment that failed ------------------------------------------
+
+
+def retire(deployment: Deployment) -> None:
+    # Not those that were let go of already, before this was broken off: nobody would retire them.
+    deployment.placements.filter(role="owner").update(retire=True)
+
+
+def let_go(deployment: Deployment) -> None:
+    """Stop it everywhere. The placements stay as history: of a deployment that has ended, nothing is wanted
+    of any node."""
+    ExtraReplica.objects.filter(deployment=deployment).delete()
+    # Noted now: once it is stopped, its node lets go of it, and nothing of it is reported any more.
+    retired = [p.pk for p in deployment.placements.filter(retire=True) if _retired(p)]
+    deployment.placements.filter(pk__in=retired).update(retire=False)
+    deployment.placements.update(role="stopped")
+
+
+def _retired(placement: GroupPlacement) -> bool:
+    status = status_on(placement)
+    return status is not None and status.retired
+
+
+def left_running(deployment: Deployment) -> str:
+    """Which groups did not confirm their end, if any, as the end of a message."""
+    left = [deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)]
+    if not left:
+        return ""
+    return f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
+    try:
+        ensure_topics(kafka, _topics(specs))
+    except TopicsFailed as error:
+        return Answer(now_ms(), refused=str(error))
+    except Exception as error:
+        return Answer(now_ms(), away=f"{_away(kafka)} ({type(error).__name__}: {error})")
+    return Answer(now_ms())
+
+
+def remove_topics(deployment: Deployment, kafka: KafkaSettings) -> Answer:
+    names = [topic.name for topic in _topics(_deployed_specs(deployment))]
+    if not names:
+        return Answer(now_ms())
+    try:
+        delete_topics(kafka, names)
+    except TopicsFailed as error:
+        return Answer(now_ms(), refused=str(error))
+    except Exception as error:
+        log.debug("topics of %s were not deleted", deployment.pk, exc_info=error)
+        not_done = f"so it did not delete {', '.join(names)}"
+        return Answer(now_ms(), away=f"{_away(kafka)} ({type(error).__name__}), {not_done}")
+    return Answer(now_ms())
+
+
+def _away(kafka: KafkaSettings) -> str:
+    return f"Kafka at {kafka.bootstrap} does not answer"
+
+
+def _topics(specs: Iterable[GroupSpec]) -> list[Topic]:
+    return [Topic(topic.name, topic.kind, topic.partitions) for spec in specs for topic in topics(spec)]
+
+
+def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
+    """Of its placements; when it was not placed yet, of its document: it may have topics already."""
+    placed = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
+    if placed:
+        return placed
+    try:
+        return planned(parse_document(deployment.version.document), deployment.pk)
+    except DocumentInvalid:
+        return ()  # it never came as far as its topics

@@ -1,0 +1,152 @@
+"""How an operation's progress and its end are written down and told.
+
+All of it is called inside the transaction in which the step is persisted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from webapp.handovers.models import Operation
+from webapp.monitoring.records import announce, record_event
+from webapp.pipelines.models import Deployment, Replica
+from workers.control.operation_effects import left_running, set_status
+from workers.control.operation_steps import Fail, GroupFault, OperationPhase as P
+
+log = logging.getLogger(__name__)
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "deploy": ("validate", "place", "topics", "start", "run"),
+    "undeploy": ("retire", "stop", "delete topics"),
+}
+"""What the dashboard shows; an upgrade's are its groups."""
+STEP_OF: dict[tuple[str, P], str] = {
+    ("deploy", P.VALIDATE): "validate",
+    ("deploy", P.PLACE): "place",
+    ("deploy", P.TOPICS): "topics",
+    ("deploy", P.START): "start",
+    ("deploy", P.RUN): "run",
+    ("undeploy", P.SETTLE): "retire",
+    ("undeploy", P.RETIRE): "retire",
+    ("undeploy", P.STOP): "stop",
+    ("undeploy", P.DELETE): "delete topics",
+}
+
+
+def begin(operation: Operation, names: Iterable[str]) -> None:
+    operation.status = Operation.Status.RUNNING
+    operation.steps = [{"name": name, "state": "pending", "at": None} for name in names]
+
+
+def groups_left(operation: Operation) -> tuple[str, ...]:
+    """Of an upgrade."""
+    return tuple(step["name"] for step in operation.steps if step["state"] != "done")
+
+
+def enter(operation: Operation, phase: P, deadline_ms: int | None) -> None:
+    left = groups_left(operation)
+    shown = left[0] if phase in (P.ORDER, P.OWN) and left else STEP_OF.get((operation.kind, phase))
+    for step in operation.steps:
+        if step["state"] == "running" and step["name"] != shown:
+            _set(step, "done")
+        elif step["state"] == "pending" and step["name"] == shown:
+            _set(step, "running")
+    operation.phase, operation.phase_since = phase.value, timezone.now()
+    operation.deadline = None if deadline_ms is None else datetime.fromtimestamp(deadline_ms / 1000, UTC)
+    operation.waits_for, operation.failing = "", {}
+
+
+def mark_running(operation: Operation, state: str) -> None:
+    """What becomes of the step that is under way."""
+    for step in operation.steps:
+        if step["state"] == "running":
+            _set(step, state)
+
+
+def _set(step: dict[str, str | None], state: str) -> None:
+    step["state"], step["at"] = state, timezone.now().isoformat()
+
+
+def save(operation: Operation) -> None:
+    operation.save()
+    announce("operations", str(operation.pk))
+
+
+# -- the end -----------------------------------------------------------------------------------------
+
+
+def end_failed(operation: Operation, why: Fail) -> None:
+    mark_running(operation, "failed")
+    if why.overtaken:
+        _end(operation, Operation.Status.FAILED, why.message, operation.faults)
+    elif operation.kind == Operation.Kind.DEPLOY:
+        _deployment_failed(operation, why)
+    else:
+        _upgrade_failed(operation, why)
+
+
+def _deployment_failed(operation: Operation, why: Fail) -> None:
+    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    log.warning("%s was not deployed: %s", name, why.message)
+    faults = why.faults or operation.faults
+    _end(operation, Operation.Status.FAILED, f"{why.message} Nothing of it runs.", faults)
+    set_status(deployment, Deployment.Status.FAILED, why.message)
+    text = f"{name} was not deployed: {why.message}"
+    record_event("pipeline.deploy_failed", text, severity="error", pipeline=name)
+
+
+def _upgrade_failed(operation: Operation, why: Fail) -> None:
+    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    anew = ", ".join(deployment.name_of(element) for element in operation.restart)
+    kept = f"Lost is at most what was agreed to, the state of {anew}" if anew else "Nothing is lost"
+    text = (
+        f"{why.message} What was upgraded before it runs on, the rest runs as before. {kept}: deploy "
+        "a corrected version, or the former one, to go on from where it is."
+    )
+    log.warning("%s was not upgraded: %s", name, why.message)
+    _end(operation, Operation.Status.FAILED, text, why.faults)
+    record_event("pipeline.upgrade_failed", f"{name}: {text}", severity="error", pipeline=name)
+
+
+def end_deployed(operation: Operation) -> None:
+    mark_running(operation, "done")
+    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    set_status(deployment, Deployment.Status.RUNNING)
+    _end(operation, Operation.Status.DONE, "All of it runs.")
+    text = f"{name} version {deployment.version.number} runs."
+    record_event("pipeline.deployed", text, pipeline=name)
+
+
+def end_upgraded(operation: Operation, started: int, elements: int) -> None:
+    """`started` of so many elements were started again."""
+    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    again = f"{started} of {elements} elements were started again"
+    text = f"{name} runs version {deployment.version.number}: {again}."
+    if operation.restart:
+        anew = ", ".join(deployment.name_of(element) for element in operation.restart)
+        text += f" Without the state that it had, as was agreed: {anew}."
+    _end(operation, Operation.Status.DONE, text)
+    record_event("pipeline.upgraded", text, pipeline=name)
+
+
+def end_undeployed(operation: Operation, topics_left: str) -> None:
+    mark_running(operation, "failed" if topics_left else "done")
+    deployment, name = operation.deployment, operation.deployment.pipeline.name
+    left_over = left_running(deployment) + (f" {topics_left}" if topics_left else "")
+    if topics_left:
+        log.warning("topics of %s are left over: %s", deployment.pk, topics_left)
+    Replica.objects.filter(deployment=deployment).delete()
+    set_status(deployment, Deployment.Status.UNDEPLOYED)
+    message = f"Undeployed. Checkpoints are kept in the central store for a while.{left_over}"
+    _end(operation, Operation.Status.DONE, message)
+    text, severity = f"{name} was undeployed.{left_over}", "warning" if left_over else "info"
+    record_event("pipeline.undeployed", text, severity=severity, pipeline=name)
+
+
+def _end(operation: Operation, status: str, message: str, faults: Sequence[GroupFault] = ()) -> None:
+    operation.status, operation.message, operation.faults = status, message, list(faults)
+    operation.deadline, operation.waits_for, operation.ended_at = None, "", timezone.now()

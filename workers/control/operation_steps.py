@@ -1,0 +1,459 @@
+"""What an operation does next: a pure decision from what is persisted and what nodes and Kafka answer.
+
+    deploy    PENDING -> VALIDATE -> PLACE -> TOPICS -> START -> RUN -> done
+                             |         |        '---------'-------'--> STOP -> DELETE -> failed
+                             '---------'--> failed: nothing was made yet
+    upgrade   PENDING -> ORDER -> OWN -> ORDER -> OWN ... -> ORDER -> done    each group that changes in turn
+                           '-------'--> failed: what was upgraded before runs on, the rest as before
+    undeploy  PENDING -> SETTLE -> RETIRE -> STOP -> DELETE -> done
+
+    phase     with it is ordered                  waits for                                       at most
+    PENDING   -                                   -
+    VALIDATE  -                                   -: an invalid document fails
+    PLACE     -                                   a node for each group, where nodes are starting    90 s
+    TOPICS    Kafka is asked to make the topics   its answer                                         30 s
+    START     -                                   as PLACE: a node may have been cordoned since      90 s
+    RUN       of each group's node, to own        each to own; one with an error 10 s               180 s
+    ORDER     -                                   nobody to move the group                          180 s
+    OWN       the new definition, to own with it  the group to own by that; with an error 10 s      180 s
+    SETTLE    -                                   handovers and the operation before to end          40 s
+    RETIRE    of each group, to end for good      those to confirm it that can                       40 s
+    STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
+    DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
+
+A deployment that cannot go on leaves nothing running. When it is undeployed meanwhile, it just ends, as an
+upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
+
+Deadlines are instants that were stored when the phase began. A restart of control changes none; but nothing
+is concluded from what nodes say until they have been heard for HEARD_MS, since what is waited for may have
+come while nobody listened, and nothing at all while Redis is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Kind = Literal["deploy", "undeploy", "upgrade"]
+
+
+class OperationPhase(StrEnum):
+    PENDING = "PENDING"
+    VALIDATE = "VALIDATE"
+    PLACE = "PLACE"
+    TOPICS = "TOPICS"
+    START = "START"
+    RUN = "RUN"
+    ORDER = "ORDER"
+    OWN = "OWN"
+    SETTLE = "SETTLE"
+    RETIRE = "RETIRE"
+    STOP = "STOP"
+    DELETE = "DELETE"
+
+
+P = OperationPhase
+LIMIT_MS: dict[OperationPhase, int] = {
+    P.PLACE: 90_000,
+    P.TOPICS: 30_000,
+    P.START: 90_000,
+    P.RUN: 180_000,
+    P.ORDER: 180_000,
+    P.OWN: 180_000,
+    P.SETTLE: 40_000,
+    P.RETIRE: 40_000,
+    P.STOP: 30_000,
+    P.DELETE: 30_000,
+}
+"""How long after it began a phase has come to nothing. The others wait for nobody."""
+ERROR_MS_MAX = 10_000
+"""A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
+HEARD_MS = 10_000
+"""So long after control began to hear nodes it knows of what came while it did not."""
+ASK_AGAIN_MS = 1_000
+"""After Kafka did not answer, or refused."""
+ORDERS_MAX = 5
+NAMED_MAX = 3
+"""Of what is waited for; the others are counted."""
+UNDEPLOYED_BEFORE = "It was undeployed before it was running."
+UNDEPLOYED_BEFORE_UPGRADE = "It was undeployed before it was upgraded."
+
+GroupFault = Mapping[str, Any]
+"""{element, path, message, code, title, traceback?}, as the dashboard shows it."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """An operation as it is persisted."""
+
+    kind: Kind
+    phase: OperationPhase
+    deadline_ms: int | None = None
+    error: str = ""  # why a deployment gives up: what it has made is being cleared away
+    groups: tuple[str, ...] = ()  # of an upgrade: those still to do; in ORDER and OWN it is at the first
+    orders: int = 0  # to own, that this one was given
+    failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
+
+
+@dataclass(frozen=True)
+class GroupSeen:
+    """A group that is placed, and what its node says of the generation that was ordered."""
+
+    group: str
+    title: str  # what people call it
+    element: str  # its first, at which its faults are shown
+    node: str
+    node_up: bool
+    state: str | None = None  # "starting"; None: its node has not reported it
+    owns: bool = False  # by its newest order
+    error: str | None = None
+    traceback: str | None = None
+    refused: str | None = None  # why the newest order was
+    retired: bool = False
+    wanted: bool = True  # its owner was not let go of yet
+    moving: bool = False
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    message: str
+    faults: tuple[GroupFault, ...]
+    passing: bool  # nodes that are starting may change it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Kafka's, to what was asked for in this phase. All of it empty: it is done."""
+
+    at_ms: int
+    refused: str = ""  # with the names of the topics, without a full stop
+    away: str = ""  # it did not answer: likewise
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the phase depends on; the rest may be left out."""
+
+    status: str  # the deployment's
+    heard_since_ms: int | None = 0  # since when nodes are heard without a break; None: they are not
+    invalid: str | None = None  # what is wrong with the document
+    faults: tuple[GroupFault, ...] = ()  # of the document
+    placement: Mapping[str, str] | Unplaced = field(default_factory=dict)  # group -> node
+    kafka: Answer | None = None  # None: it was not asked yet by this process
+    groups: tuple[GroupSeen, ...] = ()
+    unsettled: tuple[str, ...] = ()  # what else of the deployment has not ended, in words
+    running: tuple[str, ...] = ()  # copies on nodes that answer, in words
+
+
+@dataclass(frozen=True)
+class Enter:
+    phase: OperationPhase
+    deadline_ms: int | None
+
+
+@dataclass(frozen=True)
+class Wait:
+    for_what: str  # in words
+
+
+@dataclass(frozen=True)
+class CreateTopics:
+    pass
+
+
+@dataclass(frozen=True)
+class DeleteTopics:
+    pass
+
+
+@dataclass(frozen=True)
+class OrderOwners:
+    """With it RUN begins. It comes to nothing when one of these nodes was cordoned at the same moment."""
+
+    placement: Mapping[str, str]
+    deadline_ms: int
+
+
+@dataclass(frozen=True)
+class OrderAgain:
+    """The group's order was refused: another one, over the newest epoch that is known."""
+
+    group: str
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """What the deployment has made is cleared away: STOP begins."""
+
+    message: str
+    faults: tuple[GroupFault, ...]
+    deadline_ms: int
+
+
+@dataclass(frozen=True)
+class Fail:
+    message: str  # why
+    faults: tuple[GroupFault, ...] = ()
+    overtaken: bool = False  # by an undeployment, which says the rest
+
+
+@dataclass(frozen=True)
+class Done:
+    left_over: str = ""  # what of it could not be cleared away, as a sentence
+
+
+Step = Enter | Wait | CreateTopics | DeleteTopics | OrderOwners | OrderAgain | GiveUp | Fail | Done
+
+
+def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if progress.kind == "deploy" and seen.status != "deploying":
+        return Fail(f"{progress.error} {UNDEPLOYED_BEFORE}".lstrip(), overtaken=True)
+    if progress.kind == "upgrade" and seen.status != "running":
+        return Fail(UNDEPLOYED_BEFORE_UPGRADE, overtaken=True)
+    match progress.phase:
+        case P.PENDING:
+            return _begin(progress, seen, now_ms)
+        case P.VALIDATE:
+            return Fail(seen.invalid, seen.faults) if seen.invalid is not None else _enter(P.PLACE, now_ms)
+        case P.PLACE | P.START:
+            return _place(progress, seen, now_ms)
+        case P.TOPICS:
+            return _create_topics(progress, seen, now_ms)
+        case P.RUN:
+            return _run(progress, seen, now_ms)
+        case P.ORDER:
+            return _order(progress, seen, now_ms)
+        case P.OWN:
+            return _own(progress, seen, now_ms)
+        case P.SETTLE:
+            return _settle(progress, seen, now_ms)
+        case P.RETIRE:
+            return _retire(progress, seen, now_ms)
+        case P.STOP:
+            return _stop(progress, seen, now_ms)
+        case P.DELETE:
+            return _delete_topics(progress, seen, now_ms)
+
+
+def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, int]:
+    """Group -> since when it shows an error: what `Progress.failing` is to be from now on."""
+    return {
+        each.group: progress.failing.get(each.group, now_ms)
+        for each in seen.groups
+        if each.error is not None and not each.owns
+    }
+
+
+def gives_up(progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int) -> GiveUp | Fail:
+    """It cannot go on, whatever the reason."""
+    if progress.error:
+        return Fail(f"{progress.error} {message}", faults)
+    if progress.kind != "deploy" or progress.phase in (P.PENDING, P.VALIDATE, P.PLACE):
+        return Fail(message, faults)
+    return GiveUp(message, faults, now_ms + LIMIT_MS[P.STOP])
+
+
+def _enter(phase: OperationPhase, now_ms: int) -> Enter:
+    limit_ms = LIMIT_MS.get(phase)
+    return Enter(phase, None if limit_ms is None else now_ms + limit_ms)
+
+
+def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    match progress.kind:
+        case "deploy":
+            # One that an earlier version of Fogline has begun says so only by its error.
+            return _enter(P.STOP if progress.error else P.VALIDATE, now_ms)
+        case "upgrade":
+            return Fail(seen.invalid, seen.faults) if seen.invalid is not None else _enter(P.ORDER, now_ms)
+        case "undeploy":
+            return _enter(P.SETTLE, now_ms)
+
+
+def _in_vain(progress: Progress, seen: Observed, now_ms: int) -> bool:
+    """The phase's time is over, and what had come until then would be known."""
+    return progress.deadline_ms is not None and _is_over(progress.deadline_ms, HEARD_MS, seen, now_ms)
+
+
+def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
+    return seen.heard_since_ms is not None and now_ms >= max(at_ms, seen.heard_since_ms + heard_ms)
+
+
+def _wait(seen: Observed, *parts: str) -> Wait:
+    more = f"; and {len(parts) - NAMED_MAX} more" if len(parts) > NAMED_MAX else ""
+    what = "; ".join(parts[:NAMED_MAX]) + more
+    return Wait(what if seen.heard_since_ms is not None else f"{what}. Nodes cannot be heard: Redis is away")
+
+
+# --- deploy
+
+
+def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    found = seen.placement
+    if isinstance(found, Unplaced):
+        if found.passing and not _in_vain(progress, seen, now_ms):
+            return _wait(seen, f"a node for each element: {found.message}")
+        message = f"There is no node for some elements: {found.message}."
+        return gives_up(progress, message, found.faults, now_ms)
+    if progress.phase is P.PLACE:
+        return _enter(P.TOPICS, now_ms)
+    return OrderOwners(found, now_ms + LIMIT_MS[P.RUN])
+
+
+def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    answer = seen.kafka
+    if answer is None:
+        return CreateTopics()
+    if answer.refused:
+        return gives_up(progress, answer.refused, (), now_ms)
+    if not answer.away:
+        return _enter(P.START, now_ms)
+    if _asked_long_enough(progress, now_ms):
+        message = (
+            f"{answer.away}. See whether it runs and whether the security settings fit, then deploy again."
+        )
+        return gives_up(progress, message, (), now_ms)
+    return (
+        CreateTopics()
+        if now_ms - answer.at_ms >= ASK_AGAIN_MS
+        else Wait(f"Kafka to make the streams: {answer.away}")
+    )
+
+
+def _asked_long_enough(progress: Progress, now_ms: int) -> bool:
+    return progress.deadline_ms is not None and now_ms >= progress.deadline_ms
+
+
+def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    waiting = [each for each in seen.groups if not each.owns]
+    if not waiting:
+        return Done()
+    for each in waiting:
+        if _has_failed(each, progress, seen, now_ms):
+            message = f"On {each.node}: {each.error}"
+            fault = _fault(each, message, each.traceback)
+            return gives_up(progress, f"{each.title} does not start. {message}", (fault,), now_ms)
+    if _in_vain(progress, seen, now_ms):
+        names = ", ".join(each.title for each in waiting)
+        limit_s = LIMIT_MS[P.RUN] // 1000
+        late = tuple(
+            _fault(each, f"{each.node}: it {_state(each)} after {limit_s} s", each.traceback)
+            for each in waiting
+        )
+        return gives_up(progress, f"These did not start in time: {names}.", late, now_ms)
+    return _wait(seen, *(_owner_awaited(each) for each in waiting))
+
+
+def _has_failed(each: GroupSeen, progress: Progress, seen: Observed, now_ms: int) -> bool:
+    since_ms = progress.failing.get(each.group)
+    if each.error is None or since_ms is None:
+        return False
+    return _is_over(since_ms + ERROR_MS_MAX, min(ERROR_MS_MAX, HEARD_MS), seen, now_ms)
+
+
+def _owner_awaited(each: GroupSeen) -> str:
+    if not each.node_up:
+        return f"{each.title}: {each.node} does not answer"
+    if each.error is not None:
+        return f"{each.title} on {each.node}: {each.error.removesuffix('.')}"
+    return f"{each.title} on {each.node}: it {_state(each)}"
+
+
+def _state(each: GroupSeen) -> str:
+    return "was not reported by its node" if each.state is None else f"is {each.state}"
+
+
+def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
+    """In the shape of the document's faults."""
+    fault = {
+        "element": each.element,
+        "path": f"spec.elements.{each.element}",
+        "message": message,
+        "code": "start",
+        "title": each.title,
+    }
+    return {**fault, "traceback": traceback} if traceback else fault
+
+
+# --- upgrade
+
+
+def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if not progress.groups:
+        return Done()
+    group = _at_work(progress, seen)
+    if group is None:
+        return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.")
+    if not group.moving:
+        return _enter(P.OWN, now_ms)
+    if _in_vain(progress, seen, now_ms):
+        return Fail(f"{group.title} is being moved all the time, so it was not upgraded.")
+    return _wait(seen, f"{group.title}, which is being moved")
+
+
+def _at_work(progress: Progress, seen: Observed) -> GroupSeen | None:
+    return next((each for each in seen.groups if each.group in progress.groups[:1]), None)
+
+
+def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    group = _at_work(progress, seen)
+    if group is None or group.owns:
+        return _enter(P.ORDER, now_ms)  # of the next one
+    if group.refused is not None:
+        # The epoch in the report says nothing about that: who lost to another that claimed at the same time
+        # may not have read of that one's epoch yet, and the next order may be right.
+        if group.retired or progress.orders >= ORDERS_MAX:
+            return Fail(f"{group.title} was refused on {group.node}: {group.refused}")
+        return OrderAgain(group.group)
+    if _has_failed(group, progress, seen, now_ms):
+        return Fail(f"{group.title} does not run its new version on {group.node}: {group.error}")
+    if _in_vain(progress, seen, now_ms):
+        return Fail(f"{group.title} did not run its new version within {LIMIT_MS[P.OWN] // 1000} s.")
+    return _wait(seen, _owner_awaited(group))
+
+
+# --- undeploy, and what is left of a deployment that failed
+
+
+def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if not seen.unsettled or _in_vain(progress, seen, now_ms):
+        return _enter(P.RETIRE, now_ms)
+    return _wait(seen, *seen.unsettled)
+
+
+def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    # There is no hope for those whose node is away, and that have failed.
+    awaited = [
+        each
+        for each in seen.groups
+        if each.wanted and each.node_up and each.error is None and not each.retired
+    ]
+    if not awaited or _in_vain(progress, seen, now_ms):
+        return _enter(P.STOP, now_ms)
+    return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
+
+
+def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if not seen.running or _in_vain(progress, seen, now_ms):
+        # A deployment that failed is not made longer by a broker that may be the reason.
+        return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
+    return _wait(seen, *(f"{what} to stop" for what in seen.running))
+
+
+def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    answer = seen.kafka
+    if answer is None:
+        return DeleteTopics()
+    trouble = answer.refused or answer.away
+    if trouble and not _asked_long_enough(progress, now_ms):
+        return (
+            DeleteTopics()
+            if now_ms - answer.at_ms >= ASK_AGAIN_MS
+            else Wait(f"Kafka to delete the streams: {trouble}")
+        )
+    if progress.kind == "deploy":
+        return Fail(progress.error)
+    if trouble:
+        return Done(f"{trouble}. They are left over and nothing uses them any more: delete them in Kafka.")
+    return Done()

@@ -1,0 +1,317 @@
+"""Drives one operation: decides by `operation_steps`, persists each phase together with its effect.
+
+Whatever changes the database does so in the transaction of its phase; Kafka is asked after its phase was
+persisted, and can be asked twice. So a control process that dies anywhere is followed by one that looks and
+goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+from django.db import DatabaseError, close_old_connections, transaction
+
+from pipeline_runtime.model.desired import Role
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.spec import GroupSpec
+from webapp.handovers.models import Handover, Operation
+from webapp.monitoring.records import announce
+from webapp.pipelines.checking import planned
+from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.pipelines.shape import names_of
+from workers.control import operation_effects as effects, operation_record as record
+from workers.control.context import ControlContext, now_ms
+from workers.control.operation_steps import (
+    Answer,
+    CreateTopics,
+    DeleteTopics,
+    Done,
+    Enter,
+    Fail,
+    GiveUp,
+    GroupFault,
+    GroupSeen,
+    Kind,
+    Observed,
+    OperationPhase as P,
+    OrderAgain,
+    OrderOwners,
+    Progress,
+    Step,
+    Wait,
+    failing_since,
+    gives_up,
+    next_step,
+)
+
+log = logging.getLogger(__name__)
+
+UNFINISHED = (Operation.Status.PENDING, Operation.Status.RUNNING)
+
+
+def drive_operation(id: str, context: ControlContext) -> None:
+    """Until it has ended, or the process ends: it is taken up again by the next one."""
+    driver = _Driver(id, context)
+    while not context.closing.is_set():
+        seen = context.reports.count
+        close_old_connections()
+        step = driver.advance()
+        if step is None or isinstance(step, Done | Fail):
+            return
+        if isinstance(step, Wait):
+            context.reports.wait(seen, 1.0)
+
+
+class _Driver:
+    def __init__(self, id: str, context: ControlContext) -> None:
+        self._id = id
+        self._context = context
+        self._answer: Answer | None = None  # Kafka's, to what this phase asks
+        self._specs: tuple[GroupSpec, ...] | None = None
+
+    def advance(self) -> Step | None:
+        """Take one step, which is returned; None: the operation has ended."""
+        try:
+            with transaction.atomic():
+                operation = self._locked()
+                if operation is None:
+                    return None
+                step = self._decide(operation)
+                self._apply(step, operation)
+        except DatabaseError:
+            raise  # taken up again when the database is back
+        except Exception as error:
+            return self._failed(error)
+        if isinstance(step, CreateTopics):
+            self._answer = effects.create_topics(self._planned(operation), self._context.kafka)
+        elif isinstance(step, DeleteTopics):
+            self._answer = effects.remove_topics(operation.deployment, self._context.kafka)
+        elif not isinstance(step, Wait):
+            self._context.desired.notify()
+        return step
+
+    def _locked(self) -> Operation | None:
+        """With its deployment: a user who undeploys it does so before this step or after it."""
+        rows = Operation.objects.select_for_update(of=("self", "deployment"), no_key=True)
+        rows = rows.select_related("deployment__pipeline", "deployment__version")
+        return rows.filter(pk=self._id, status__in=UNFINISHED).first()
+
+    def _failed(self, error: Exception) -> Step | None:
+        """Nobody foresaw that, or the document has become invalid since."""
+        with transaction.atomic():
+            operation = self._locked()
+            if operation is None:
+                return None
+            if operation.kind == Operation.Kind.UNDEPLOY:
+                raise error  # it is taken up again: what it leaves, nobody clears away
+            if isinstance(error, DocumentInvalid):
+                message, faults = str(error), _json(error)
+            else:
+                message, faults = f"{type(error).__name__}: {error}.", ()
+                name = operation.deployment.pipeline.name
+                log.error("%s: its %s failed, and nobody foresaw how", name, operation.kind, exc_info=error)
+            step = gives_up(_progress(operation), message, faults, now_ms())
+            self._apply(step, operation)
+        self._context.desired.notify()
+        return step
+
+    # -- what is known ---------------------------------------------------------------------------------
+
+    def _decide(self, operation: Operation) -> Step:
+        at_ms, progress = now_ms(), _progress(operation)
+        seen = self._observe(operation, progress)
+        failing = failing_since(progress, seen, at_ms)
+        if failing != progress.failing:
+            operation.failing = failing
+            operation.save(update_fields=["failing"])
+            progress = _progress(operation)
+        return next_step(progress, seen, at_ms)
+
+    def _observe(self, operation: Operation, progress: Progress) -> Observed:
+        """What the phase depends on."""
+        deployment = operation.deployment
+        status, heard_ms = deployment.status, self._context.hearing_since_ms
+        match progress.phase:
+            case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
+                try:
+                    self._planned(operation)
+                except DocumentInvalid as error:
+                    return Observed(status, heard_ms, invalid=str(error), faults=_json(error))
+            case P.PLACE | P.START:
+                document = parse_document(deployment.version.document)
+                placement = effects.choose_nodes(document, self._planned(operation), deployment)
+                return Observed(status, heard_ms, placement=placement)
+            case P.TOPICS:
+                self._planned(operation)  # what it asks for, outside of this transaction
+                return Observed(status, heard_ms, kafka=self._answer)
+            case P.DELETE:
+                return Observed(status, heard_ms, kafka=self._answer)
+            case P.RUN | P.RETIRE:
+                return Observed(status, heard_ms, groups=_groups(deployment))
+            case P.ORDER | P.OWN:
+                return Observed(status, heard_ms, groups=_groups(deployment, progress.groups[:1]))
+            case P.SETTLE:
+                return Observed(status, heard_ms, unsettled=_unsettled(operation))
+            case P.STOP:
+                return Observed(status, heard_ms, running=_running(deployment))
+        return Observed(status, heard_ms)
+
+    def _planned(self, operation: Operation) -> tuple[GroupSpec, ...]:
+        if self._specs is None:
+            deployment = operation.deployment
+            self._specs = planned(parse_document(deployment.version.document), deployment.pk)
+        return self._specs
+
+    # -- what is done ----------------------------------------------------------------------------------
+
+    def _apply(self, step: Step, operation: Operation) -> None:
+        deployment = operation.deployment
+        match step:
+            case CreateTopics() | DeleteTopics():
+                return
+            case Wait(what):
+                if what != operation.waits_for:
+                    operation.waits_for = what
+                    operation.save(update_fields=["waits_for"])
+                    announce("operations", str(operation.pk))
+                return
+            case Enter(phase, deadline_ms):
+                self._enter(operation, phase, deadline_ms)
+            case OrderOwners(placement, deadline_ms):
+                if not effects.order_owners(self._planned(operation), placement, deployment):
+                    return  # the next look finds other nodes
+                self._enter(operation, P.RUN, deadline_ms)
+            case OrderAgain(group):
+                effects.order_again(deployment, group)
+                operation.orders += 1
+            case GiveUp(message, faults, deadline_ms):
+                log.warning("%s cannot be deployed: %s", deployment.pipeline.name, message)
+                operation.message, operation.faults = message, list(faults)
+                record.mark_running(operation, "failed")
+                self._enter(operation, P.STOP, deadline_ms)
+            case Fail():
+                if self._answer is not None and (self._answer.refused or self._answer.away):
+                    log.warning("topics of %s may be left over: %s", deployment.pk, self._answer)
+                record.end_failed(operation, step)
+            case Done(left_over):
+                self._end_done(operation, left_over)
+        log.info("%s of %s: %s", operation.kind, deployment.pk, step)
+        record.save(operation)
+
+    def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:
+        self._answer = None
+        deployment, before = operation.deployment, operation.phase
+        if before == P.PENDING:
+            self._begin(operation)
+        if before == P.OWN:
+            effects.keep_as_upgraded(deployment, record.groups_left(operation)[0])
+            record.mark_running(operation, "done")
+        match phase:
+            case P.OWN:
+                group = record.groups_left(operation)[0]
+                spec = next(spec for spec in self._planned(operation) if spec.group == group)
+                effects.order_group(spec, deployment, operation.restart)
+                operation.orders = 1
+            case P.RETIRE:
+                effects.retire(deployment)
+            case P.STOP:
+                effects.let_go(deployment)
+        record.enter(operation, phase, deadline_ms)
+
+    def _begin(self, operation: Operation) -> None:
+        if operation.message:
+            return  # it gives up: what its steps have come to stays
+        names = record.STEPS.get(operation.kind)
+        if names is None:
+            names = tuple(effects.groups_to_upgrade(operation, self._planned(operation)))
+        record.begin(operation, names)
+
+    def _end_done(self, operation: Operation, left_over: str) -> None:
+        match operation.kind:
+            case Operation.Kind.DEPLOY:
+                record.end_deployed(operation)
+            case Operation.Kind.UNDEPLOY:
+                record.end_undeployed(operation, left_over)
+            case Operation.Kind.UPGRADE:
+                changed = {step["name"] for step in operation.steps}
+                sizes = {spec.group: len(spec.elements) for spec in self._planned(operation)}
+                started = sum(size for group, size in sizes.items() if group in changed)
+                record.end_upgraded(operation, started, sum(sizes.values()))
+
+
+def _progress(operation: Operation) -> Progress:
+    return Progress(
+        kind=cast(Kind, operation.kind),
+        phase=P(operation.phase),
+        deadline_ms=None if operation.deadline is None else _ms(operation.deadline),
+        error=operation.message,
+        groups=record.groups_left(operation) if operation.kind == Operation.Kind.UPGRADE else (),
+        orders=operation.orders,
+        failing=operation.failing,
+    )
+
+
+def _ms(at: datetime) -> int:
+    return round(at.astimezone(UTC).timestamp() * 1000)
+
+
+def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:
+    return tuple(fault.model_dump(mode="json") for fault in error.faults)
+
+
+def _groups(deployment: Deployment, only: Collection[str] | None = None) -> tuple[GroupSeen, ...]:
+    rows = deployment.placements.select_related("node").order_by("group")
+    names = names_of(deployment.version.document)
+    return tuple(_group(row, names) for row in (rows if only is None else rows.filter(group__in=only)))
+
+
+def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
+    handovers = Handover.objects.filter(
+        deployment=placement.deployment_id, group=placement.group, outcome__isnull=True
+    )
+    known = GroupSeen(
+        group=placement.group,
+        title=names.get(placement.group, placement.group),
+        element=placement.spec["elements"][0]["id"],
+        node=placement.node.name,
+        node_up=placement.node.up,
+        wanted=placement.role == "owner",
+        moving=handovers.exists(),
+    )
+    status = effects.status_on(placement)
+    if status is None:
+        return known
+    return replace(
+        known,
+        state=status.phase or status.role.value,
+        owns=status.role is Role.OWNER and status.order_id == placement.order_id,
+        error=None if status.error is None else status.error.message,
+        traceback=None if status.error is None else status.error.traceback,
+        refused=effects.refusal(placement, status),
+        retired=status.retired,
+    )
+
+
+def _unsettled(operation: Operation) -> tuple[str, ...]:
+    """Handovers that are under way, which end by themselves when they see the deployment's status, as does
+    an operation that was begun before."""
+    deployment = operation.deployment
+    handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True)
+    moving = [
+        f"{deployment.name_of(each.group)}, which is being moved" for each in handovers.order_by("group")
+    ]
+    before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)
+    return (*moving, *(f"the {each.get_kind_display().lower()} before it to end" for each in before))
+
+
+def _running(deployment: Deployment) -> tuple[str, ...]:
+    rows = Replica.objects.filter(deployment=deployment, node__up=True).exclude(role=Role.STOPPED.value)
+    return tuple(
+        f"{deployment.name_of(row.group)} on {row.node.name}"
+        for row in rows.select_related("node").order_by("group", "node__name")
+    )

@@ -74,6 +74,23 @@ export function shift(steps: -1 | 1): void {
   else follow();
 }
 
+const WIDTH_MS_MIN = 2_000;
+const WIDTH_MS_MAX = 7 * 24 * 3_600_000;
+
+/** Half (1/2) or twice (2) as wide, about its middle, but of nothing that is to come; null: it cannot be. */
+export function scaled(range: TimeRange, factor: 0.5 | 2, now_ms: number): Span | null {
+  const { from, to } = spanOf(range, now_ms);
+  const width = (to - from) * factor;
+  if (width < WIDTH_MS_MIN || width > WIDTH_MS_MAX) return null;
+  const end = Math.min((from + to + width) / 2, now_ms);
+  return { from: end - width, to: end };
+}
+
+export function scale(factor: 0.5 | 2): void {
+  const span = scaled(useTimeRange.getState(), factor, Date.now());
+  if (span) hold(span);
+}
+
 /** The points of a span, with one at each side, so that lines go on to its edges. */
 export function within<P extends { t: number }>(points: P[], { from, to }: Span): P[] {
   const first = points.findIndex((point) => point.t >= from);

@@ -110,6 +110,10 @@ def test_a_chart_holds_what_it_was_dragged_to_and_all_charts_show_the_same(
     expect(back).to_be_hidden()
     expect(later).to_be_focused()
     expect(later).to_have_attribute("aria-disabled", "true")
+    panel.get_by_role("button", name="Closer").focus()
+    dashboard.press("Enter")
+    wait_until(lambda: width_s(page) == 150, "half of the time in all charts")
+    back.click()
 
     # what happened is marked, and in the file beside the table
     panel.get_by_role("button", name="1 h").click()
@@ -229,6 +233,11 @@ def common_range(page: Page) -> tuple[float, float] | None:
     """Of all charts; None: they differ."""
     found = set(ranges(page))
     return found.pop() if len(found) == 1 else None
+
+
+def width_s(page: Page) -> int | None:
+    span = common_range(page)
+    return None if span is None else round((span[1] - span[0]) / 1000)
 
 
 def points(client: Any, path: str) -> list[dict[str, Any]]:

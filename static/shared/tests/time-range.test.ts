@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rangeOf, shifted, spanOf, within } from "../time-range";
+import { rangeOf, scaled, shifted, spanOf, within } from "../time-range";
 
 const NOW = Date.parse("2026-11-23T12:00:00Z");
 const MINUTE = 60_000;
@@ -30,6 +30,13 @@ describe("the range of time of a page", () => {
     expect(earlier).toEqual({ from: NOW - 22.5 * MINUTE, to: NOW - 7.5 * MINUTE });
     expect(shifted({ minutes: 15, held: earlier }, 1, NOW)).toBeNull();
     expect(shifted(HELD, 1, NOW)).toEqual({ from: NOW - 3 * MINUTE, to: NOW - MINUTE });
+  });
+
+  test("closer and wider are about its middle, and wider is not of what is to come", () => {
+    expect(scaled(HELD, 0.5, NOW)).toEqual({ from: NOW - 3.5 * MINUTE, to: NOW - 2.5 * MINUTE });
+    expect(scaled(HELD, 2, NOW)).toEqual({ from: NOW - 5 * MINUTE, to: NOW - MINUTE });
+    expect(scaled(FOLLOWING, 2, NOW)).toEqual({ from: NOW - 30 * MINUTE, to: NOW });
+    expect(scaled({ minutes: 5, held: { from: NOW - 3_000, to: NOW } }, 0.5, NOW)).toBeNull();
   });
 });
 

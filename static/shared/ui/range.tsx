@@ -1,9 +1,9 @@
 import { useRef } from "react";
-import { ChevronLeft, ChevronRight, SkipForward } from "lucide-react";
+import { ChevronLeft, ChevronRight, SkipForward, ZoomIn, ZoomOut } from "lucide-react";
 import { MARKS } from "./chart-plot";
 import { toTheSecond } from "../format";
 import type { Mark, MarkKind } from "../marks";
-import { follow, RANGES, shift, useTimeRange } from "../time-range";
+import { follow, RANGES, scale, shift, useTimeRange } from "../time-range";
 
 /** The range of time of all charts of the page. It stays as wide as it is, whatever is chosen. `follows`: how
  * far back they go can be chosen; else they show what they have. */
@@ -55,6 +55,26 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
         onClick={() => held && shift(1)}
       >
         <ChevronRight aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className="button button--quiet button--small button--icon"
+        aria-label="Closer"
+        title="Closer: half of the time"
+        aria-disabled={!follows && !held}
+        onClick={() => (follows || held) && scale(0.5)}
+      >
+        <ZoomIn aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className="button button--quiet button--small button--icon"
+        aria-label="Wider"
+        title="Wider: twice the time"
+        aria-disabled={!follows && !held}
+        onClick={() => (follows || held) && scale(2)}
+      >
+        <ZoomOut aria-hidden="true" />
       </button>
       <button
         type="button"

@@ -1,4 +1,4 @@
-"""What travels over Redis between web, control and nodes: names of queues, tasks and streams.
+"""How commands and reports travel over Redis between web, control and nodes. Names: pipeline_runtime.wire.
 
     web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
     node --XADD fogline:reports-->  control  --channel layer "live"-->  web
@@ -17,29 +17,11 @@ from celery import Celery
 from celery.worker import WorkController, state as worker_state
 from kombu.entity import Queue
 
-CONTROL_QUEUE = "control"
+from pipeline_runtime.wire.tasks import COMMAND_EXPIRES_S, CONTROL_QUEUE
 
-DEPLOY = "fogline.control.deploy"  # (operation_id)
-UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
-HANDOVER = "fogline.control.handover"  # (handover_id)
-CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
-DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
-DRAIN = "fogline.control.drain"  # (node_name)
-
-NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
-NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
-
-COMMAND_EXPIRES_S = 30
-"""Of commands to control, by one machine's clock. One to a node never expires: by a node's clock that is
-ahead, all would, without a word. It is safe when it comes late, and control empties the queue of a node that
-is away."""
-
-REPORTS_STREAM = "fogline:reports"
 REPORTS_LENGTH_MAX = 500
 """For while control is away, which deletes what it has read: reports are whole, so it misses nothing but
 what each node has said again since. Many more of some 10 KB would fill Redis."""
-REPORT_FIELD = b"report"
-"""The one field of an entry: a NodeReport as JSON."""
 
 HISTORY_POINTS_MAX = 1_800  # an hour at one point each 2 s
 HISTORY_INTERVAL_S = 2.0
@@ -56,18 +38,6 @@ PAUSE_S = 1.0  # before the second try; before each further one twice as long
 
 class CommandsLost(RuntimeError):
     """No more commands can be taken."""
-
-
-def node_queue(node: str) -> str:
-    return f"node.{node}"
-
-
-def node_history(node: str) -> str:
-    return f"fogline:history:node:{node}"
-
-
-def element_history(deployment: str, element: str) -> str:
-    return f"fogline:history:element:{deployment}.{element}"
 
 
 def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:

@@ -12,18 +12,10 @@ from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from pipeline_runtime.wire.tasks import COMMAND_EXPIRES_S, CONTROL_QUEUE
 from webapp.problems import BackendAway
 
 log = logging.getLogger(__name__)
-
-CONTROL_QUEUE = "control"
-DEPLOY = "fogline.control.deploy"  # (operation_id)
-UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
-HANDOVER = "fogline.control.handover"  # (handover_id)
-CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
-DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
-DRAIN = "fogline.control.drain"  # (node_name)
-EXPIRES_S = 30
 
 
 @cache
@@ -54,7 +46,12 @@ def command(task: str, *args: Any, has_row: bool = True) -> None:
     def tell() -> None:
         try:
             sender(settings.FOGLINE.redis_url).send_task(
-                task, args=args, queue=CONTROL_QUEUE, expires=EXPIRES_S, retry=False, ignore_result=True
+                task,
+                args=args,
+                queue=CONTROL_QUEUE,
+                expires=COMMAND_EXPIRES_S,
+                retry=False,
+                ignore_result=True,
             )
         except (OperationalError, OSError) as error:
             log.warning("Redis is away, %s%s was not sent: %s", task, args, error)

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from django.db import IntegrityError, transaction
 
+from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
@@ -154,7 +155,7 @@ def cancel(actor: User, id: str) -> Handover:
         handover.cancel_requested = True
         target = f"{handover.deployment.pipeline.name}/{handover.element}"
         audit(actor, "handover.cancel", target, handover=str(handover.pk))
-        celery.command(celery.HANDOVER, str(handover.pk))
+        celery.command(tasks.HANDOVER, str(handover.pk))
         announce("handovers", str(handover.pk))
     return handover
 
@@ -231,7 +232,7 @@ def order(
         checkpoint=checkpoint,
         **({"reason": reason} if reason else {}),
     )
-    celery.command(celery.HANDOVER, str(handover.pk))
+    celery.command(tasks.HANDOVER, str(handover.pk))
     announce("handovers", str(handover.pk))
     announce("elements", name)
     return handover

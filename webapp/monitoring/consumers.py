@@ -27,9 +27,9 @@ from django.contrib.auth import HASH_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from pipeline_runtime.wire.keys import LIVE_GROUP
 from webapp.accounts.models import User
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes, has_lost
-from webapp.monitoring.records import LIVE_GROUP
 
 log = logging.getLogger(__name__)
 

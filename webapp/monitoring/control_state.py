@@ -18,7 +18,8 @@ from typing import Any
 import redis
 from django.conf import settings
 
-KEY = "fogline:control"
+from pipeline_runtime.wire import keys
+
 EACH_S = 1.0
 LASTS_S = 10
 """By Redis's clock. A control process that is only started again takes less."""
@@ -58,7 +59,7 @@ def control_state() -> ControlState:
     """One slow answer of Redis is no news: then what it said last holds for some seconds."""
     url = settings.FOGLINE.redis_url
     try:
-        raw = _client(url).get(KEY)
+        raw = _client(url).get(keys.CONTROL_STATE)
     except redis.RedisError:
         at_s, known = _answers.get(url, (0.0, None))
         return known if known is not None and monotonic() - at_s < HOLDS_S else ControlState(away=NO_REDIS)
@@ -74,4 +75,4 @@ def _client(url: str) -> redis.Redis:
 
 def tell_control_state(client: redis.Redis, troubles: Iterable[dict[str, Any]] = ()) -> None:
     """Raises redis.RedisError."""
-    client.set(KEY, json.dumps(list(troubles)), ex=LASTS_S)
+    client.set(keys.CONTROL_STATE, json.dumps(list(troubles)), ex=LASTS_S)

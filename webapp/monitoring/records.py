@@ -9,10 +9,10 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
+from pipeline_runtime.wire.keys import LIVE_GROUP
 from webapp.accounts.models import User
 from webapp.monitoring.models import AuditRecord, Event
 
-LIVE_GROUP = "live"
 Topic = Literal["nodes", "elements", "handovers", "pipelines", "events", "operations"]
 EVENTS_KEPT = 20_000  # the audit log is kept for ever
 EVENTS_PRUNED_EVERY = 500

@@ -8,6 +8,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from pipeline_runtime.wire import keys
 from webapp.monitoring.models import Event
 from webapp.problems import BackendAway
 
@@ -47,15 +48,11 @@ def events(
 
 
 def node_history(name: str) -> list[dict[str, Any]]:
-    return _points(f"fogline:history:node:{name}")
+    return _points(keys.node_history(name))
 
 
 def element_history(deployment: str, element: str) -> list[dict[str, Any]]:
-    return _points(element_history_key(deployment, element))
-
-
-def element_history_key(deployment: str, element: str) -> str:
-    return f"fogline:history:element:{deployment}.{element}"
+    return _points(keys.element_history(deployment, element))
 
 
 def _points(key: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from webapp.monitoring.selectors import element_history_key
+from pipeline_runtime.wire import keys
 from webapp.pipelines.selectors import Board
 from webapp.pipelines.shape import elements_of, is_view
 
@@ -78,7 +78,7 @@ def _read(sources: list[tuple[str, str]]) -> list[list[Point]]:
     try:
         pipe = client.pipeline(transaction=False)
         for deployment, element in sources:
-            pipe.lrange(element_history_key(deployment, element), -POINTS_READ, -1)
+            pipe.lrange(keys.element_history(deployment, element), -POINTS_READ, -1)
         return [[json.loads(point) for point in raw] for raw in pipe.execute()]
     except redis.RedisError:
         return [[] for _ in sources]  # that Redis is away, is told elsewhere on the page

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from pipeline_runtime.settings import NODE_NAME
+from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import hash_secret, new_secret
@@ -159,7 +160,7 @@ def drain(actor: User, name: str) -> Node:
     node.cordoned, node.draining_since, node.drain_blocked = True, timezone.now(), ""
     node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
     audit(actor, "node.drain", name)
-    celery.command(celery.DRAIN, name)
+    celery.command(tasks.DRAIN, name)
     announce("nodes", name)
     return node
 

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from pipeline_runtime.model.document import Metadata, parse_document
+from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
@@ -323,7 +324,7 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
             placement.vouch()
         placement.save(update_fields=["paused_at", *GroupPlacement.VOUCHED])
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
-        celery.command(celery.DESIRED_CHANGED, [group.node])
+        celery.command(tasks.DESIRED_CHANGED, [group.node])
         announce("elements", name)
 
 
@@ -336,7 +337,7 @@ def take_checkpoint(actor: User, name: str, element: str) -> None:
         title = deployment.name_of(element)
         raise Conflict(f"{title} cannot take a checkpoint: {refusal}.", safe="Nothing was changed.")
     audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
-    celery.command(celery.CHECKPOINT, deployment.pk, group.group, has_row=False)
+    celery.command(tasks.CHECKPOINT, deployment.pk, group.group, has_row=False)
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
@@ -378,7 +379,7 @@ def _operate(
         **({"restart": list(restart)} if restart else {}),
     )
     # An upgrade is a deployment to the control side: it looks at the operation.
-    command = celery.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else celery.DEPLOY
+    command = tasks.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else tasks.DEPLOY
     celery.command(command, str(operation.pk))
     announce("operations", str(operation.pk))
     announce("pipelines", name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.config import celery
@@ -56,7 +57,7 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
                 },
             )
         audit(actor, "element.keep_standby", f"{pipeline}/{element}", group=group.group, node=node)
-        celery.command(celery.DESIRED_CHANGED, [node, group.node])
+        celery.command(tasks.DESIRED_CHANGED, [node, group.node])
         announce("elements", pipeline)
 
 
@@ -73,5 +74,5 @@ def drop_standby(actor: User, pipeline: str, element: str) -> None:
         nodes = [standby.node for standby in group.standbys]
         ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()
         audit(actor, "element.drop_standby", f"{pipeline}/{element}", group=group.group, nodes=nodes)
-        celery.command(celery.DESIRED_CHANGED, [*nodes, group.node])
+        celery.command(tasks.DESIRED_CHANGED, [*nodes, group.node])
         announce("elements", pipeline)

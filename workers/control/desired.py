@@ -21,6 +21,7 @@ from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, NodeDesired, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.wire import tasks
 from webapp.nodes.models import Node
 from webapp.pipelines.copies import standbys
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
@@ -180,7 +181,7 @@ class DesiredSender:
         away = (self._known | there) - up - self._emptied
         try:
             for name in away:
-                self._redis.delete(messages.node_queue(name))
+                self._redis.delete(tasks.node_queue(name))
         except redis.RedisError as error:
             log.debug("the queues of absent nodes are deleted later: %s", error)
             self._known |= there
@@ -237,7 +238,7 @@ class DesiredSender:
         """What was sent before is not read yet, so there is no use in sending it again. A node that does
         not read may count as up: when all fall silent at once, none is counted as down."""
         try:
-            return bool(self._redis.llen(messages.node_queue(node)))
+            return bool(self._redis.llen(tasks.node_queue(node)))
         except redis.RedisError:
             return False  # whether Redis answers is seen by sending
 
@@ -245,9 +246,9 @@ class DesiredSender:
         try:
             messages.send(
                 self._context.app,
-                messages.NODE_SYNC,
+                tasks.NODE_SYNC,
                 [desired.model_dump(mode="json")],
-                messages.node_queue(desired.node),
+                tasks.node_queue(desired.node),
             )
         except (OperationalError, OSError) as error:
             if not self._away:

@@ -15,6 +15,7 @@ from kombu.exceptions import OperationalError
 
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.wire import tasks
 from webapp.handovers.models import Handover
 from webapp.handovers.phases import Phase
 from webapp.monitoring.records import record_event
@@ -46,11 +47,11 @@ class Effects:
         """Of the origin, when its newest is old. Sent once: without an answer, the old one does."""
         origin = self.status_on(self.handover.origin)
         if wants_fresh_checkpoint(origin, now_ms()):
-            queue, app, group = messages.node_queue(self.handover.origin), self._context.app, self._group
+            queue, app, group = tasks.node_queue(self.handover.origin), self._context.app, self._group
 
             def send() -> None:
                 try:
-                    messages.send(app, messages.NODE_CHECKPOINT, [group], queue)
+                    messages.send(app, tasks.NODE_CHECKPOINT, [group], queue)
                 except (OperationalError, OSError) as error:
                     log.warning("Redis is away, %s is not asked for a checkpoint: %s", group, error)
 

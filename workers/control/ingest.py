@@ -17,11 +17,11 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
 from pipeline_runtime.settings import NODE_NAME
+from pipeline_runtime.wire import keys
 from webapp.monitoring.control_state import BLIND, EACH_S, STORE, tell_control_state
 from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
-from workers import messages
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
@@ -33,7 +33,6 @@ from workers.control.restorations import on_silent_nodes
 
 log = logging.getLogger(__name__)
 
-CURSOR_KEY = "fogline:ingest:cursor"
 BLOCK_MS = 200
 ENTRIES_MAX = 500
 DETECT_INTERVAL_S = 0.2
@@ -98,14 +97,14 @@ class Ingest:
                 self._context.closing.wait(pause_s)
 
     def _round(self) -> None:
-        stored: Any = self._redis.get(CURSOR_KEY) if self._cursor is None else self._cursor
+        stored: Any = self._redis.get(keys.REPORTS_CURSOR) if self._cursor is None else self._cursor
         cursor: bytes = stored or b"0-0"
         # Nobody else reads them. Redis takes this also when it is full, and then takes reports again.
-        self._redis.xtrim(messages.REPORTS_STREAM, minid=cursor, approximate=False)
+        self._redis.xtrim(keys.REPORTS_STREAM, minid=cursor, approximate=False)
         asked_at_s = time.monotonic()
         # Before the reports are read: so of all that came until then, nothing is left unread.
         now_ms = self._silence_ms(self._redis_now_ms())
-        answer: Any = self._redis.xread({messages.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
+        answer: Any = self._redis.xread({keys.REPORTS_STREAM: cursor}, count=ENTRIES_MAX, block=BLOCK_MS)
         waited_ms = int((time.monotonic() - asked_at_s) * 1000) - BLOCK_MS
         if waited_ms > STALL_MS:
             self._hearing.waited(waited_ms)
@@ -130,7 +129,7 @@ class Ingest:
         self._histories.write()
         if entries:
             self._cursor = entries[-1][0]
-            self._redis.set(CURSOR_KEY, self._cursor)
+            self._redis.set(keys.REPORTS_CURSOR, self._cursor)
             self._context.reports.notify()
         if len(entries) < ENTRIES_MAX:
             # Only when all that waited was read: a backlog is not silence.
@@ -165,7 +164,7 @@ class Ingest:
 
     def _parse(self, fields: dict[bytes, bytes], heard_ms: int) -> NodeReport | None:
         try:
-            report = NodeReport.model_validate_json(fields[messages.REPORT_FIELD])
+            report = NodeReport.model_validate_json(fields[keys.REPORT_FIELD])
         except (KeyError, ValidationError) as error:
             node = _sender(fields)
             if node:
@@ -243,7 +242,7 @@ class Ingest:
                 "alerts",
             ]
         )
-        key = messages.node_history(node.name)
+        key = keys.node_history(node.name)
         if self._histories.due(key):
             load = {name: node.load.get(name) for name in _LOAD_POINT}
             self._histories.add(key, {"t": heard_ms, **load})
@@ -313,7 +312,7 @@ class Ingest:
             measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
                 point = {"t": heard_ms, **by_element.get(element, whole), **measured}
-                self._histories.add(messages.element_history(deployment.pk, element), point)
+                self._histories.add(keys.element_history(deployment.pk, element), point)
 
     def _elements_of(self, deployment: str, group: str) -> list[str]:
         placement = GroupPlacement.objects.filter(deployment=deployment, group=group).first()
@@ -386,7 +385,7 @@ def _reading(node: str) -> str:
 def _sender(fields: dict[bytes, bytes]) -> str:
     """The registered node that a report which cannot be read names; "": none."""
     try:
-        name = json.loads(fields[messages.REPORT_FIELD])["node"]
+        name = json.loads(fields[keys.REPORT_FIELD])["node"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return ""
     # A database does not take every text that JSON can hold.

@@ -19,6 +19,7 @@ from django.utils import timezone
 from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
+from pipeline_runtime.wire import tasks
 from webapp.monitoring.control_state import STORE
 from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
@@ -57,7 +58,7 @@ class ControlProcess:
             settings.disk_reserve_mb * 1_000_000,
             _alert,
         )
-        app = messages.celery_app("fogline-control", settings.redis_url, messages.CONTROL_QUEUE)
+        app = messages.celery_app("fogline-control", settings.redis_url, tasks.CONTROL_QUEUE)
         self.context = ControlContext(
             settings=settings,
             kafka=KafkaSettings(settings.kafka, dict(settings.kafka_security)),
@@ -111,34 +112,34 @@ class ControlProcess:
 def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     """The tasks that the web sends. They come late, twice or never: each only says "look now"."""
 
-    @app.task(name=messages.DEPLOY, shared=False)
+    @app.task(name=tasks.DEPLOY, shared=False)
     def deploy(operation_id: str) -> None:
         work.operation(operation_id)
 
-    @app.task(name=messages.UNDEPLOY, shared=False)
+    @app.task(name=tasks.UNDEPLOY, shared=False)
     def undeploy(operation_id: str) -> None:
         work.operation(operation_id)
 
-    @app.task(name=messages.HANDOVER, shared=False)
+    @app.task(name=tasks.HANDOVER, shared=False)
     def handover(handover_id: str) -> None:
         work.handover(handover_id)
 
-    @app.task(name=messages.DRAIN, shared=False)
+    @app.task(name=tasks.DRAIN, shared=False)
     def drain(_: str) -> None:
         work.look()
 
-    @app.task(name=messages.DESIRED_CHANGED, shared=False)
+    @app.task(name=tasks.DESIRED_CHANGED, shared=False)
     def desired_changed(_: Any = None) -> None:
         context.desired.notify()
 
-    @app.task(name=messages.CHECKPOINT, shared=False)
+    @app.task(name=tasks.CHECKPOINT, shared=False)
     def checkpoint(deployment: str, group: str) -> None:
         owners = Replica.objects.select_related("node").filter(
             deployment=deployment, group=group, role="owner", node__up=True
         )
         for row in owners:
-            queue = messages.node_queue(row.node.name)
-            messages.send(app, messages.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
+            queue = tasks.node_queue(row.node.name)
+            messages.send(app, tasks.NODE_CHECKPOINT, [f"{deployment}.{group}"], queue)
 
 
 def _alert(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from celery import Celery
 
 from pipeline_runtime.model.desired import read_desired
-from workers.messages import NODE_CHECKPOINT, NODE_SYNC
+from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_SYNC
 from workers.node.agent import Agent
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import redis
 
 from pipeline_runtime.model.desired import NodeReport
-from workers.messages import REPORT_FIELD, REPORTS_LENGTH_MAX, REPORTS_STREAM
+from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
+from workers.messages import REPORTS_LENGTH_MAX
 
 log = logging.getLogger(__name__)
 

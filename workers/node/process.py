@@ -33,7 +33,8 @@ from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.spark.session import java_process
-from workers.messages import CommandReceiver, celery_app, node_queue
+from pipeline_runtime.wire.tasks import node_queue
+from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
 from workers.node.checkpoints import NodeCheckpoints
 from workers.node.commands import register_commands

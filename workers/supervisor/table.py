@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import redis
 
 from pipeline_runtime.settings import Settings
-from workers.messages import REPORT_FIELD, REPORTS_STREAM
+from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
 from workers.supervisor.processes import ProcessSpec
 from workers.supervisor.services import Kafka, Redis, Service
 

@@ -22,6 +22,7 @@ from pipeline_runtime.model.desired import ReplicaStatus, Role  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
 from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec  # noqa: E402
 from pipeline_runtime.settings import Settings  # noqa: E402
+from pipeline_runtime.wire import tasks  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import (  # noqa: E402
@@ -54,7 +55,7 @@ def context(tmp_path: Path, redis_url: str) -> Iterator[ControlContext]:
     yield ControlContext(
         settings=made,
         kafka=KafkaSettings("none:1"),
-        app=messages.celery_app("fogline-tests", redis_url, messages.CONTROL_QUEUE),
+        app=messages.celery_app("fogline-tests", redis_url, tasks.CONTROL_QUEUE),
         central=central,
     )
     central.close()

@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.wire import keys, tasks
 from webapp.handovers.models import Handover
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import GroupPlacement, Replica
-from workers import messages
 from workers.control import guard as guard_module, ingest as ingest_module
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
@@ -63,8 +63,8 @@ def sent(
         load=LOAD,
         replicas=replicas,
     ).model_dump(mode="json")
-    entry = {messages.REPORT_FIELD: json.dumps(whole | fields)}
-    client.xadd(messages.REPORTS_STREAM, entry, id="*" if heard_ms is None else f"{heard_ms}-0")
+    entry = {keys.REPORT_FIELD: json.dumps(whole | fields)}
+    client.xadd(keys.REPORTS_STREAM, entry, id="*" if heard_ms is None else f"{heard_ms}-0")
 
 
 def status(placement: GroupPlacement, seq: int) -> ReplicaStatus:
@@ -174,7 +174,7 @@ def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
     for number in (1, 2):
         sent(real_redis, "edge-a", number, cores=SECRET)
         sent(real_redis, "edge-b", number)
-        real_redis.xadd(messages.REPORTS_STREAM, {"other": "field"})
+        real_redis.xadd(keys.REPORTS_STREAM, {"other": "field"})
         ingest._round()
     assert numbers() == {"edge-a": 0, "edge-b": 2, "edge-c": 0}
     assert len(alerts("edge-a")) == 1
@@ -187,7 +187,7 @@ def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
 def test_a_sender_that_no_database_can_name_stops_nobody(
     context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis, name: str
 ) -> None:
-    real_redis.xadd(messages.REPORTS_STREAM, {messages.REPORT_FIELD: f'{{"node": "{name}"}}'})
+    real_redis.xadd(keys.REPORTS_STREAM, {keys.REPORT_FIELD: f'{{"node": "{name}"}}'})
     sent(real_redis, "edge-b", 1)
     Ingest(context)._round()
     assert numbers()["edge-b"] == 1
@@ -319,12 +319,12 @@ def test_a_desired_state_never_expires_by_the_clock_of_its_node(
 ) -> None:
     deployed("power", "edge-a")
     DesiredSender(context)._round()
-    [message] = real_redis.lrange(messages.node_queue("edge-a"), 0, -1)
+    [message] = real_redis.lrange(tasks.node_queue("edge-a"), 0, -1)
     assert json.loads(message)["headers"]["expires"] is None
 
 
 def told(client: redis.Redis, node: str) -> int:
-    return int(client.llen(messages.node_queue(node)))
+    return int(client.llen(tasks.node_queue(node)))
 
 
 def test_a_group_that_cannot_be_read_keeps_nothing_from_the_other_nodes(

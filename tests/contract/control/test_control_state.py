@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import redis
 
+from pipeline_runtime.wire import keys
 from tests.contract.control.test_bad_rows import sent
 from tests.contract.control.test_silence import redis_ms
 from tests.waiting import PATIENCE_S
 from webapp.monitoring import control_state as told_module
-from webapp.monitoring.control_state import BLIND, KEY, STORE, control_state
+from webapp.monitoring.control_state import BLIND, STORE, control_state
 from webapp.nodes.models import Node
 from workers.control import ingest as module
 from workers.control.context import ControlContext
@@ -38,7 +39,7 @@ def test_it_is_told_for_some_seconds_by_who_takes_reports_in(
     assert control_state().away is not None
     Ingest(context)._round()
     assert control_state().hears
-    assert 0 < real_redis.ttl(KEY) <= LASTS_S
+    assert 0 < real_redis.ttl(keys.CONTROL_STATE) <= LASTS_S
 
 
 def test_what_is_the_matter_is_told_as_long_as_it_is(

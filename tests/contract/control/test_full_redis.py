@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 import pytest
 import redis
 
+from pipeline_runtime.wire import keys
 from tests.contract.control.test_bad_rows import numbers, sent
 from webapp.nodes.models import Node
-from workers import messages
 from workers.control.context import ControlContext
-from workers.control.ingest import CURSOR_KEY, Ingest
+from workers.control.ingest import Ingest
 
 REPORTS = 50
 LARGE = "x" * 20_000  # such as a traceback of each replica
@@ -25,8 +25,8 @@ def full_of_reports(client: redis.Redis, *, read: bool) -> Iterator[None]:
     for number in range(1, REPORTS + 1):
         sent(client, "edge-a", number, version=LARGE)
     if read:
-        [(newest, _)] = client.xrevrange(messages.REPORTS_STREAM, count=1)
-        client.set(CURSOR_KEY, newest)
+        [(newest, _)] = client.xrevrange(keys.REPORTS_STREAM, count=1)
+        client.set(keys.REPORTS_CURSOR, newest)
     client.config_set("maxmemory", (before + client.info("memory")["used_memory"]) // 2)
     try:
         with pytest.raises(redis.exceptions.OutOfMemoryError):
@@ -46,7 +46,7 @@ def test_reports_that_were_read_do_not_stay(
         ingest._round()
     assert numbers() == {"edge-a": 3, "edge-b": 3, "edge-c": 0}
     ingest._round()
-    assert real_redis.xlen(messages.REPORTS_STREAM) == 1, "the newest"
+    assert real_redis.xlen(keys.REPORTS_STREAM) == 1, "the newest"
 
 
 def test_a_redis_that_is_full_of_reports_that_were_read_is_free_after_a_start(
@@ -69,4 +69,4 @@ def test_a_redis_that_is_full_of_reports_that_nobody_has_read_becomes_free(
         sent(real_redis, "edge-b", 1)
         ingest._round()
         assert numbers()["edge-b"] == 1
-        assert real_redis.get(CURSOR_KEY)
+        assert real_redis.get(keys.REPORTS_CURSOR)

@@ -11,6 +11,7 @@ import redis
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from pipeline_runtime.wire.keys import element_history, node_history
 from tests.contract.control.test_bad_rows import sent, status
 from webapp.pipelines.models import GroupPlacement
 from workers import messages
@@ -42,8 +43,8 @@ def test_a_round_makes_one_trip_with_no_transaction_open(
 
     round_(1)
     assert in_transaction == [False]
-    keys = [messages.node_history(node) for node in ("edge-a", "edge-b")]
-    keys += [messages.element_history(each.deployment_id, each.group) for each in placed]
+    keys = [node_history(node) for node in ("edge-a", "edge-b")]
+    keys += [element_history(each.deployment_id, each.group) for each in placed]
     for key in keys:
         [point] = real_redis.lrange(key, 0, -1)
         assert json.loads(point)["t"] > 0

@@ -23,10 +23,9 @@ from pipeline_runtime.model.document import parse_document  # noqa: E402
 from pipeline_runtime.model.ids import Epoch, Seq  # noqa: E402
 from pipeline_runtime.model.plan import plan_groups  # noqa: E402
 from pipeline_runtime.operators.registry import default_registry  # noqa: E402
+from pipeline_runtime.wire import keys, tasks  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
-from webapp.config import celery  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
-from webapp.monitoring import control_state  # noqa: E402
 from webapp.monitoring.models import AuditRecord  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
 from webapp.pipelines.models import (  # noqa: E402
@@ -50,7 +49,7 @@ def real_redis(settings: Any, redis_url: str) -> Iterator[redis.Redis]:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
-        client.set(control_state.KEY, "[]")  # control works
+        client.set(keys.CONTROL_STATE, "[]")  # control works
         yield client
 
 
@@ -60,7 +59,7 @@ def commands(real_redis: redis.Redis) -> Callable[[], list[tuple[str, list[Any]]
 
     def take() -> list[tuple[str, list[Any]]]:
         found = []
-        while (raw := real_redis.rpop(celery.CONTROL_QUEUE)) is not None:
+        while (raw := real_redis.rpop(tasks.CONTROL_QUEUE)) is not None:
             message = json.loads(raw)
             args = json.loads(base64.b64decode(message["body"]))[0]
             found.append((message["headers"]["task"], args))

@@ -14,10 +14,11 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_health import samples
 from webapp.handovers.models import Operation
-from webapp.monitoring.control_state import BLIND, KEY, STORE, ControlState
+from webapp.monitoring.control_state import BLIND, STORE, ControlState
 from webapp.nodes.models import Node
 from webapp.pipelines import selectors
 from webapp.pipelines.models import Deployment
@@ -54,7 +55,7 @@ HEARD = {"status": "running", "rate": 100.0, "pipeline": "running", "nodes": {Tr
 
 
 def away(client: redis.Redis, settings: Any) -> None:
-    client.delete(KEY)
+    client.delete(keys.CONTROL_STATE)
 
 
 def redis_away(client: redis.Redis, settings: Any) -> None:
@@ -62,11 +63,11 @@ def redis_away(client: redis.Redis, settings: Any) -> None:
 
 
 def blind(client: redis.Redis, settings: Any) -> None:
-    client.set(KEY, json.dumps([NOBODY_IS_HEARD]))
+    client.set(keys.CONTROL_STATE, json.dumps([NOBODY_IS_HEARD]))
 
 
 def full(client: redis.Redis, settings: Any) -> None:
-    client.set(KEY, json.dumps([STORE_IS_FULL]))
+    client.set(keys.CONTROL_STATE, json.dumps([STORE_IS_FULL]))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_node_that_was_silent_before_still_is(
     caller: Call, deployment: Deployment, real_redis: redis.Redis
 ) -> None:
     Node.objects.filter(name="cloud").update(up=False, silent_at=timezone.now())
-    real_redis.delete(KEY)
+    real_redis.delete(keys.CONTROL_STATE)
     control, cloud = caller("viewer").get("/overview").json()["attention"]
     assert "nothing is restored by itself" in control["message"]
     assert cloud["message"].startswith("cloud is silent. It is to run archive of machine-power, ")

@@ -9,8 +9,8 @@ from typing import Any
 
 import redis
 
+from pipeline_runtime.wire import keys
 from webapp.monitoring.models import AuditRecord
-from webapp.monitoring.selectors import element_history_key
 from webapp.monitoring.throughput import SPAN_MS, STEP_MS
 from webapp.pipelines.models import DataFile, Deployment
 
@@ -45,8 +45,8 @@ def test_the_overview_has_what_the_sources_gave_lately(
 ) -> None:
     now_ms = int(time.time() * 1000)
     point = {"t": now_ms - STEP_MS, "rows_out_per_s": 25.0}
-    real_redis.rpush(element_history_key(deployment.pk, "readings"), json.dumps(point))
-    real_redis.rpush(element_history_key(deployment.pk, "power"), json.dumps(point))  # no source
+    real_redis.rpush(keys.element_history(deployment.pk, "readings"), json.dumps(point))
+    real_redis.rpush(keys.element_history(deployment.pk, "power"), json.dumps(point))  # no source
     found = caller("viewer").get("/overview").json()["throughput"]["machine-power"]
     assert (found["sources"], len(found["rows_per_s"])) == (["readings"], SPAN_MS // STEP_MS)
     assert [rate for rate in found["rows_per_s"] if rate is not None] == [25.0]

@@ -14,6 +14,7 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import ReplicaStatus
 from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec
 from pipeline_runtime.settings import Settings
+from pipeline_runtime.wire import tasks
 from tests.integration.workers.stand_in_node import Ledger
 from tests.integration.workers.zygote import ForkedNode, Zygote
 from tests.waiting import PATIENCE_S, wait_until
@@ -242,7 +243,7 @@ class Cluster:
     def order_checkpoint(self, deployment: Deployment, group: str) -> None:
         """As the web does."""
         web = messages.celery_app("web", self.settings.redis_url)
-        messages.send(web, messages.CHECKPOINT, [deployment.pk, group], messages.CONTROL_QUEUE)
+        messages.send(web, tasks.CHECKPOINT, [deployment.pk, group], tasks.CONTROL_QUEUE)
 
     def checkpoint(self, deployment: Deployment, group: str, owner: str) -> None:
         """Another one than those before."""

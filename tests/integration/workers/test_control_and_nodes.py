@@ -11,6 +11,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import Role
+from pipeline_runtime.wire import tasks
+from pipeline_runtime.wire.keys import element_history, node_history
 from tests.integration.workers.cluster import (
     Cluster,
     each_seq_was_committed_in_epoch_order,
@@ -19,8 +21,6 @@ from tests.waiting import wait_until
 from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Replica
-from workers import messages
-from workers.messages import element_history, node_history
 
 pytestmark = pytest.mark.integration
 
@@ -119,7 +119,7 @@ def test_a_node_that_is_away_is_sent_nothing_until_it_is_back(
     manual_cluster: Cluster, redis_url: str
 ) -> None:
     cluster = manual_cluster
-    queue = messages.node_queue("edge-b")
+    queue = tasks.node_queue("edge-b")
     cluster.signal_node("edge-b", signal.SIGSTOP)
     deployment = cluster.deployed("power", "edge-b")
     with redis.Redis.from_url(redis_url) as client:
@@ -143,7 +143,7 @@ def test_what_is_not_read_yet_is_not_sent_again(cluster: Cluster, redis_url: str
     cluster.signal_node("edge-b", signal.SIGSTOP)
     cluster.deployed("power", "edge-b")
     with redis.Redis.from_url(redis_url) as client:
-        queue = messages.node_queue("edge-b")
+        queue = tasks.node_queue("edge-b")
         wait_until(lambda: client.llen(queue), "it is sent")  # the first may go to the socket of what hangs
         are_sent_what_is_wanted(cluster)
         before, waiting = Node.objects.get(name="edge-b"), client.llen(queue)

@@ -24,11 +24,11 @@ from pipeline_runtime.model.desired import (
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, create_topic, produce
 from tests.ports import free_ports
 from tests.waiting import wait_until
-from workers.messages import REPORT_FIELD, REPORTS_STREAM
 
 pytestmark = pytest.mark.integration
 

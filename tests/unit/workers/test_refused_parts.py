@@ -16,10 +16,10 @@ from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.plan import plan_groups
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.wire.tasks import NODE_SYNC
 from tests.unit.workers.test_agent_checkpoints import Runtime
 from tests.unit.workers.test_slot import ScriptedReplica
 from tests.waiting import wait_until
-from workers.messages import NODE_SYNC
 from workers.node.agent import Agent
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore

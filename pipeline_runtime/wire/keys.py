@@ -1,0 +1,23 @@
+"""Keys of Redis, but for the queues' (see `tasks`) and the channel layer's own."""
+
+from __future__ import annotations
+
+REPORTS_STREAM = "fogline:reports"
+REPORT_FIELD = b"report"
+"""The one field of an entry of the stream: a NodeReport as JSON."""
+REPORTS_CURSOR = "fogline:ingest:cursor"
+"""The id of the newest entry of the stream that control has taken in."""
+CONTROL_STATE = "fogline:control"
+"""What control says of itself, as JSON; it expires."""
+LIVE_GROUP = "live"
+"""The channel layer's group of all open dashboards."""
+
+
+def node_history(node: str) -> str:
+    """A list of JSON points, oldest first."""
+    return f"fogline:history:node:{node}"
+
+
+def element_history(deployment: str, element: str) -> str:
+    """A list of JSON points, oldest first."""
+    return f"fogline:history:element:{deployment}.{element}"

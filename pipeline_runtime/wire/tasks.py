@@ -1,0 +1,27 @@
+"""Names of the Celery tasks and of the queues they wait in; behind each name its arguments.
+
+web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
+"""
+
+from __future__ import annotations
+
+CONTROL_QUEUE = "control"
+
+DEPLOY = "fogline.control.deploy"  # (operation_id)
+UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
+HANDOVER = "fogline.control.handover"  # (handover_id)
+CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
+DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
+DRAIN = "fogline.control.drain"  # (node_name)
+
+NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
+NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
+
+COMMAND_EXPIRES_S = 30
+"""Of commands to control, by one machine's clock. One to a node never expires: by a node's clock that is
+ahead, all would, without a word. It is safe when it comes late, and control empties the queue of a node that
+is away."""
+
+
+def node_queue(node: str) -> str:
+    return f"node.{node}"

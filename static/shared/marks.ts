@@ -40,7 +40,7 @@ export function eventMark(event: LogEvent | AttentionLine): Mark | null {
   return kind && { t, kind, text: event.message };
 }
 
-function kindOf({ kind, severity }: LogEvent): MarkKind | null {
+function kindOf({ kind, severity }: Pick<LogEvent, "kind" | "severity">): MarkKind | null {
   if (severity === "error") return "fault";
   if (kind.startsWith("pipeline.")) return "deployment";
   return severity === "warning" && /^(element|replica|node)\./.test(kind) ? "fault" : null;

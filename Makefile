@@ -9,7 +9,7 @@ PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help up node install install-tests test test-browser-code check static-check format bench soak mutants clean
+.PHONY: help up node install install-tests test test-browser-code check static-check format api-types bench soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ format: ## format the code and fix what ruff can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 	@.ci/npm run --silent format
+
+api-types: ## write the browser's types of the REST API and the live messages: static/shared/api.gen.ts
+	@.ci/install python
+	@mkdir -p build
+	@$(PY) manage.py api_types > build/api.gen.ts
+	@mv build/api.gen.ts static/shared/api.gen.ts
 
 bench: ## every benchmark; QUICK=1 is short
 	@.ci/install python java jars classes bundle chromium

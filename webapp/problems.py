@@ -6,9 +6,22 @@ Actions raise them; the API turns them into responses and the pages into error p
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired
 
-Fault = dict[str, Any]  # {"element", "path", "message", "code"}
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+
+@with_config(ConfigDict(extra="allow"))
+class Fault(TypedDict):
+    element: str | None
+    path: str
+    message: str
+    code: NotRequired[str]
+    title: NotRequired[str]
+    """what people call the element"""
+    place: NotRequired[str]
+    """the field of its form"""
 
 
 class Problem(Exception):

@@ -3,7 +3,7 @@ import { bytes, instant } from "./format";
 import { kindWords, phaseTitle } from "./handovers";
 import { pauseTold } from "./pause";
 import type { Span } from "./time-range";
-import type { Handover, LogEvent } from "./types";
+import type { AttentionLine, Handover, LogEvent } from "./types";
 
 export type MarkKind = "handover" | "deployment" | "checkpoint" | "fault";
 
@@ -33,14 +33,14 @@ export function handoverMark(handover: Handover, name = ""): Mark {
 }
 
 /** Null: neither a deployment nor a fault. What a handover says of itself is told by its own mark. */
-export function eventMark(event: LogEvent): Mark | null {
+export function eventMark(event: LogEvent | AttentionLine): Mark | null {
   const t = instant(event.at);
   if (t === null || event.kind.startsWith("handover.")) return null;
   const kind = kindOf(event);
   return kind && { t, kind, text: event.message };
 }
 
-function kindOf({ kind, severity }: LogEvent): MarkKind | null {
+function kindOf({ kind, severity }: Pick<LogEvent, "kind" | "severity">): MarkKind | null {
   if (severity === "error") return "fault";
   if (kind.startsWith("pipeline.")) return "deployment";
   return severity === "warning" && /^(element|replica|node)\./.test(kind) ? "fault" : null;

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts import actions
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.config.pages import view_context
-from webapp.problems import Invalid, Problem
+from webapp.problems import Fault, Invalid, Problem
 
 Shown = dict[str, Any]
 
@@ -53,7 +53,12 @@ def account(request: HttpRequest) -> HttpResponse:
 def _check_text(data: QueryDict) -> None:
     for name, value in data.items():
         if "\0" in name or "\0" in str(value):
-            fault = {"element": None, "path": name, "message": "has a NUL character", "code": "invalid"}
+            fault: Fault = {
+                "element": None,
+                "path": name,
+                "message": "has a NUL character",
+                "code": "invalid",
+            }
             raise Invalid("The form has a NUL character.", safe="Nothing was changed.", faults=[fault])
 
 

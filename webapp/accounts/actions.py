@@ -10,7 +10,7 @@ from webapp.accounts.models import ApiToken, Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import API_PREFIX, hash_secret, new_secret
 from webapp.monitoring.records import audit
-from webapp.problems import Conflict, Invalid, Missing
+from webapp.problems import Conflict, Fault, Invalid, Missing
 
 
 @transaction.atomic
@@ -61,7 +61,12 @@ def change_own_password(actor: User, old: str, new: str) -> None:
     require(actor, Role.VIEWER, "change passwords")
     user = User.objects.select_for_update().get(pk=actor.pk)
     if not user.check_password(old):
-        fault = {"element": None, "path": "old", "message": "This is not your password.", "code": "password"}
+        fault: Fault = {
+            "element": None,
+            "path": "old",
+            "message": "This is not your password.",
+            "code": "password",
+        }
         raise Invalid("The present password is wrong.", safe="Nothing was changed.", faults=[fault])
     _check(user, new)
     user.set_password(new)

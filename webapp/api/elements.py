@@ -15,6 +15,7 @@ from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.api.streaming import in_thread
 from webapp.handovers import actions as handover_actions
+from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.health import kafka_settings
 from webapp.monitoring.selectors import element_history
@@ -22,6 +23,15 @@ from webapp.nodes.models import Node
 from webapp.pipelines import actions, standbys
 from webapp.pipelines.checkpoints import checkpoints_of
 from webapp.pipelines.chunk_store import open_output
+from webapp.pipelines.schemas import (
+    Checkpoints,
+    DeadLetters,
+    ElementHistory,
+    LiveElement,
+    Peeked,
+    PeekedRecord,
+    Requested,
+)
 from webapp.pipelines.selectors import active_deployment, element_list, element_named, pipeline_named
 from webapp.pipelines.shape import element_of
 from webapp.problems import BackendAway, Conflict, Missing
@@ -46,55 +56,57 @@ class Standby(Body):
     node: str
 
 
-@router.get("/pipelines/{name}/elements")
-def elements(request: HttpRequest, name: str) -> Any:
+@router.get("/pipelines/{name}/elements", response=list[LiveElement])
+def elements(request: HttpRequest, name: str) -> list[LiveElement]:
     return element_list(pipeline_named(name))
 
 
-@router.get(PATH)
-def element(request: HttpRequest, name: str, id: str) -> Any:
+@router.get(PATH, response=LiveElement)
+def element(request: HttpRequest, name: str, id: str) -> LiveElement:
     return element_named(pipeline_named(name), id)
 
 
-@router.get(PATH + "/history")
-def history(request: HttpRequest, name: str, id: str) -> Any:
+@router.get(PATH + "/history", response=ElementHistory)
+def history(request: HttpRequest, name: str, id: str) -> ElementHistory:
     pipeline = pipeline_named(name)
     element_named(pipeline, id)
     deployment = active_deployment(pipeline)
     return {"points": element_history(deployment.pk, id) if deployment else []}
 
 
-@router.post(PATH + "/pause")
-def pause(request: HttpRequest, name: str, id: str) -> Any:
+@router.post(PATH + "/pause", response=LiveElement)
+def pause(request: HttpRequest, name: str, id: str) -> LiveElement:
     actions.set_paused(actor(request), name, id, True)
     return element_named(pipeline_named(name), id)
 
 
-@router.post(PATH + "/resume")
-def resume(request: HttpRequest, name: str, id: str) -> Any:
+@router.post(PATH + "/resume", response=LiveElement)
+def resume(request: HttpRequest, name: str, id: str) -> LiveElement:
     actions.set_paused(actor(request), name, id, False)
     return element_named(pipeline_named(name), id)
 
 
-@router.post(PATH + "/migrate", response={202: dict[str, Any]})
-def migrate(request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate) -> Any:
+@router.post(PATH + "/migrate", response={202: Ordered})
+def migrate(
+    request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate
+) -> Status[Ordered]:
     handover = handover_actions.migrate(actor(request), name, id, body.target, body.strategy)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
 
 
-@router.get(PATH + "/forecast")
-def forecast(request: HttpRequest, name: str, id: str) -> Any:
+@router.get(PATH + "/forecast", response=Forecast)
+def forecast(request: HttpRequest, name: str, id: str) -> Forecast:
     """What moving it to each other node will take, by what earlier moves took."""
     pipeline = pipeline_named(name)
     element_named(pipeline, id)
     return {"nodes": handover_forecast(pipeline, id)}
 
 
-@router.post(PATH + "/restore", response={202: dict[str, Any]})
+@router.post(PATH + "/restore", response={202: Ordered})
 def restore(
     request: HttpRequest, response: HttpResponse, name: str, id: str, body: Restore | None = None
-) -> Any:
+) -> Status[Ordered]:
     """Also while the node is down or silent. Default: its hot standby, else the newest checkpoint on the
     least busy node. `rewind` emits again what was committed after `checkpoint`."""
     wanted = body or Restore()
@@ -105,21 +117,21 @@ def restore(
     return Status(202, {"handover": handover_json(handover)})
 
 
-@router.post(PATH + "/standby", response={202: dict[str, Any]})
-def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Any:
+@router.post(PATH + "/standby", response={202: LiveElement})
+def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Status[LiveElement]:
     """Keep a hot standby of the element's group on a node; the element."""
     standbys.keep_standby(actor(request), name, id, body.node)
     return Status(202, element_named(pipeline_named(name), id))
 
 
-@router.delete(PATH + "/standby", response={202: dict[str, Any]})
-def drop_standby(request: HttpRequest, name: str, id: str) -> Any:
+@router.delete(PATH + "/standby", response={202: LiveElement})
+def drop_standby(request: HttpRequest, name: str, id: str) -> Status[LiveElement]:
     standbys.drop_standby(actor(request), name, id)
     return Status(202, element_named(pipeline_named(name), id))
 
 
-@router.get(PATH + "/checkpoints")
-def checkpoints(request: HttpRequest, name: str, id: str) -> Any:
+@router.get(PATH + "/checkpoints", response=Checkpoints)
+def checkpoints(request: HttpRequest, name: str, id: str) -> Checkpoints:
     """Those in the central store, newest first."""
     pipeline = pipeline_named(name)
     found = element_named(pipeline, id)
@@ -127,8 +139,8 @@ def checkpoints(request: HttpRequest, name: str, id: str) -> Any:
     return {"checkpoints": checkpoints_of(deployment.pk, found["group"]) if deployment else []}
 
 
-@router.post(PATH + "/checkpoints", response={202: dict[str, Any]})
-def take_checkpoint(request: HttpRequest, name: str, id: str) -> Any:
+@router.post(PATH + "/checkpoints", response={202: Requested})
+def take_checkpoint(request: HttpRequest, name: str, id: str) -> Status[Requested]:
     actions.take_checkpoint(actor(request), name, id)
     return Status(202, {"status": "requested"})
 
@@ -153,8 +165,8 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
     return StreamingHttpResponse(in_thread(parts), content_type="text/csv", headers=headers)
 
 
-@router.get("/pipelines/{name}/streams/{stream}/peek")
-def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Any:
+@router.get("/pipelines/{name}/streams/{stream}/peek", response=Peeked)
+def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Peeked:
     """The newest records of an element's output (`element` or `element.port`).
 
     Of an element without an output, those of its input: what a chart or table in the dashboard shows.
@@ -167,8 +179,10 @@ def peek_stream(request: HttpRequest, name: str, stream: str, limit: int = Query
     return {"stream": source, "records": [_record(record) for record in _peeked(topic, limit)]}
 
 
-@router.get("/pipelines/{name}/streams/{stream}/dead-letters")
-def dead_letters(request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)) -> Any:
+@router.get("/pipelines/{name}/streams/{stream}/dead-letters", response=DeadLetters)
+def dead_letters(
+    request: HttpRequest, name: str, stream: str, limit: int = Query(20, ge=1, le=500)
+) -> DeadLetters:
     deployment, element = _deployed(name, stream.partition(".")[0])
     topic = dead_letter_topic(deployment, element["id"])
     return {"records": [_record(record) for record in _peeked(topic, limit)]}
@@ -213,7 +227,7 @@ def _peeked(topic: str, limit: int) -> list[Any]:
         ) from error
 
 
-def _record(record: Any) -> dict[str, Any]:
+def _record(record: Any) -> PeekedRecord:
     try:
         value = read_json(record.value)
     except NotPlainData:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from ninja import File, Router, Status
 from ninja.files import UploadedFile
@@ -9,12 +7,14 @@ from pydantic import Field
 
 from pipeline_runtime.operators.columns import ColumnType, Decimal, Delimiter
 from pipeline_runtime.operators.recording import COLUMNS_MAX
+from pipeline_runtime.operators.table_preview import TablePreview
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.pipelines import files as data_files
 from webapp.pipelines.models import DataFile
+from webapp.pipelines.schemas import StoredFile
 
 router = Router(tags=["files"])
 
@@ -31,22 +31,22 @@ class Look(Body):
     time_format: str | None = Field(default=None, max_length=120)
 
 
-@router.get("/files")
-def list_files(request: HttpRequest) -> Any:
+@router.get("/files", response=list[StoredFile])
+def list_files(request: HttpRequest) -> list[StoredFile]:
     rows = DataFile.objects.select_related("created_by").defer("head")
     return [data_files.file_json(row) for row in rows]
 
 
-@router.post("/files", response={201: dict[str, Any]})
-def upload(request: HttpRequest, file: File[UploadedFile]) -> Any:
+@router.post("/files", response={201: StoredFile})
+def upload(request: HttpRequest, file: File[UploadedFile]) -> Status[StoredFile]:
     """Multipart, field `file`. Its `reference` is what a source takes as its path."""
     require(actor(request), Role.EDITOR, "upload files")
     return Status(201, data_files.file_json(data_files.upload(actor(request), file)))
 
 
-@router.post("/files/preview")
-def preview(request: HttpRequest, body: Look) -> Any:
+@router.post("/files/preview", response=TablePreview)
+def preview(request: HttpRequest, body: Look) -> TablePreview:
     """The first rows of a data file, what could not be read of them, and which column can be their time. It
     changes nothing, and reads the first 64 KiB alone."""
     known = {name: getattr(body, name) for name in body.model_fields_set - {"path"}}
-    return data_files.look(body.path, known).model_dump(mode="json")
+    return data_files.look(body.path, known)

@@ -1,32 +1,31 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from ninja import Query, Router, Status
 
 from webapp.api.authentication import actor
 from webapp.handovers import actions, selectors
+from webapp.handovers.schemas import Handover
 
 router = Router(tags=["handovers"])
 
 
-@router.get("/handovers")
+@router.get("/handovers", response=list[Handover])
 def handovers(
     request: HttpRequest,
     limit: int = Query(100, ge=1, le=1000),
     pipeline: str | None = None,
     element: str | None = None,
     group: str | None = None,
-) -> Any:
+) -> list[Handover]:
     return selectors.handovers(limit, pipeline, element, group)
 
 
-@router.get("/handovers/{uuid:id}")
-def handover(request: HttpRequest, id: str) -> Any:
+@router.get("/handovers/{uuid:id}", response=Handover)
+def handover(request: HttpRequest, id: str) -> Handover:
     return selectors.handover_json(actions.handover_with(str(id)))
 
 
-@router.post("/handovers/{uuid:id}/cancel", response={202: dict[str, Any]})
-def cancel(request: HttpRequest, id: str) -> Any:
+@router.post("/handovers/{uuid:id}/cancel", response={202: Handover})
+def cancel(request: HttpRequest, id: str) -> Status[Handover]:
     return Status(202, selectors.handover_json(actions.cancel(actor(request), str(id))))

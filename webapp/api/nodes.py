@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -12,6 +11,7 @@ from webapp.api.accounts import Body
 from webapp.api.authentication import actor, bearer_secret
 from webapp.monitoring.selectors import node_history
 from webapp.nodes import actions
+from webapp.nodes.schemas import Admission, Invited, Node, NodeHistory
 from webapp.nodes.selectors import all_nodes, node_named, one_node
 
 router = Router(tags=["nodes"])
@@ -30,13 +30,13 @@ class Enrolment(Body):
     token: str | None = Field(default=None, max_length=200)  # instead of the Authorization header
 
 
-@router.get("/nodes")
-def nodes(request: HttpRequest) -> Any:
+@router.get("/nodes", response=list[Node])
+def nodes(request: HttpRequest) -> list[Node]:
     return all_nodes()
 
 
-@router.post("/nodes", response={201: dict[str, Any]})
-def invite(request: HttpRequest, body: Invitation) -> Any:
+@router.post("/nodes", response={201: Invited})
+def invite(request: HttpRequest, body: Invitation) -> Status[Invited]:
     """A one-time token and the command to run on the new machine. The token is shown this once."""
     token, secret = actions.invite(actor(request), body.name)
     url = request.build_absolute_uri("/").rstrip("/")
@@ -56,46 +56,46 @@ def invite(request: HttpRequest, body: Invitation) -> Any:
     )
 
 
-@router.post("/nodes/enrol", auth=None)
-def enrol(request: HttpRequest, body: Enrolment) -> Any:
+@router.post("/nodes/enrol", auth=None, response=Admission)
+def enrol(request: HttpRequest, body: Enrolment) -> Admission:
     """Called by the new machine, with the enrolment token as bearer (or in the body)."""
     machine = actions.Machine(body.name, body.version, body.cores, body.url)
     node = actions.enrol(body.token or bearer_secret(request), machine)
     return actions.admission_document(node.name, central_url(request))
 
 
-@router.get("/nodes/{name}")
-def node(request: HttpRequest, name: str) -> Any:
+@router.get("/nodes/{name}", response=Node)
+def node(request: HttpRequest, name: str) -> Node:
     return one_node(name)
 
 
-@router.get("/nodes/{name}/history")
-def history(request: HttpRequest, name: str) -> Any:
+@router.get("/nodes/{name}/history", response=NodeHistory)
+def history(request: HttpRequest, name: str) -> NodeHistory:
     node_named(name)
     return {"points": node_history(name)}
 
 
-@router.post("/nodes/{name}/cordon")
-def cordon(request: HttpRequest, name: str) -> Any:
+@router.post("/nodes/{name}/cordon", response=Node)
+def cordon(request: HttpRequest, name: str) -> Node:
     actions.set_cordoned(actor(request), name, True)
     return one_node(name)
 
 
-@router.post("/nodes/{name}/uncordon")
-def uncordon(request: HttpRequest, name: str) -> Any:
+@router.post("/nodes/{name}/uncordon", response=Node)
+def uncordon(request: HttpRequest, name: str) -> Node:
     actions.set_cordoned(actor(request), name, False)
     return one_node(name)
 
 
-@router.post("/nodes/{name}/drain", response={202: dict[str, Any]})
-def drain(request: HttpRequest, name: str) -> Any:
+@router.post("/nodes/{name}/drain", response={202: Node})
+def drain(request: HttpRequest, name: str) -> Status[Node]:
     """Cordons the node and moves what runs there to others."""
     actions.drain(actor(request), name)
     return Status(202, one_node(name))
 
 
 @router.delete("/nodes/{name}", response={204: None})
-def remove(request: HttpRequest, name: str) -> Any:
+def remove(request: HttpRequest, name: str) -> Status[None]:
     """Revokes open invitations for the name, and removes the node when it has nothing to run."""
     actions.remove(actor(request), name)
     return Status(204, None)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from ninja import Query, Router
 
@@ -12,6 +10,7 @@ from webapp.monitoring import selectors
 from webapp.monitoring.attention import attention
 from webapp.monitoring.audit_log import audit_entries, people
 from webapp.monitoring.control_state import control_state
+from webapp.monitoring.schemas import AuditEntry, LogEvent, Overview
 from webapp.monitoring.throughput import throughputs
 from webapp.nodes.selectors import all_nodes
 from webapp.pipelines.selectors import whole_board
@@ -19,8 +18,8 @@ from webapp.pipelines.selectors import whole_board
 router = Router(tags=["overview"])
 
 
-@router.get("/overview")
-def overview(request: HttpRequest) -> Any:
+@router.get("/overview", response=Overview)
+def overview(request: HttpRequest) -> Overview:
     """`attention`: what is the matter now. What was, is in the events. `throughput`: of what is deployed."""
     board, nodes = whole_board(), all_nodes()
     pipelines = [board.item(pipeline) for pipeline in board.pipelines]
@@ -33,7 +32,7 @@ def overview(request: HttpRequest) -> Any:
     }
 
 
-@router.get("/events")
+@router.get("/events", response=list[LogEvent])
 def events(
     request: HttpRequest,
     limit: int = Query(50, ge=1, le=1000),
@@ -41,12 +40,12 @@ def events(
     node: str | None = None,
     severity: str | None = None,
     kind: str | None = None,
-) -> Any:
+) -> list[LogEvent]:
     """Newest first. `kind`: the first word of the events' kinds, such as element or node."""
     return selectors.events(limit, pipeline, node, severity, kind)
 
 
-@router.get("/audit")
+@router.get("/audit", response=list[AuditEntry])
 def audit(
     request: HttpRequest,
     limit: int = Query(50, ge=1, le=1000),
@@ -54,7 +53,7 @@ def audit(
     user: str | None = None,
     kind: str | None = None,
     fold: bool = False,
-) -> Any:
+) -> list[AuditEntry]:
     """Who did what; newest first. `kind`: the first word of the actions, such as pipeline or node.
 
     `fold`: the saves of one sitting are one entry, which says how many `times` and `since` when."""
@@ -62,8 +61,8 @@ def audit(
     return audit_entries(limit, pipeline=pipeline, user=user, kind=kind, fold=fold)
 
 
-@router.get("/audit/people")
-def audit_people(request: HttpRequest) -> Any:
+@router.get("/audit/people", response=list[str])
+def audit_people(request: HttpRequest) -> list[str]:
     """The names of all who are in the audit log."""
     require(actor(request), Role.OPERATOR, "read the audit log")
     return people()

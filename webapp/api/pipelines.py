@@ -12,20 +12,32 @@ from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
+from webapp.handovers.schemas import Operation
 from webapp.handovers.selectors import operation_json, operation_with, recent_operations
 from webapp.pipelines import actions
-from webapp.pipelines.checking import check
+from webapp.pipelines.checking import check, fault_json
 from webapp.pipelines.difference import difference
+from webapp.pipelines.schemas import (
+    DeployPlan,
+    NamedDifference,
+    Pipeline,
+    PipelineItem,
+    PipelineVersion,
+    Template,
+    Validation,
+    VersionItem,
+)
 from webapp.pipelines.selectors import (
     active_deployment,
     all_pipelines,
     pipeline_json,
     pipeline_named,
+    version_item,
     version_json,
     version_of,
 )
 from webapp.pipelines.templates import templates
-from webapp.problems import Invalid, PreconditionRequired
+from webapp.problems import Fault, Invalid, PreconditionRequired
 
 router = Router(tags=["pipelines"])
 
@@ -59,23 +71,23 @@ class NewName(Body):
     name: str = Field(max_length=200)
 
 
-@router.get("/pipelines")
-def list_pipelines(request: HttpRequest) -> Any:
+@router.get("/pipelines", response=list[PipelineItem])
+def list_pipelines(request: HttpRequest) -> list[PipelineItem]:
     return all_pipelines()
 
 
-@router.get("/templates")
-def list_templates(request: HttpRequest) -> Any:
+@router.get("/templates", response=list[Template])
+def list_templates(request: HttpRequest) -> list[Template]:
     """Documents to start from."""
     return templates()
 
 
-@router.post("/pipelines", response={201: dict[str, Any]})
-def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipeline) -> Any:
+@router.post("/pipelines", response={201: Pipeline})
+def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipeline) -> Status[Pipeline]:
     metadata = (body.document or {}).get("metadata")
     name = body.name or (metadata.get("name") if isinstance(metadata, dict) else None)
     if not isinstance(name, str) or not name:
-        fault = {"element": None, "path": "name", "message": "a name is required", "code": "missing"}
+        fault: Fault = {"element": None, "path": "name", "message": "a name is required", "code": "missing"}
         raise Invalid("The pipeline has no name.", faults=[fault])
     document = body.document
     if document is not None and body.name:
@@ -85,8 +97,8 @@ def create_pipeline(request: HttpRequest, response: HttpResponse, body: NewPipel
     return Status(201, pipeline_json(pipeline))
 
 
-@router.get("/pipelines/{name}")
-def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Any:
+@router.get("/pipelines/{name}", response=Pipeline)
+def get_pipeline(request: HttpRequest, response: HttpResponse, name: str) -> Pipeline:
     pipeline = pipeline_named(name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
@@ -104,8 +116,8 @@ def export(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-@router.put("/pipelines/{name}")
-def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Draft) -> Any:
+@router.put("/pipelines/{name}", response=Pipeline)
+def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Draft) -> Pipeline:
     """Needs `If-Match: "<revision>"` (else 428). 409 has both versions when somebody was faster."""
     require(actor(request), Role.EDITOR, "edit pipelines")
     pipeline = actions.save_draft(actor(request), name, body.document, wanted_revision(request))
@@ -113,8 +125,8 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
     return pipeline_json(pipeline)
 
 
-@router.post("/pipelines/{name}/rename")
-def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Any:
+@router.post("/pipelines/{name}/rename", response=Pipeline)
+def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Pipeline:
     """With its draft and its versions; 409 while it is deployed."""
     pipeline = actions.rename_pipeline(actor(request), name, body.name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
@@ -122,41 +134,41 @@ def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, bod
 
 
 @router.delete("/pipelines/{name}", response={204: None})
-def delete_pipeline(request: HttpRequest, name: str) -> Any:
+def delete_pipeline(request: HttpRequest, name: str) -> Status[None]:
     actions.delete_pipeline(actor(request), name)
     return Status(204, None)
 
 
-@router.get("/pipelines/{name}/versions")
-def versions(request: HttpRequest, name: str) -> Any:
+@router.get("/pipelines/{name}/versions", response=list[VersionItem])
+def versions(request: HttpRequest, name: str) -> list[VersionItem]:
     rows = pipeline_named(name).versions.select_related("created_by")
-    return [version_json(row, full=False) for row in rows]
+    return [version_item(row) for row in rows]
 
 
-@router.post("/pipelines/{name}/versions", response={201: dict[str, Any]})
-def save_version(request: HttpRequest, name: str, body: Note) -> Any:
+@router.post("/pipelines/{name}/versions", response={201: PipelineVersion})
+def save_version(request: HttpRequest, name: str, body: Note) -> Status[PipelineVersion]:
     return Status(201, version_json(actions.save_version(actor(request), name, body.note)))
 
 
-@router.get("/pipelines/{name}/versions/{int:number}")
-def version(request: HttpRequest, name: str, number: int) -> Any:
+@router.get("/pipelines/{name}/versions/{int:number}", response=PipelineVersion)
+def version(request: HttpRequest, name: str, number: int) -> PipelineVersion:
     return version_json(version_of(pipeline_named(name), number))
 
 
-@router.post("/pipelines/{name}/versions/{int:number}/restore")
-def restore_version(request: HttpRequest, response: HttpResponse, name: str, number: int) -> Any:
+@router.post("/pipelines/{name}/versions/{int:number}/restore", response=Pipeline)
+def restore_version(request: HttpRequest, response: HttpResponse, name: str, number: int) -> Pipeline:
     pipeline = actions.restore_version(actor(request), name, number)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
 
 
-@router.get("/pipelines/{name}/diff")
+@router.get("/pipelines/{name}/diff", response=NamedDifference)
 def diff(
     request: HttpRequest,
     name: str,
     from_: str = Query(..., alias="from"),
     to: str = Query("draft"),
-) -> Any:
+) -> NamedDifference:
     """`from` and `to` are version numbers, `draft` or `deployed`."""
     pipeline = pipeline_named(name)
 
@@ -169,24 +181,26 @@ def diff(
             return deployment.version.document if deployment else {}
         if not re.fullmatch(r"\d{1,9}", which):
             message = "a version's number, draft or deployed"
-            fault = {"element": None, "path": "from, to", "message": message, "code": "invalid"}
+            fault: Fault = {"element": None, "path": "from, to", "message": message, "code": "invalid"}
             raise Invalid(f'There is no version "{which[:40]}".', faults=[fault])
         return version_of(pipeline, int(which)).document
 
     return {"from": from_, "to": to, **difference(document(from_), document(to))}
 
 
-@router.post("/pipelines/{name}/validate")
-def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None) -> Any:
+@router.post("/pipelines/{name}/validate", response=Validation)
+def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None) -> Validation:
     """All faults of the draft, or of the document in the body; the schemas of the streams."""
     pipeline = pipeline_named(name)
     document = body.document if body is not None and body.document is not None else pipeline.draft
-    found = check(document).model_dump(mode="json")
-    return {"faults": found["faults"], "schemas": found["schemas"]}
+    found = check(document)
+    return {"faults": [fault_json(fault) for fault in found.faults], "schemas": found.schemas}
 
 
-@router.post("/pipelines/{name}/deploy", response={200: dict[str, Any], 202: dict[str, Any]})
-def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None) -> Any:
+@router.post("/pipelines/{name}/deploy", response={200: DeployPlan, 202: Operation})
+def deploy(
+    request: HttpRequest, response: HttpResponse, name: str, body: Deploy | None = None
+) -> Status[DeployPlan] | Status[Operation]:
     """Deploys a version (default: the draft, as a new one); the operation to follow. What runs already is
     upgraded in place. `dry_run`: only says what would happen to each element (`change: "restart"`: it cannot
     keep its state, and `loses` says what that is), and whether that `repeats` an upgrade that failed; of a
@@ -202,20 +216,20 @@ def deploy(request: HttpRequest, response: HttpResponse, name: str, body: Deploy
     return Status(202, operation_json(operation))
 
 
-@router.post("/pipelines/{name}/undeploy", response={202: dict[str, Any]})
-def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Any:
+@router.post("/pipelines/{name}/undeploy", response={202: Operation})
+def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[Operation]:
     operation = actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 
 
-@router.get("/operations")
-def operations(request: HttpRequest) -> Any:
+@router.get("/operations", response=list[Operation])
+def operations(request: HttpRequest) -> list[Operation]:
     return recent_operations()
 
 
-@router.get("/operations/{uuid:id}")
-def operation(request: HttpRequest, id: str) -> Any:
+@router.get("/operations/{uuid:id}", response=Operation)
+def operation(request: HttpRequest, id: str) -> Operation:
     return operation_json(operation_with(str(id)))
 
 

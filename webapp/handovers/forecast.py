@@ -11,15 +11,13 @@ A restoration has no pause of its own: it is told how long it takes from the ord
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
 
 from pipeline_runtime.handover.phases import Strategy
+from webapp.handovers.schemas import Basis, Begun, Expected, NodeForecast, Start, Way
 from webapp.pipelines.group_state import GroupFacts
 
-Start = Literal["follows", "warm", "cold"]
-Basis = Literal["group", "node", "pipeline", "typical"]
 STRATEGIES = tuple(way.value for way in Strategy if not way.restores)
 RESTORATIONS = tuple(way.value for way in Strategy if way.restores)
 NEWEST = 5
@@ -53,13 +51,6 @@ class Past:
     pause_ms: int | None
 
 
-@dataclass(frozen=True)
-class Expected:
-    ms: int
-    basis: Basis
-    n: int  # of how many it is the median
-
-
 def start_on(group: GroupFacts, target: str, busy: Iterable[str]) -> Start:
     """What `target` has for taking over the group. `busy`: the nodes that run a query."""
     replica = group.replica_on(target)
@@ -68,9 +59,8 @@ def start_on(group: GroupFacts, target: str, busy: Iterable[str]) -> Start:
     return "warm" if target in busy else "cold"
 
 
-def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> dict[str, Any]:
-    """What is kept with an order: {"start", "bytes": of the newest checkpoint or null, "had": whether the
-    target had a copy of that already}."""
+def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> Begun:
+    """What is kept with an order."""
     status = group.owner.status if group.owner is not None else {}
     return {
         "start": start_on(group, target, busy),
@@ -81,25 +71,33 @@ def begun_json(group: GroupFacts, target: str, busy: Iterable[str]) -> dict[str,
 
 def forecast_json(
     past: Iterable[Past], pipeline: str, group: GroupFacts, busy: Iterable[str]
-) -> dict[str, Any]:
+) -> dict[str, NodeForecast]:
     """By node, but for the one that it runs on: what is there (as `begun_json`), and for each strategy
     {"ready": Expected or null, "pause": Expected}; "restore": for each way to restore it there, an Expected,
     or null where there is no standby for it. `past`: newest first."""
     known, running = list(past), set(busy)
-    found = {}
+    found: dict[str, NodeForecast] = {}
     for node in sorted(set(group.nodes) - {group.node}):
         there = begun_json(group, node, running)
-        ways = {way: _way(known, pipeline, group.group, node, way, there["start"]) for way in STRATEGIES}
-        restore = {
-            way: _owns(known, pipeline, group.group, node, way, there["start"]) for way in RESTORATIONS
+        of = (known, pipeline, group.group, node)
+        found[node] = {
+            "start": there["start"],
+            "bytes": there["bytes"],
+            "had": there["had"],
+            "standby": _way(*of, "standby", there["start"]),
+            "stop-and-copy": _way(*of, "stop-and-copy", there["start"]),
+            "restore": {
+                "hot-standby": _owns(*of, "hot-standby", there["start"]),
+                "checkpoint": _owns(*of, "checkpoint", there["start"]),
+                "rewind": _owns(*of, "rewind", there["start"]),
+            },
         }
-        found[node] = {**there, **ways, "restore": restore}
     return found
 
 
 def _owns(
     past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start
-) -> dict[str, Any] | None:
+) -> Expected | None:
     if strategy == "hot-standby" and start != "follows":
         return None
     # From a checkpoint, a standby that is there is not used: its node is as warm as any other.
@@ -109,12 +107,10 @@ def _owns(
         for each in past
         if each.strategy == strategy and (each.start == begins or each.start == start)
     ]
-    return asdict(_expected(alike, pipeline, group, node, TYPICAL_OWNS_MS[strategy][begins]))
+    return _expected(alike, pipeline, group, node, TYPICAL_OWNS_MS[strategy][begins])
 
 
-def _way(
-    past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start
-) -> dict[str, Any]:
+def _way(past: list[Past], pipeline: str, group: str, node: str, strategy: str, start: Start) -> Way:
     same = [each for each in past if each.strategy == strategy]
     alike = [each for each in same if each.start == start]
     # A stop-and-copy prepares nothing: all of it is the pause, so that depends on what is there.
@@ -123,7 +119,7 @@ def _way(
     ready = [(each, each.ready_ms) for each in alike]
     pause = _expected(paused, pipeline, group, node, TYPICAL_PAUSE_MS[strategy][start])
     before = None if stops else _expected(ready, pipeline, group, node, TYPICAL_READY_MS[start])
-    return {"ready": before and asdict(before), "pause": asdict(pause)}
+    return {"ready": before, "pause": pause}
 
 
 def _expected(
@@ -139,5 +135,5 @@ def _expected(
     for basis, all_of_it in kinds:
         newest = all_of_it[:NEWEST]
         if newest:
-            return Expected(round(median(newest)), basis, len(newest))
-    return Expected(typical_ms, "typical", 0)
+            return {"ms": round(median(newest)), "basis": basis, "n": len(newest)}
+    return {"ms": typical_ms, "basis": "typical", "n": 0}

@@ -9,8 +9,10 @@ last commit to the new one's first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from webapp.handovers.schemas import HandoverPause
 
 SELDOM_MS = 10_000
 """Outputs that are usually further apart say little of a pause."""
@@ -33,9 +35,16 @@ def pause_of(measured: Mapping[str, Any]) -> Pause | None:
     return by_outputs if often else by_commits or by_outputs
 
 
-def pause_json(measured: Mapping[str, Any]) -> dict[str, Any] | None:
+def pause_json(measured: Mapping[str, Any]) -> HandoverPause | None:
     pause = pause_of(measured)
-    return None if pause is None else asdict(pause)
+    if pause is None:
+        return None
+    return {
+        "ms": pause.ms,
+        "by": pause.by,
+        "between_ms": pause.between_ms,
+        "usual_ms": pause.usual_ms,
+    }
 
 
 def _pause(measured: Mapping[str, Any], by: Literal["outputs", "commits"], of: str) -> Pause | None:

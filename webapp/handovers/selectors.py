@@ -7,10 +7,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from pipeline_runtime.handover.phases import PASSING, Phase
+from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover, Operation
 from webapp.handovers.pause import pause_json, pause_of
+from webapp.handovers.schemas import NodeForecast
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import active_deployment, busy_nodes, group_facts
 from webapp.pipelines.shape import group_of
@@ -21,33 +23,28 @@ DRAFT = "deployment__pipeline__draft"
 """Large, and not needed here."""
 
 
-def handover_json(handover: Handover) -> dict[str, Any]:
+def handover_json(handover: Handover) -> schemas.Handover:
     return {
         "id": str(handover.pk),
         "pipeline": handover.deployment.pipeline.name,
         "deployment": handover.deployment_id,
-        **{
-            name: getattr(handover, name)
-            for name in (
-                "element",
-                "group",
-                "kind",
-                "strategy",
-                "origin",
-                "target",
-                "checkpoint_seq",
-                "phase",
-                "outcome",
-                "message",
-                "timeline",
-                "gap_ms",
-                "measured",
-                "round_trips",
-                "reason",
-                "bytes_copied",
-                "cancel_requested",
-            )
-        },
+        "element": handover.element,
+        "group": handover.group,
+        "kind": handover.kind,
+        "strategy": handover.strategy,
+        "origin": handover.origin,
+        "target": handover.target,
+        "checkpoint_seq": handover.checkpoint_seq,
+        "phase": handover.phase,
+        "outcome": handover.outcome,
+        "message": handover.message,
+        "timeline": handover.timeline,
+        "gap_ms": handover.gap_ms,
+        "measured": handover.measured,
+        "round_trips": handover.round_trips,
+        "reason": handover.reason,
+        "bytes_copied": handover.bytes_copied,
+        "cancel_requested": handover.cancel_requested,
         "pause": pause_json(handover.measured),
         "begun": handover.begun or None,
         "created_at": handover.created_at.isoformat(),
@@ -59,7 +56,7 @@ def handover_json(handover: Handover) -> dict[str, Any]:
 
 def handovers(
     limit: int = 100, pipeline: str | None = None, element: str | None = None, group: str | None = None
-) -> list[dict[str, Any]]:
+) -> list[schemas.Handover]:
     """Newest first; `element`: the one that somebody pointed at, `group`: whichever of its elements."""
     rows = Handover.objects.select_related("deployment__pipeline", "created_by")
     if pipeline is not None:
@@ -74,7 +71,7 @@ def handovers(
 PAST = 100
 
 
-def forecast(pipeline: Pipeline, element: str) -> dict[str, Any]:
+def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     """What moving the element to each other node, or restoring it there, will take; {} while it is not
     deployed."""
     deployment = active_deployment(pipeline)
@@ -114,7 +111,7 @@ def _as_past(row: Handover) -> Past:
     )
 
 
-def recent_handovers() -> list[dict[str, Any]]:
+def recent_handovers() -> list[schemas.Handover]:
     rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(DRAFT)
     return [handover_json(row) for row in _recent(rows)]
 
@@ -128,7 +125,7 @@ def _recent(rows: QuerySet[Any]) -> list[Any]:
     return sorted(found.values(), key=lambda row: (row.created_at, str(row.pk)), reverse=True)
 
 
-def operation_json(operation: Operation) -> dict[str, Any]:
+def operation_json(operation: Operation) -> schemas.Operation:
     return {
         "id": str(operation.pk),
         "kind": operation.kind,
@@ -147,7 +144,7 @@ def operation_json(operation: Operation) -> dict[str, Any]:
     }
 
 
-def recent_operations() -> list[dict[str, Any]]:
+def recent_operations() -> list[schemas.Operation]:
     rows = Operation.objects.select_related("deployment__pipeline").defer(DRAFT)
     return [operation_json(row) for row in _recent(rows)]
 

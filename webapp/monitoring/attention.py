@@ -6,20 +6,20 @@ Not what was the matter: that is in the events. So a line stays exactly as long 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pipeline_runtime.model.names import listed_and
 from webapp.monitoring.control_state import BLIND, ControlState
-
-Item = dict[str, Any]
+from webapp.monitoring.schemas import AttentionLine, Severity
+from webapp.nodes.schemas import Node
+from webapp.pipelines.schemas import LiveElement, PipelineItem
 
 
 def attention(
-    nodes: Iterable[Item],
-    pipelines: Iterable[Item],
-    elements: Mapping[str, list[Item]],
+    nodes: Iterable[Node],
+    pipelines: Iterable[PipelineItem],
+    elements: Mapping[str, list[LiveElement]],
     control: ControlState,
-) -> list[Item]:
+) -> list[AttentionLine]:
     """Control first, then nodes: an element's trouble often follows from theirs. Shaped like events."""
     nodes = list(nodes)
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
@@ -39,16 +39,16 @@ def attention(
     return found
 
 
-def _of_control(control: ControlState, nodes: list[Item]) -> Iterator[Item]:
+def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionLine]:
     if control.away is not None:
         heard = max((node["last_seen_at"] for node in nodes if node["last_seen_at"]), default=None)
         yield _line("control.away", control.away, heard, "error")
     for trouble in control.troubles:
-        severity = "warning" if trouble["kind"] == BLIND else "error"
+        severity: Severity = "warning" if trouble["kind"] == BLIND else "error"
         yield _line(trouble["kind"], trouble["message"], trouble["since"], severity)
 
 
-def _of_node(node: Item, waiting: list[str]) -> Iterator[Item]:
+def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
     name = node["name"]
     if not node["up"]:
         # One that was stopped on purpose and has nothing to run is no trouble.
@@ -71,7 +71,7 @@ def _of_node(node: Item, waiting: list[str]) -> Iterator[Item]:
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 
 
-def _of_pipeline(pipeline: Item, elements: list[Item]) -> Iterator[Item]:
+def _of_pipeline(pipeline: PipelineItem, elements: list[LiveElement]) -> Iterator[AttentionLine]:
     name = pipeline["name"]
     if pipeline["status"] == "failed":
         text = f"{name} was not deployed: {pipeline['message']}"
@@ -106,12 +106,12 @@ def _line(
     kind: str,
     message: str,
     at: str | None,
-    severity: str = "warning",
+    severity: Severity = "warning",
     *,
     pipeline: str | None = None,
     element: str | None = None,
     node: str | None = None,
-) -> Item:
+) -> AttentionLine:
     return {
         "at": at,
         "severity": severity,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
 
 from django.db.models import Q
 
 from webapp.monitoring.models import AuditRecord
+from webapp.monitoring.schemas import AuditEntry
 
 AUTOSAVE = "pipeline.save"
 PAUSE = timedelta(minutes=30)
@@ -24,7 +24,7 @@ def audit_entries(
     user: str | None = None,
     kind: str | None = None,
     fold: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[AuditEntry]:
     """The newest first. `kind`: the first word of the actions, such as pipeline.
 
     `fold`: the saves of one draft by one person, with nothing else done to that pipeline between, are one
@@ -46,11 +46,11 @@ def audit_entries(
 
 def folded(
     rows: Iterable[AuditRecord], limit: int, *, user: str | None = None, kind: str | None = None
-) -> list[dict[str, Any]]:
+) -> list[AuditEntry]:
     """`rows`: newest first, of everybody: what others did ends a sitting, too. An entry has `times`, how many
     it stands for, and `since`, the first of them."""
-    entries: list[dict[str, Any]] = []
-    sittings: dict[str, tuple[AuditRecord, dict[str, Any]]] = {}  # pipeline -> its oldest save yet, its entry
+    entries: list[AuditEntry] = []
+    sittings: dict[str, tuple[AuditRecord, AuditEntry]] = {}  # pipeline -> its oldest save yet, its entry
     for row in rows:
         of = row.target.partition("/")[0]
         later = sittings.get(of)
@@ -83,7 +83,7 @@ def people() -> list[str]:
     return list(AuditRecord.objects.order_by("username").values_list("username", flat=True).distinct())
 
 
-def _entry(row: AuditRecord) -> dict[str, Any]:
+def _entry(row: AuditRecord) -> AuditEntry:
     at = row.at.isoformat()
     return {
         "id": row.pk,

@@ -30,6 +30,7 @@ from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from pipeline_runtime.wire.keys import LIVE_GROUP
 from webapp.accounts.models import User
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes, has_lost
+from webapp.monitoring.messages import Announcement, LiveBody
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if self.sent is None:
             self.changed.set()
 
-    async def live_changed(self, message: dict[str, Any]) -> None:
+    async def live_changed(self, message: Announcement) -> None:
         """Somebody announced a change."""
         self.changed.set()
 
@@ -140,7 +141,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 self.changed.set()
             await asyncio.sleep(INTERVAL_S)
 
-    async def _send_numbered(self, message: dict[str, Any]) -> None:
+    async def _send_numbered(self, message: LiveBody) -> None:
         number, self.number = self.number, self.number + 1
         await self.send(text_data=json.dumps({"type": message["type"], "n": number, **message}))
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from channels.db import database_sync_to_async
 
+from webapp.handovers.schemas import Handover, Operation
 from webapp.handovers.selectors import recent_handovers, recent_operations
+from webapp.monitoring.messages import LiveChange, SnapshotData
+from webapp.monitoring.schemas import LogEvent
 from webapp.monitoring.selectors import events
+from webapp.nodes.schemas import Node
 from webapp.nodes.selectors import all_nodes
+from webapp.pipelines.schemas import LiveElement, PipelineItem
 from webapp.pipelines.selectors import whole_board
 
-Item = dict[str, Any]
+Row = TypeVar("Row", Handover, Operation, LogEvent)
+Ends = TypeVar("Ends", Handover, Operation)
 
 
 @dataclass(frozen=True)
@@ -27,12 +33,12 @@ class Watch:
 
 @dataclass(frozen=True)
 class LiveState:
-    nodes: list[Item] = field(default_factory=list)
-    pipelines: list[Item] = field(default_factory=list)
-    elements: dict[str, list[Item]] = field(default_factory=dict)
-    handovers: list[Item] = field(default_factory=list)
-    operations: list[Item] = field(default_factory=list)
-    events: list[Item] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    pipelines: list[PipelineItem] = field(default_factory=list)
+    elements: dict[str, list[LiveElement]] = field(default_factory=dict)
+    handovers: list[Handover] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    events: list[LogEvent] = field(default_factory=list)
 
     def seen_by(self, watch: Watch) -> LiveState:
         deployed = {item["name"] for item in self.pipelines if item["deployment"]}
@@ -46,9 +52,16 @@ class LiveState:
             events=self.events,
         )
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> SnapshotData:
         """The snapshot's `data`."""
-        return dict(vars(self))
+        return {
+            "nodes": self.nodes,
+            "pipelines": self.pipelines,
+            "elements": self.elements,
+            "handovers": self.handovers,
+            "operations": self.operations,
+            "events": self.events,
+        }
 
 
 def read_state() -> LiveState:
@@ -63,7 +76,7 @@ def read_state() -> LiveState:
     )
 
 
-def changes(old: LiveState, new: LiveState) -> Iterator[dict[str, Any]]:
+def changes(old: LiveState, new: LiveState) -> Iterator[LiveChange]:
     """The messages (without `n`) that turn `old` into `new` at a client.
 
     A list of nodes, pipelines or of one pipeline's elements replaces the former one; handovers and
@@ -76,15 +89,18 @@ def changes(old: LiveState, new: LiveState) -> Iterator[dict[str, Any]]:
     for name in sorted({*old.elements, *new.elements}):
         if new.elements.get(name) != old.elements.get(name):
             yield {"type": "elements", "pipeline": name, "data": new.elements.get(name, [])}
-    for type_, before, after in (
-        ("handover", old.handovers, new.handovers),
-        ("operation", old.operations, new.operations),
-        ("event", old.events, new.events),
-    ):
-        known = {item["id"]: item for item in before}
-        for item in reversed(after):
-            if known.get(item["id"]) != item:
-                yield {"type": type_, "data": item}
+    for handover in _news(old.handovers, new.handovers):
+        yield {"type": "handover", "data": handover}
+    for operation in _news(old.operations, new.operations):
+        yield {"type": "operation", "data": operation}
+    for event in _news(old.events, new.events):
+        yield {"type": "event", "data": event}
+
+
+def _news(before: list[Row], after: list[Row]) -> list[Row]:
+    """Those that are new or changed, oldest first."""
+    known = {item["id"]: item for item in before}
+    return [item for item in reversed(after) if known.get(item["id"]) != item]
 
 
 def has_lost(old: LiveState, new: LiveState) -> bool:
@@ -92,10 +108,11 @@ def has_lost(old: LiveState, new: LiveState) -> bool:
 
     No message says so, and a client would show it for good. It needs a snapshot.
     """
-    return any(
-        not {item["id"] for item in before if item["ended_at"] is None} <= {item["id"] for item in after}
-        for before, after in ((old.handovers, new.handovers), (old.operations, new.operations))
-    )
+    return _has_lost(old.handovers, new.handovers) or _has_lost(old.operations, new.operations)
+
+
+def _has_lost(before: list[Ends], after: list[Ends]) -> bool:
+    return not {item["id"] for item in before if item["ended_at"] is None} <= {item["id"] for item in after}
 
 
 class SharedReading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Literal
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -11,9 +11,9 @@ from django.db import transaction
 
 from pipeline_runtime.wire.keys import LIVE_GROUP
 from webapp.accounts.models import User
+from webapp.monitoring.messages import Announcement, Topic
 from webapp.monitoring.models import AuditRecord, Event
 
-Topic = Literal["nodes", "elements", "handovers", "pipelines", "events", "operations"]
 EVENTS_KEPT = 20_000  # the audit log is kept for ever
 EVENTS_PRUNED_EVERY = 500
 log = logging.getLogger(__name__)
@@ -61,10 +61,9 @@ def announce(topic: Topic, key: str = "") -> None:
 
 
 def _send(topic: Topic, key: str) -> None:
+    message: Announcement = {"type": "live.changed", "topic": topic, "key": key}
     try:
-        async_to_sync(get_channel_layer().group_send)(
-            LIVE_GROUP, {"type": "live.changed", "topic": topic, "key": key}
-        )
+        async_to_sync(get_channel_layer().group_send)(LIVE_GROUP, message)
     except OSError as error:
         # The change itself is committed; dashboards look again by themselves every few seconds.
         log.warning("Redis is away, dashboards are not told of %s %s: %s", topic, key, error)

@@ -10,13 +10,16 @@ from django.conf import settings
 
 from pipeline_runtime.wire import keys
 from webapp.monitoring.models import Event
+from webapp.monitoring.schemas import LogEvent
+from webapp.nodes.schemas import NodePoint
+from webapp.pipelines.schemas import ElementPoint
 from webapp.problems import BackendAway
 
 RECENT = 50
 POINTS_MAX = 2000
 
 
-def event_json(event: Event) -> dict[str, Any]:
+def event_json(event: Event) -> LogEvent:
     return {
         "id": event.pk,
         "at": event.at.isoformat(),
@@ -36,7 +39,7 @@ def events(
     node: str | None = None,
     severity: str | None = None,
     kind: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[LogEvent]:
     """The newest first. `kind`: the first word of the kinds, such as element."""
     rows = Event.objects.all()
     for name, value in (("pipeline", pipeline), ("node", node), ("severity", severity)):
@@ -47,15 +50,15 @@ def events(
     return [event_json(row) for row in rows[:limit]]
 
 
-def node_history(name: str) -> list[dict[str, Any]]:
+def node_history(name: str) -> list[NodePoint]:
     return _points(keys.node_history(name))
 
 
-def element_history(deployment: str, element: str) -> list[dict[str, Any]]:
+def element_history(deployment: str, element: str) -> list[ElementPoint]:
     return _points(keys.element_history(deployment, element))
 
 
-def _points(key: str) -> list[dict[str, Any]]:
+def _points(key: str) -> list[Any]:
     """JSON points {"t", ...}, oldest first, of a Redis list."""
     client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
     try:

@@ -11,6 +11,8 @@ import redis
 from django.conf import settings
 
 from pipeline_runtime.wire import keys
+from webapp.json_types import Number
+from webapp.pipelines.schemas import Throughput
 from webapp.pipelines.selectors import Board
 from webapp.pipelines.shape import elements_of, is_view
 
@@ -22,8 +24,8 @@ POINTS_READ = 160
 Point = Mapping[str, Any]  # {"t": ms, "rows_out_per_s"}
 
 
-def throughputs(board: Board) -> dict[str, dict[str, Any]]:
-    """By deployed pipeline: {"sources": [element], "step_ms", "until_ms", "rows_per_s": [float | None]}.
+def throughputs(board: Board) -> dict[str, Throughput]:
+    """By deployed pipeline.
 
     `rows_per_s`: what its sources gave in each step up to `until_ms`; None: nothing was reported. Without
     Redis there are no points.
@@ -55,7 +57,7 @@ def _sources(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[float | None]:
+def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | None]:
     """Of each whole step of the span the sum over all sources of each one's mean."""
     last = now_ms // STEP_MS
     length = SPAN_MS // STEP_MS

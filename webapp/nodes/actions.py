@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -18,9 +17,10 @@ from webapp.accounts.tokens import hash_secret, new_secret
 from webapp.config import celery
 from webapp.monitoring.records import announce, audit, record_event
 from webapp.nodes.models import EnrolmentToken, Node
+from webapp.nodes.schemas import Admission
 from webapp.nodes.selectors import node_named, removal_refusals
 from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.problems import Conflict, Invalid, Missing, Unauthenticated
+from webapp.problems import Conflict, Fault, Invalid, Missing, Unauthenticated
 
 TOKEN_LIFETIME = timedelta(hours=1)
 
@@ -105,7 +105,7 @@ def _admit(machine: Machine) -> Node:
     return node
 
 
-def admission_document(name: str, central_url: str) -> dict[str, Any]:
+def admission_document(name: str, central_url: str) -> Admission:
     """What a node has to know to take part. It holds secrets: over TLS, or on this machine, only."""
     fogline = settings.FOGLINE
     return {
@@ -191,7 +191,7 @@ def remove(actor: User, name: str) -> None:
 def check_name(name: str) -> None:
     if not NODE_NAME.fullmatch(name):
         message = "up to 40 lower-case letters, digits and inner hyphens"
-        fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
+        fault: Fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
         raise Invalid(f'"{name[:60]}" is no name for a node.', faults=[fault])
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.nodes.schemas import DrainProgress
 from webapp.pipelines.models import Deployment, GroupPlacement
 
 Group = tuple[str, str]
@@ -29,8 +29,8 @@ class Move:
         return self.outcome == Handover.Outcome.DONE
 
 
-def progress(placed: Collection[Group], moves: Iterable[Move]) -> dict[str, Any]:
-    """{"moved", "total": groups, "moving": {"pipeline", "element", "target"} or null}. Pure.
+def progress(placed: Collection[Group], moves: Iterable[Move]) -> DrainProgress:
+    """Pure.
 
     `placed`: what is still to run on the node; `moves`: off it, since the drain began. What was moved away
     and has come back counts as still here; what moves just now counts once, wherever it is placed by then.
@@ -43,17 +43,18 @@ def progress(placed: Collection[Group], moves: Iterable[Move]) -> dict[str, Any]
     return {
         "moved": len(moved),
         "total": len(moved | left),
-        "moving": moving
-        and {"pipeline": moving.pipeline, "element": moving.element, "target": moving.target},
+        "moving": None
+        if moving is None
+        else {"pipeline": moving.pipeline, "element": moving.element, "target": moving.target},
     }
 
 
-def drains_now(nodes: Iterable[Node]) -> Mapping[str, dict[str, Any]]:
+def drains_now(nodes: Iterable[Node]) -> Mapping[str, DrainProgress]:
     """Node -> its progress, of those that are being drained."""
     return {node.name: _of(node) for node in nodes if node.draining_since is not None}
 
 
-def _of(node: Node) -> dict[str, Any]:
+def _of(node: Node) -> DrainProgress:
     placed = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
     since = Q(outcome__isnull=True) | Q(ended_at__gte=node.draining_since)
     rows = Handover.objects.filter(since, origin=node.name, deployment__status__in=Deployment.ACTIVE)

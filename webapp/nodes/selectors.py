@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 
 from webapp.handovers.models import Handover
 from webapp.monitoring.control_state import control_state
+from webapp.nodes import schemas
 from webapp.nodes.draining import drains_now
 from webapp.nodes.models import Node
+from webapp.nodes.schemas import DrainProgress, HostedElement
 from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.pipelines.shape import groups_of, names_of
 from webapp.problems import Missing
@@ -26,9 +27,9 @@ def node_named(name: str) -> Node:
     return node
 
 
-def all_nodes() -> list[dict[str, Any]]:
+def all_nodes() -> list[schemas.Node]:
     """Every node as JSON, by name."""
-    hosted: dict[int, list[dict[str, Any]]] = {}
+    hosted: dict[int, list[HostedElement]] = {}
     # A document is parsed once, not once for each of its replicas.
     deployments = list(_active_deployments())
     groups, called = {row.pk: groups_of(row.version.document) for row in deployments}, _called(deployments)
@@ -48,8 +49,7 @@ def all_nodes() -> list[dict[str, Any]]:
     needed, heard, nodes = removal_refusals(called), control_state().hears, list(Node.objects.all())
     drains = drains_now(nodes)
     return [
-        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard)
-        | {"drain": drains.get(node.name)}
+        node_json(node, hosted.get(node.pk, []), needed.get(node.name), heard, drains.get(node.name))
         for node in nodes
     ]
 
@@ -66,7 +66,7 @@ def _called(deployments: Iterable[Deployment]) -> Called:
     return {row.pk: (row.pipeline.name, names_of(row.version.document)) for row in deployments}
 
 
-def one_node(name: str) -> dict[str, Any]:
+def one_node(name: str) -> schemas.Node:
     node_named(name)
     return next(node for node in all_nodes() if node["name"] == name)
 
@@ -101,7 +101,13 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
     return found
 
 
-def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None, heard: bool) -> dict[str, Any]:
+def node_json(
+    node: Node,
+    elements: list[HostedElement],
+    needed: str | None,
+    heard: bool,
+    drain: DrainProgress | None,
+) -> schemas.Node:
     return {
         "name": node.name,
         "up": node.up and heard,
@@ -123,4 +129,5 @@ def node_json(node: Node, elements: list[dict[str, Any]], needed: str | None, he
         "load": node.load or None,
         "elements": elements,
         "remove": {"allowed": needed is None, "reason": needed, "note": None},
+        "drain": drain,
     }

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from pipeline_runtime.model.document import Metadata, parse_document
+from pipeline_runtime.planning.upgrade import ElementChange
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -24,6 +25,7 @@ from webapp.pipelines.checking import check, planned
 from webapp.pipelines.group_state import GroupFacts, checkpoint_refusal, pause_refusal, resume_refusal
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
 from webapp.pipelines.placing import first_placement
+from webapp.pipelines.schemas import DeployChange, DeployPlan
 from webapp.pipelines.selectors import (
     active_deployment,
     document_key,
@@ -34,7 +36,7 @@ from webapp.pipelines.selectors import (
 )
 from webapp.pipelines.shape import element_of, elements_of, group_of, is_view, names_of
 from webapp.pipelines.upgrades import refuse_upgrade, upgrade_changes
-from webapp.problems import Conflict, Invalid, Missing
+from webapp.problems import Conflict, Fault, Invalid, Missing
 
 
 @transaction.atomic
@@ -212,7 +214,7 @@ def deploy(
 
 def what_would_change(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
-) -> dict[str, Any]:
+) -> DeployPlan:
     """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path,
     loses}, or, of a pipeline that is not deployed, as `first_placement` says; "repeats": whether it tries an
     upgrade again that failed}"""
@@ -222,8 +224,18 @@ def what_would_change(
     running = active_deployment(pipeline)
     if running is None:
         return {"changes": first_placement(document, placement or {}), "repeats": False}
-    changes = [change.model_dump() for change in upgrade_changes(running, document)]
+    changes = [_change_json(change) for change in upgrade_changes(running, document)]
     return {"changes": changes, "repeats": _upgrade_failed(running)}
+
+
+def _change_json(change: ElementChange) -> DeployChange:
+    return {
+        "element": change.element,
+        "change": change.change,
+        "reason": change.reason,
+        "path": change.path,
+        "loses": change.loses,
+    }
 
 
 def _upgrade(
@@ -407,7 +419,7 @@ def _check_name(name: str) -> None:
         Metadata(name=name)
     except ValueError:
         message = "up to 40 lower-case letters, digits and hyphens; it starts and ends with a letter or digit"
-        fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
+        fault: Fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
         raise Invalid(f'"{name[:60]}" is no name for a pipeline.', faults=[fault]) from None
 
 

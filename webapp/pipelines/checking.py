@@ -13,6 +13,7 @@ from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.planning.validation import Validation, validate
 from webapp.nodes.models import Node
 from webapp.pipelines.models import DataFile
+from webapp.problems import Fault as FaultJson
 
 
 def check(document: dict[str, Any]) -> Validation:
@@ -24,6 +25,17 @@ def check(document: dict[str, Any]) -> Validation:
         describe_file=describe_file,
     )
     return found.model_copy(update={"faults": tuple(_with_file(document, fault) for fault in found.faults)})
+
+
+def fault_json(fault: Fault) -> FaultJson:
+    return {
+        "element": fault.element,
+        "path": fault.path,
+        "message": fault.message,
+        "code": fault.code,
+        "title": fault.title,
+        "place": fault.place,
+    }
 
 
 _FILE_PARAMETER = re.compile(r"spec\.elements\[(\d+)\]\.params\.(\w+)")

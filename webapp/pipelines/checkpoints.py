@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.monitoring.health import kafka_settings
 from webapp.pipelines.chunk_store import checkpoint_summaries
 from webapp.pipelines.models import GroupPlacement, Replica
+from webapp.pipelines.schemas import Checkpoint
 from webapp.pipelines.selectors import iso_of_ms
 from webapp.problems import BackendAway, Missing
 
 
-def checkpoints_of(deployment: str, group: str) -> list[dict[str, Any]]:
-    """[{seq, epoch, at, bytes, bytes_new, node, where}], newest first."""
+def checkpoints_of(deployment: str, group: str) -> list[Checkpoint]:
+    """Newest first."""
     try:
         stored = checkpoint_summaries(f"{deployment}.{group}")
     except Missing:
         stored = []
-    found = {
+    found: dict[int, Checkpoint] = {
         item["seq"]: {
             "seq": item["seq"],
             "epoch": item.get("epoch"),

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from webapp.pipelines.schemas import Change, ChangedElement, Difference, GroupsChange
 from webapp.pipelines.shape import elements_of
 
 IGNORED = ("ui",)  # where the editor drew it
 
 
-def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """{"added": [element], "removed": [element], "changed": [{"id", "changes": [{path, from, to}]}],
-    "groups": {"from", "to"} or null}"""
+def difference(old: dict[str, Any], new: dict[str, Any]) -> Difference:
     before = {element["id"]: element for element in elements_of(old)}
     after = {element["id"]: element for element in elements_of(new)}
-    changed = []
+    changed: list[ChangedElement] = []
     for id in before.keys() & after.keys():
         changes = _changes(_bare(before[id]), _bare(after[id]), "")
         if changes:
             changed.append({"id": id, "changes": changes})
-    groups = {"from": _groups(old), "to": _groups(new)}
+    groups: GroupsChange = {"from": _groups(old), "to": _groups(new)}
     return {
         "added": [element for id, element in after.items() if id not in before],
         "removed": [element for id, element in before.items() if id not in after],
@@ -38,9 +37,9 @@ def _groups(document: dict[str, Any]) -> list[Any]:
     return [_bare(group) for group in groups if isinstance(group, dict)]
 
 
-def _changes(old: Any, new: Any, path: str) -> list[dict[str, Any]]:
+def _changes(old: Any, new: Any, path: str) -> list[Change]:
     if isinstance(old, dict) and isinstance(new, dict):
-        found = []
+        found: list[Change] = []
         for key in sorted(old.keys() | new.keys()):
             found += _changes(old.get(key), new.get(key), f"{path}.{key}" if path else key)
         return found

@@ -20,7 +20,8 @@ from webapp.accounts.permissions import require
 from webapp.monitoring.records import audit
 from webapp.pipelines.chunk_store import put_file
 from webapp.pipelines.models import DataFile
-from webapp.problems import Invalid, Missing, TooLarge
+from webapp.pipelines.schemas import StoredFile
+from webapp.problems import Fault, Invalid, Missing, TooLarge
 
 NAME_CHARACTERS_MAX = 120
 
@@ -62,7 +63,7 @@ def too_large() -> TooLarge:
     )
 
 
-def file_json(file: DataFile) -> dict[str, Any]:
+def file_json(file: DataFile) -> StoredFile:
     return {
         "id": file.pk,
         "reference": file.reference,
@@ -106,7 +107,7 @@ def look(reference: str, reading: dict[str, Any]) -> TablePreview:
             return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
         return preview(bytes(file.head), file.size, **reading)
     except ValueError as error:
-        fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}
+        fault: Fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}
         detail = f"It cannot be read as a table: {error}."
         raise Invalid(detail, safe="The file stays as it was uploaded.", faults=[fault]) from error
 

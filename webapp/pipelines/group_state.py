@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline_runtime.handover.phases import Strategy
+from webapp.json_types import Allowed, Follow
+from webapp.pipelines.schemas import ElementAction, ElementStatus
 
 # Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
 LAG_S_MAX = 5.0
@@ -57,7 +59,7 @@ class GroupFacts:
     role: str = "owner"  # wanted
     paused: bool = False
     retire: bool = False
-    follow: str = "exact"
+    follow: Follow = "exact"
     anew_from: int = 0  # the newest seq at which its state was begun anew, as far as was ever reported
     handover: str | None = None  # id of the running one
     replicas: tuple[ReplicaFacts, ...] = ()
@@ -103,8 +105,7 @@ class GroupFacts:
         return self.node_is_up and self.nodes[self.node or ""].heard
 
 
-def status_of(group: GroupFacts) -> str:
-    """running|paused|deploying|moving|lagging|failed|stopped|silent|unheard|ended|draft"""
+def status_of(group: GroupFacts) -> ElementStatus:
     if group.deployment_status is None or group.deployment_status == "undeployed":
         return "draft"
     if group.node is None:
@@ -184,7 +185,7 @@ REWIND_NOTE = (
     "sees those rows twice; newer checkpoints are removed. It goes to another node than the present one."
 )
 
-FOLLOW_NOTES = {
+FOLLOW_NOTES: dict[Follow, str] = {
     "exact": (
         "A standby repeats it batch by batch, so it moves almost without a pause and is restored without "
         "loss or repetition; while a standby catches up, it may work a little slower."
@@ -264,8 +265,8 @@ def default_target(group: GroupFacts, without: Collection[str] = ()) -> str | No
     return min(fit, key=lambda node: (not node.ready, node.groups, node.name)).name if fit else None
 
 
-def actions_of(group: GroupFacts) -> dict[str, dict[str, Any]]:
-    refusals = {
+def actions_of(group: GroupFacts) -> dict[ElementAction, Allowed]:
+    refusals: dict[ElementAction, str | None] = {
         "migrate": migrate_refusal(group),
         "restore": restore_refusal(group),
         "pause": pause_refusal(group),
@@ -275,7 +276,7 @@ def actions_of(group: GroupFacts) -> dict[str, dict[str, Any]]:
         "drop_standby": drop_standby_refusal(group),
         "rewind": restore_refusal(group),
     }
-    actions: dict[str, dict[str, Any]] = {
+    actions: dict[ElementAction, Allowed] = {
         name: {"allowed": reason is None, "reason": reason, "note": None} for name, reason in refusals.items()
     }
     actions["restore"]["note"] = restore_note(group)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from webapp.pipelines.schemas import Elsewhere
 from webapp.pipelines.shape import elements_of, groups_of
 
 
@@ -54,9 +55,7 @@ def with_pins_of(draft: dict[str, Any], deployed: dict[str, Any], groups: Collec
     return {**deployed, "spec": {**deployed["spec"], "elements": elements}}
 
 
-def elsewhere(
-    draft: dict[str, Any], deployed: dict[str, Any], places: Mapping[str, str]
-) -> list[dict[str, str]]:
+def elsewhere(draft: dict[str, Any], deployed: dict[str, Any], places: Mapping[str, str]) -> list[Elsewhere]:
     """[{"element", "pinned", "node"}]: which elements run on another node than the draft pins them to."""
     pins = pins_of(draft)
     if not pins:

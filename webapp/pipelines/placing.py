@@ -10,6 +10,7 @@ from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from pipeline_runtime.planning.plan import group_of, pins
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.pipelines.schemas import DeployChange
 from webapp.pipelines.shape import is_view, names_of
 
 
@@ -31,7 +32,7 @@ def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dic
     return asked
 
 
-def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> list[dict[str, Any]]:
+def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> list[DeployChange]:
     """Of each element of a valid document, in its order: {element, change: "added", node, why, problem}.
 
     `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
@@ -47,10 +48,10 @@ def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> l
     groups = [GroupToPlace(group, len(ids), asked.get(group)) for group, ids in members.items()]
     placed, faults = place(groups, candidates())
     problems = {fault.group: fault for fault in faults}
-    found = []
+    found: list[DeployChange] = []
     for element in parsed.spec.elements:
         group = group_of(parsed, element.id)
-        told: dict[str, Any] = {"element": element.id, "change": "added", "node": None, "waits": False}
+        told: DeployChange = {"element": element.id, "change": "added", "node": None, "waits": False}
         if is_view(element.type):
             told |= {"why": "the dashboard itself shows it", "problem": None}
         elif group in problems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db.models.fields.json import KT
 from webapp.handovers.models import Handover, Operation
 from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
+from webapp.pipelines import schemas
 from webapp.pipelines.group_state import (
     FOLLOW_NOTES,
     GroupFacts,
@@ -33,11 +34,21 @@ from webapp.pipelines.models import (
     Replica,
 )
 from webapp.pipelines.pins import elsewhere, with_pins_of
+from webapp.pipelines.schemas import (
+    CheckpointNote,
+    ElementError,
+    ElementStatus,
+    Elsewhere,
+    LiveElement,
+    PipelineItem,
+    PipelineStatus,
+    ReplicaNote,
+    StandbyNote,
+    UpgradeFailed,
+    VersionItem,
+)
 from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
 from webapp.problems import Missing
-
-PERCENTILES = tuple(f"{what}_ms_{p}" for what in ("batch", "latency") for p in ("p50", "p95", "p99"))
-NO_ACTION = {"allowed": False, "note": None}
 
 
 def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
@@ -103,18 +114,18 @@ class Board:
             self.deployments[row.pipeline_id] = row
         self._failed_upgrades = _failed_upgrades(self.deployments.values())
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
-        self._elements: dict[int, list[dict[str, Any]]] = {}
+        self._elements: dict[int, list[LiveElement]] = {}
 
     def deployment(self, pipeline: Pipeline) -> Deployment | None:
         return self.deployments.get(pipeline.pk)
 
-    def elements(self, pipeline: Pipeline) -> list[dict[str, Any]]:
+    def elements(self, pipeline: Pipeline) -> list[LiveElement]:
         """Live state of each element: of the deployed version, or of the draft when none is deployed."""
         if pipeline.pk not in self._elements:
             self._elements[pipeline.pk] = self._read_elements(pipeline)
         return self._elements[pipeline.pk]
 
-    def _read_elements(self, pipeline: Pipeline) -> list[dict[str, Any]]:
+    def _read_elements(self, pipeline: Pipeline) -> list[LiveElement]:
         deployment = self.deployment(pipeline)
         document = deployment.version.document if deployment else pipeline.draft
         status = deployment.status if deployment else None
@@ -128,7 +139,7 @@ class Board:
             found.append(element_json(element, facts, names))
         return found
 
-    def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[dict[str, str]]:
+    def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
         """What runs elsewhere than the draft pins it to, but for what is being moved."""
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
@@ -139,18 +150,17 @@ class Board:
         }
         return elsewhere(pipeline.draft, deployment.version.document, settled)
 
-    def item(self, pipeline: Pipeline) -> dict[str, Any]:
+    def item(self, pipeline: Pipeline) -> PipelineItem:
         """The pipeline as it stands in lists."""
         deployment = self.deployment(pipeline)
-        status = deployment.status if deployment else "draft"
+        status: PipelineStatus = deployment.status if deployment else "draft"
         if status == Deployment.Status.RUNNING:
-            states = {element["status"] for element in self.elements(pipeline)}
-            status = running_status(states)
+            status = running_status({element["status"] for element in self.elements(pipeline)})
         metadata = pipeline.draft.get("metadata")
         return {
             "name": pipeline.name,
             "revision": pipeline.draft_revision,
-            "status": str(status),
+            "status": status,
             "message": deployment.message if deployment else "",
             "deployed_version": deployment.version.number if deployment else None,
             "deployment": deployment.pk if deployment else None,
@@ -171,7 +181,7 @@ def _newest(rows: type[Model], of: str, parents: QuerySet[Any]) -> QuerySet[Any]
     return parents.annotate(newest=Subquery(newest)).values("newest")
 
 
-def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, dict[str, Any]]:
+def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, UpgradeFailed]:
     """By deployment: {"message", "at"} of the upgrade that failed, until something else is done with it."""
     known = Deployment.objects.filter(pk__in=[deployment.pk for deployment in deployments])
     rows = Operation.objects.filter(
@@ -187,23 +197,26 @@ def whole_board() -> Board:
 
 
 # --- pipelines ----------------------------------------------------------------------------------
-def all_pipelines() -> list[dict[str, Any]]:
+def all_pipelines() -> list[PipelineItem]:
     board = whole_board()
     return [board.item(pipeline) for pipeline in board.pipelines]
 
 
-def pipeline_json(pipeline: Pipeline) -> dict[str, Any]:
+def pipeline_json(pipeline: Pipeline) -> schemas.Pipeline:
     return {**Board([pipeline]).item(pipeline), "document": pipeline.draft}
 
 
-def version_json(version: PipelineVersion, *, full: bool = True) -> dict[str, Any]:
-    item = {
+def version_item(version: PipelineVersion) -> VersionItem:
+    return {
         "number": version.number,
         "note": version.note,
         "created_at": version.created_at.isoformat(),
         "created_by": version.created_by.username if version.created_by else None,
     }
-    return {**item, "document": version.document} if full else item
+
+
+def version_json(version: PipelineVersion) -> schemas.PipelineVersion:
+    return {**version_item(version), "document": version.document}
 
 
 # --- elements -----------------------------------------------------------------------------------
@@ -265,7 +278,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     return found
 
 
-def running_status(elements: set[str]) -> str:
+def running_status(elements: Set[ElementStatus]) -> PipelineStatus:
     """A deployed pipeline in one word, from its elements' statuses."""
     if elements & {"failed", "silent", "unheard", "lagging"}:
         return "attention"
@@ -275,11 +288,11 @@ def running_status(elements: set[str]) -> str:
     return "running" if at_work or "ended" not in elements else "ended"
 
 
-def element_list(pipeline: Pipeline) -> list[dict[str, Any]]:
+def element_list(pipeline: Pipeline) -> list[LiveElement]:
     return Board([pipeline]).elements(pipeline)
 
 
-def element_named(pipeline: Pipeline, id: str) -> dict[str, Any]:
+def element_named(pipeline: Pipeline, id: str) -> LiveElement:
     """One element's JSON, or Missing."""
     found = next((item for item in element_list(pipeline) if item["id"] == id), None)
     if found is None:
@@ -287,7 +300,7 @@ def element_named(pipeline: Pipeline, id: str) -> dict[str, Any]:
     return found
 
 
-def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, str]) -> dict[str, Any]:
+def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, str]) -> LiveElement:
     """`names`: of the document's elements and groups."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
@@ -297,10 +310,12 @@ def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, st
     status |= status.get("elements", {}).get(element["id"], {})
     rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
     heard = owner is not None and group.owner_is_heard
+    # Unknown while its node is not heard: the last ones would look as if it still ran.
+    now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
     actions = actions_of(group)
     if view:
         reason = "the dashboard itself shows it, no node runs it"
-        actions = {name: {**NO_ACTION, "reason": reason} for name in actions}
+        actions = {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
     return {
         "id": element["id"],
         "type": element.get("type"),
@@ -311,14 +326,19 @@ def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, st
         "node": None if view else group.node,
         "epoch": owner.epoch if owner else 0,
         "seq": owner.seq if owner else 0,
-        # Of now, so unknown while its node is not heard: the last ones would look as if it still ran.
-        **{name: rates.get(name) if heard else None for name in ("rows_in_per_s", "rows_out_per_s")},
-        "lag_rows": status.get("lag_rows") or 0 if heard else None,
-        **{name: status.get(name) if heard else None for name in PERCENTILES},
-        **{
-            name: status.get(name) or 0
-            for name in ("rows_in_total", "rows_out_total", "dead_letters_total", "state_bytes")
-        },
+        "rows_in_per_s": now.get("rows_in_per_s"),
+        "rows_out_per_s": now.get("rows_out_per_s"),
+        "lag_rows": now.get("lag_rows") or 0 if heard else None,
+        "batch_ms_p50": now.get("batch_ms_p50"),
+        "batch_ms_p95": now.get("batch_ms_p95"),
+        "batch_ms_p99": now.get("batch_ms_p99"),
+        "latency_ms_p50": now.get("latency_ms_p50"),
+        "latency_ms_p95": now.get("latency_ms_p95"),
+        "latency_ms_p99": now.get("latency_ms_p99"),
+        "rows_in_total": status.get("rows_in_total") or 0,
+        "rows_out_total": status.get("rows_out_total") or 0,
+        "dead_letters_total": status.get("dead_letters_total") or 0,
+        "state_bytes": status.get("state_bytes") or 0,
         "checkpoint": _checkpoint(status),
         "paused": group.paused,
         "ended": bool(status.get("ended")),
@@ -326,26 +346,25 @@ def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, st
         "follow_note": FOLLOW_NOTES[group.follow],
         "standby": None if view else _standby(group),
         "error": _error(status.get("error")),
-        "replicas": []
-        if view
-        else [
-            {
-                "node": replica.node,
-                "role": replica.role,
-                "phase": replica.status.get("phase", ""),
-                "epoch": replica.epoch,
-                "seq": replica.seq,
-                "behind": replica.status.get("behind") or 0,
-                "armed": replica.status.get("armed"),
-            }
-            for replica in group.replicas
-        ],
+        "replicas": [] if view else [_replica(replica) for replica in group.replicas],
         "handover": None if view else group.handover,
         "actions": actions,
     }
 
 
-def _standby(group: GroupFacts) -> dict[str, Any] | None:
+def _replica(replica: ReplicaFacts) -> ReplicaNote:
+    return {
+        "node": replica.node,
+        "role": replica.role,
+        "phase": replica.status.get("phase", ""),
+        "epoch": replica.epoch,
+        "seq": replica.seq,
+        "behind": replica.status.get("behind") or 0,
+        "armed": replica.status.get("armed"),
+    }
+
+
+def _standby(group: GroupFacts) -> StandbyNote | None:
     """The one that a user wants, else the one that is kept for a while after a move."""
     if not group.standbys:
         return None
@@ -360,7 +379,7 @@ def _standby(group: GroupFacts) -> dict[str, Any] | None:
     }
 
 
-def _checkpoint(status: dict[str, Any]) -> dict[str, Any] | None:
+def _checkpoint(status: dict[str, Any]) -> CheckpointNote | None:
     if status.get("checkpoint_seq") is None:
         return None
     return {
@@ -371,11 +390,14 @@ def _checkpoint(status: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _error(error: dict[str, Any] | None) -> dict[str, Any] | None:
+def _error(error: dict[str, Any] | None) -> ElementError | None:
     if not error:
         return None
     return {
-        **{name: error.get(name) for name in ("message", "safe", "next", "traceback")},
+        "message": error.get("message"),
+        "safe": error.get("safe"),
+        "next": error.get("next"),
+        "traceback": error.get("traceback"),
         "at": iso_of_ms(error.get("at_ms")),
     }
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from pipeline_runtime.model.templates import load_template, template_names
+from webapp.pipelines.schemas import Template
 
 
 @cache
-def templates() -> list[dict[str, Any]]:
-    """[{name, title, description, document}]"""
-    found = []
+def templates() -> list[Template]:
+    found: list[Template] = []
     for name in template_names():
         document = load_template(name)
         found.append(

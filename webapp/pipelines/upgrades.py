@@ -57,7 +57,7 @@ def refuse_upgrade(
                 {
                     "element": change.element,
                     "path": f"spec.elements.{change.element}" + (f".{change.path}" if change.path else ""),
-                    "message": change.reason,
+                    "message": change.reason or "",
                     "code": change.change,
                 }
                 for change in wrong

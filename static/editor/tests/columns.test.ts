@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Operator, PipelineDocument, StreamSchema } from "../../shared/types";
+import type { Operator, PipelineDocument, SchemaField, StreamSchema } from "../../shared/types";
 import { columnUses, mendsOf, misfits } from "../columns";
 import { judge } from "../connect";
 import { elementsOf, findElement } from "../document";
@@ -45,7 +45,7 @@ const AVERAGE: Operator = {
 const DERIVE: Operator = { ...filter, type: "derive", title: "Derive", params_schema: { properties: {} } };
 const ALL = new Map([...OPERATORS, ["live-chart", CHART], ["average", AVERAGE], ["derive", DERIVE]]);
 
-const stream = (fields: Record<string, string>): StreamSchema => ({
+const stream = (fields: Record<string, SchemaField["type"]>): StreamSchema => ({
   fields: Object.entries(fields).map(([name, type]) => ({ name, type })),
 });
 const MIXED = stream({ machine: "string", v1: "number", v2: "integer" });

@@ -32,7 +32,7 @@ describe("which ports may be joined", () => {
   });
 
   test("a stream without the column that the target names is refused", () => {
-    const schemas = { "readings.out": { fields: [{ name: "t", type: "number" }] } };
+    const schemas = { "readings.out": { fields: [{ name: "t", type: "number" as const }] } };
     const verdict = judge(DOCUMENT, OPERATORS, out("readings"), into("big"), schemas);
     expect(verdict.ok ? "" : verdict.reason).toMatch(/no column power/);
   });

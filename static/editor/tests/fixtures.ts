@@ -8,7 +8,10 @@ const base = {
   stateful: false,
   follow: "coalesced" as const,
   follow_depends: false,
+  version: 1,
 };
+
+const port = (name: string) => ({ name, description: "" });
 
 export const OPERATORS = new Map<string, Operator>(
   [
@@ -18,7 +21,7 @@ export const OPERATORS = new Map<string, Operator>(
       title: "CSV replay",
       category: "sources",
       inputs: [],
-      outputs: [{ name: "out" }],
+      outputs: [port("out")],
       params_schema: { properties: { path: {}, rate: { default: 100 } } },
     },
     {
@@ -26,8 +29,8 @@ export const OPERATORS = new Map<string, Operator>(
       type: "filter",
       title: "Filter",
       category: "transform",
-      inputs: [{ name: "in" }],
-      outputs: [{ name: "out" }],
+      inputs: [port("in")],
+      outputs: [port("out")],
       params_schema: { properties: { column: { type: "string", format: "column" } } },
     },
     {
@@ -35,8 +38,8 @@ export const OPERATORS = new Map<string, Operator>(
       type: "join",
       title: "Join",
       category: "join",
-      inputs: [{ name: "left" }, { name: "right" }],
-      outputs: [{ name: "out" }],
+      inputs: [port("left"), port("right")],
+      outputs: [port("out")],
       params_schema: {},
     },
     {
@@ -44,7 +47,7 @@ export const OPERATORS = new Map<string, Operator>(
       type: "csv-sink",
       title: "CSV file",
       category: "sinks",
-      inputs: [{ name: "in" }],
+      inputs: [port("in")],
       outputs: [],
       params_schema: {},
     },

@@ -1,3 +1,4 @@
+import type { SchemaField } from "../../shared/types";
 import { describe, expect, test } from "vitest";
 import { fittingStream } from "../adding";
 import * as doc from "../document";
@@ -137,7 +138,7 @@ describe("an element added by keyboard", () => {
       params_schema: { required: ["column"], properties: { column } },
     };
     const { document, id } = doc.addElement(DOCUMENT, chart, { x: 0, y: 0 });
-    const fitting = (type: string) =>
+    const fitting = (type: SchemaField["type"]) =>
       fittingStream(
         document,
         new Map([...OPERATORS, ["chart", chart]]),

@@ -1,10 +1,15 @@
 import { expect, test } from "vitest";
 import { element } from "../../shared/tests/fixtures";
-import type { AuditEntry, Status } from "../../shared/types";
+import type { AuditEntry, PipelineItem } from "../../shared/types";
 import { actionWords, pipelineOf } from "../audit-words";
 import { enters, ordered } from "../overview-order";
 
-const pipeline = (name: string, status: Status, deployed_version: number | null, day = 1) => ({
+const pipeline = (
+  name: string,
+  status: PipelineItem["status"],
+  deployed_version: number | null,
+  day = 1,
+) => ({
   name,
   status,
   deployed_version,
@@ -39,7 +44,7 @@ test("what enters a pipeline is what its sources give, unknown while none of the
 });
 
 function entry(action: string, detail: unknown, change: Partial<AuditEntry> = {}): AuditEntry {
-  return { at: "", since: "", times: 1, user: "ada", action, target: "p", detail, ...change };
+  return { id: 1, at: "", since: "", times: 1, user: "ada", action, target: "p", detail, ...change };
 }
 
 test("what somebody did is told in words, an unknown action by its name", () => {

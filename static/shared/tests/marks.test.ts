@@ -5,6 +5,8 @@ import type { LogEvent } from "../types";
 import { handover, phase, T0 } from "./fixtures";
 
 const event = (kind: string, severity: LogEvent["severity"], change: Partial<LogEvent> = {}): LogEvent => ({
+  id: 1,
+  detail: {},
   at: new Date(T0).toISOString(),
   kind,
   severity,
@@ -46,7 +48,7 @@ describe("marks", () => {
     ["standby.dropped", "warning"],
   ] as const)("%s is no mark", (kind, severity) => {
     expect(eventMark(event(kind, severity))).toBeNull();
-    expect(eventMark(event("node.silent", "error", { at: null }))).toBeNull();
+    expect(eventMark({ ...event("node.silent", "error"), at: null })).toBeNull();
   });
 
   test("each is there once, oldest first", () => {

@@ -11,7 +11,7 @@ test("only an admin removes a node, and only one that the server would let go", 
   expect(removalRefusal(node("edge-c"))).toContain("needs admin");
   page.user.role = "admin";
   expect(removalRefusal(node("edge-c"))).toBeNull();
-  const needed = node("edge-c", { remove: { allowed: false, reason: "it is to run p/power" } });
+  const needed = node("edge-c", { remove: { allowed: false, reason: "it is to run p/power", note: null } });
   expect(removalRefusal(needed)).toBe("It is to run p/power.");
 });
 
@@ -24,7 +24,9 @@ test("the confirmation says what follows, and that the machine still knows the c
   const silentBefore = node("edge-c", { up: false, heard: false, silent_at: "2026-11-20T12:00:00Z" });
   expect(removalText(silentBefore)).not.toContain("may still run");
   const running = removalText(
-    node("edge-c", { elements: [{ pipeline: "p", element: "power", title: "Power", role: "standby" }] }),
+    node("edge-c", {
+      elements: [{ pipeline: "p", element: "power", title: "Power", group: "power", role: "standby" }],
+    }),
   );
   expect(running).toContain("stop it there as well");
   expect(running).toContain("lose their standby: Power");

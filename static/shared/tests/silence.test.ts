@@ -27,7 +27,10 @@ test("what was restored since the node fell silent is told, what moved long befo
 test("what nobody restores waits, with the reason", () => {
   const waits = element({ status: "silent" });
   expect(texts(SILENT, { p: [waits] }, [])).toEqual(["power waits to be restored"]);
-  const refused = { ...waits, actions: { restore: { allowed: false, reason: "there is no other node" } } };
+  const refused = {
+    ...waits,
+    actions: { restore: { allowed: false, reason: "there is no other node", note: null } },
+  };
   expect(texts(SILENT, { p: [refused] }, [])).toEqual(["power waits: there is no other node"]);
 });
 

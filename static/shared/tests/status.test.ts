@@ -22,7 +22,7 @@ test("a deployment that failed is shown, but there is nothing to undeploy", () =
 });
 
 test("a drain can be ordered again only when it waits", () => {
-  const elements = [{ pipeline: "p", element: "power", title: "Power", role: "owner" }];
+  const elements = [{ pipeline: "p", element: "power", title: "Power", group: "power", role: "owner" }];
   const draining = node("edge-a", { cordoned: true, draining: true, elements });
   expect(drainRefusal(draining)).toBe("It is being drained");
   expect(drainRefusal({ ...draining, drain_blocked: "power: no node can take it." })).toBeNull();

@@ -12,11 +12,12 @@ from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
-from webapp.pipelines.selectors import PERCENTILES
 
 P = f"/pipelines/{PIPELINE}"
 Call = Callable[[str | None], Caller]
 Commands = Callable[[], list[tuple[str, list[Any]]]]
+
+PERCENTILES = tuple(f"{what}_ms_{p}" for what in ("batch", "latency") for p in ("p50", "p95", "p99"))
 
 
 @pytest.mark.usefixtures("deployment")

@@ -1,0 +1,831 @@
+// Written by `make api-types` from webapp/*/schemas.py and webapp/monitoring/messages.py.
+// Do not edit: a test compares it with them.
+
+import type { PipelineDocument } from "./types";
+
+/** What a node has to know to take part. It holds secrets. */
+export interface Admission {
+  node: string;
+  version: string;
+  kafka: AdmissionKafka;
+  redis_url: string;
+  cluster_key: string;
+  central_url: string;
+  checkpoint_s: number;
+  checkpoint_batches: number;
+  checkpoints_kept: number;
+  checkpoints_hours: number;
+}
+
+export interface AdmissionKafka {
+  bootstrap: string;
+  security: Record<string, unknown>;
+}
+
+export interface Allowed {
+  allowed: boolean;
+  reason: string | null;
+  note: string | null;
+}
+
+export interface AttentionLine {
+  at: string | null;
+  severity: "info" | "warning" | "error";
+  kind: string;
+  pipeline: string | null;
+  element: string | null;
+  node: string | null;
+  message: string;
+}
+
+export interface AuditEntry {
+  id: number;
+  at: string;
+  since: string;
+  times: number;
+  user: string;
+  action: string;
+  target: string;
+  detail: unknown;
+}
+
+export interface BadLine {
+  line: number;
+  reason: string;
+  text: string;
+}
+
+export interface Begun {
+  start: "follows" | "warm" | "cold";
+  bytes: number | null;
+  had: boolean;
+}
+
+export interface Change {
+  path: string;
+  from: unknown;
+  to: unknown;
+}
+
+export interface ChangedElement {
+  id: string;
+  changes: Change[];
+}
+
+export interface Checkpoint {
+  seq: number;
+  at: string | null;
+  bytes: number | null;
+  where: string[];
+  epoch: number | null;
+  bytes_new: number | null;
+  node: string | null;
+}
+
+export interface CheckpointNote {
+  seq: number;
+  at: string | null;
+  bytes: number | null;
+  where: string[];
+}
+
+export interface Checkpoints {
+  checkpoints: Checkpoint[];
+}
+
+/** A column of outside data: its name and type. */
+export interface ColumnType {
+  name: string;
+  type?: FieldType;
+  unit?: string | null;
+}
+
+export interface DeadLetters {
+  records: PeekedRecord[];
+}
+
+export interface Deploy {
+  version?: number | null;
+  placement?: Record<string, string>;
+  revision?: number | null;
+  dry_run?: boolean;
+  restart?: string[];
+}
+
+/** What a deployment would do with an element. */
+export interface DeployChange {
+  element: string;
+  change: "unchanged" | "upgraded" | "restart" | "incompatible" | "added" | "removed";
+  reason?: string | null;
+  path?: string | null;
+  loses?: string | null;
+  node?: string | null;
+  why?: string | null;
+  problem?: string | null;
+  waits?: boolean;
+}
+
+export interface DeployPlan {
+  changes: DeployChange[];
+  repeats: boolean;
+}
+
+export interface Draft {
+  document: Record<string, unknown>;
+}
+
+/** In groups. */
+export interface DrainProgress {
+  moved: number;
+  total: number;
+  moving: Moving | null;
+}
+
+export interface ElementError {
+  message: string | null;
+  safe: string | null;
+  next: string | null;
+  traceback: string | null;
+  at: string | null;
+}
+
+export interface ElementHistory {
+  points: ElementPoint[];
+}
+
+/** A figure that is not there is unknown. */
+export interface ElementPoint {
+  t: number;
+  rows_in_per_s?: number | null;
+  rows_out_per_s?: number | null;
+  lag_rows?: number | null;
+  batch_ms_p50?: number | null;
+  batch_ms_p95?: number | null;
+  latency_ms_p50?: number | null;
+  latency_ms_p95?: number | null;
+  latency_ms_p99?: number | null;
+  state_bytes?: number | null;
+}
+
+export interface ElementsMessage {
+  type: "elements";
+  pipeline: string;
+  data: LiveElement[];
+}
+
+export interface Elsewhere {
+  element: string;
+  pinned: string;
+  node: string;
+}
+
+export interface Enrolment {
+  name: string;
+  version: string;
+  cores: number;
+  url: string;
+  token?: string | null;
+}
+
+export interface EventMessage {
+  type: "event";
+  data: LogEvent;
+}
+
+/** A median of what was measured, or a typical value. */
+export interface Expected {
+  ms: number;
+  basis: "group" | "node" | "pipeline" | "typical";
+  n: number;
+}
+
+export interface Fault {
+  element: string | null;
+  path: string;
+  message: string;
+  code?: string;
+  title?: string;
+  place?: string;
+}
+
+export interface Field {
+  name: string;
+  type: FieldType;
+  unit?: string | null;
+}
+
+export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
+
+export interface FileColumn {
+  name: string;
+  type: string;
+}
+
+export interface Forecast {
+  nodes: Record<string, NodeForecast>;
+}
+
+export interface GroupsChange {
+  from: unknown[];
+  to: unknown[];
+}
+
+export interface Handover {
+  id: string;
+  pipeline: string;
+  deployment: string;
+  element: string;
+  group: string;
+  kind: "migration" | "restoration";
+  strategy: "standby" | "stop-and-copy" | "hot-standby" | "checkpoint" | "rewind";
+  origin: string;
+  target: string;
+  checkpoint_seq: number | null;
+  phase: string;
+  outcome: "done" | "failed" | "cancelled" | null;
+  message: string;
+  timeline: PhaseEntry[];
+  gap_ms: number | null;
+  measured: Measured;
+  round_trips: number | null;
+  reason: string;
+  bytes_copied: number;
+  cancel_requested: boolean;
+  pause: HandoverPause | null;
+  begun: Begun | null;
+  created_at: string;
+  created_by: string | null;
+  ended_at: string | null;
+  cancellable: boolean;
+}
+
+export interface HandoverMessage {
+  type: "handover";
+  data: Handover;
+}
+
+/** How long the element paused: what lay between less what usually does. */
+export interface HandoverPause {
+  ms: number;
+  by: "outputs" | "commits";
+  between_ms: number;
+  usual_ms: number | null;
+}
+
+export interface HostedElement {
+  pipeline: string;
+  element: string;
+  title: string;
+  group: string;
+  role: string;
+}
+
+export interface Invitation {
+  name: string;
+}
+
+export interface Invited {
+  name: string;
+  token: string;
+  expires_at: string;
+  command: string;
+  version: string;
+  url: string;
+  kafka: string;
+  central_url: string;
+  warnings: string[];
+}
+
+export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage;
+
+export interface LiveElement {
+  id: string;
+  type: string;
+  title: string;
+  group: string;
+  group_title: string;
+  status: "running" | "paused" | "deploying" | "moving" | "lagging" | "failed" | "stopped" | "silent" | "unheard" | "ended" | "view" | "draft";
+  node: string | null;
+  epoch: number;
+  seq: number;
+  rows_in_per_s: number | null;
+  rows_out_per_s: number | null;
+  lag_rows: number | null;
+  batch_ms_p50: number | null;
+  batch_ms_p95: number | null;
+  batch_ms_p99: number | null;
+  latency_ms_p50: number | null;
+  latency_ms_p95: number | null;
+  latency_ms_p99: number | null;
+  rows_in_total: number;
+  rows_out_total: number;
+  dead_letters_total: number;
+  state_bytes: number;
+  checkpoint: CheckpointNote | null;
+  paused: boolean;
+  ended: boolean;
+  follow: "exact" | "coalesced" | "none";
+  follow_note: string;
+  standby: StandbyNote | null;
+  error: ElementError | null;
+  replicas: ReplicaNote[];
+  handover: string | null;
+  actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
+}
+
+export interface LogEvent {
+  id: number;
+  at: string;
+  severity: "info" | "warning" | "error";
+  kind: string;
+  pipeline: string | null;
+  element: string | null;
+  node: string | null;
+  message: string;
+  detail: unknown;
+}
+
+/** What is known of how a file is read; what is left out is found out. */
+export interface Look {
+  /** upload:<id> or demo:<name> */
+  path: string;
+  delimiter?: string | null;
+  decimal?: "." | "," | null;
+  header?: boolean | null;
+  columns?: ColumnType[] | null;
+  time_column?: string | null;
+  time_format?: string | null;
+}
+
+export interface Me {
+  username: string;
+  role: string;
+  csrf: string;
+}
+
+/** By the broker's clock, ms since the epoch, and usual intervals in ms. */
+export interface Measured {
+  last_output_at_ms?: number | null;
+  first_output_at_ms?: number | null;
+  usual_output_ms?: number | null;
+  last_commit_at_ms?: number | null;
+  first_commit_at_ms?: number | null;
+  usual_commit_ms?: number | null;
+}
+
+export interface Migrate {
+  target: string;
+  strategy?: string | null;
+}
+
+export interface Moving {
+  pipeline: string;
+  element: string;
+  target: string;
+}
+
+export interface NamedDifference {
+  from: string;
+  to: string;
+  added: Record<string, unknown>[];
+  removed: Record<string, unknown>[];
+  changed: ChangedElement[];
+  groups: GroupsChange | null;
+}
+
+/** A column of text that would be of a narrower type but for some values. */
+export interface Near {
+  type: FieldType;
+  others: number;
+  line: number;
+  text: string;
+}
+
+export interface NewName {
+  name: string;
+}
+
+export interface NewPipeline {
+  name?: string | null;
+  document?: Record<string, unknown> | null;
+}
+
+export interface Node {
+  name: string;
+  up: boolean;
+  heard: boolean;
+  ready: boolean;
+  cordoned: boolean;
+  draining: boolean;
+  draining_since: string | null;
+  drain_blocked: string | null;
+  url: string;
+  version: string;
+  version_wanted: string;
+  cores: number;
+  labels: Record<string, string>;
+  enrolled_at: string;
+  last_seen_at: string | null;
+  silent_at: string | null;
+  alerts: NodeAlert[];
+  load: NodeLoad | null;
+  elements: HostedElement[];
+  remove: Allowed;
+  drain: DrainProgress | null;
+}
+
+export interface NodeAlert {
+  message: string;
+  since: string;
+}
+
+export interface NodeForecast {
+  start: "follows" | "warm" | "cold";
+  bytes: number | null;
+  had: boolean;
+  standby: Way;
+  "stop-and-copy": Way;
+  restore: Restorations;
+}
+
+export interface NodeHistory {
+  points: NodePoint[];
+}
+
+export interface NodeLoad {
+  cpu_ratio?: number;
+  memory_bytes?: number;
+  memory_total_bytes?: number;
+  memory_ratio?: number;
+  disk_free_bytes?: number;
+  disk_ratio?: number;
+  battery_ratio?: number | null;
+  on_battery?: boolean | null;
+}
+
+export interface NodePoint {
+  t: number;
+  cpu_ratio?: number | null;
+  memory_bytes?: number | null;
+  memory_ratio?: number | null;
+  disk_ratio?: number | null;
+  battery_ratio?: number | null;
+}
+
+/** All of them, as the next two are all pipelines, and all elements of one. */
+export interface NodesMessage {
+  type: "nodes";
+  data: Node[];
+}
+
+export interface Note {
+  note?: string;
+}
+
+export interface Operation {
+  id: string;
+  kind: "deploy" | "undeploy" | "upgrade";
+  pipeline: string;
+  deployment: string;
+  status: "pending" | "running" | "done" | "failed";
+  steps: Step[];
+  phase: string;
+  phase_since: string | null;
+  waits_for: string;
+  deadline: string | null;
+  message: string;
+  faults: Fault[];
+  created_at: string;
+  ended_at: string | null;
+}
+
+export interface OperationMessage {
+  type: "operation";
+  data: Operation;
+}
+
+export interface Operator {
+  type: string;
+  title: string;
+  summary: string;
+  category: string;
+  icon: string;
+  inputs: Port[];
+  outputs: Port[];
+  params_schema: Record<string, unknown>;
+  docs: string;
+  example: Record<string, unknown>;
+  stateful: boolean;
+  follow: "exact" | "coalesced" | "none";
+  follow_depends: boolean;
+  version: number;
+}
+
+export interface OptionalDraft {
+  document?: Record<string, unknown> | null;
+}
+
+export interface Ordered {
+  handover: Handover;
+}
+
+export interface Overview {
+  pipelines: PipelineItem[];
+  nodes: Node[];
+  attention: AttentionLine[];
+  throughput: Record<string, Throughput>;
+}
+
+export interface Peeked {
+  records: PeekedRecord[];
+  stream: string;
+}
+
+export interface PeekedRecord {
+  offset: number;
+  partition: number;
+  at: string | null;
+  key: string | null;
+  value: unknown;
+}
+
+export interface PhaseEntry {
+  phase: string;
+  start_ms: number;
+  end_ms: number | null;
+  bytes?: number | null;
+  note?: string | null;
+  behind?: number | null;
+}
+
+export interface Pipeline {
+  name: string;
+  revision: number;
+  status: "draft" | "deploying" | "running" | "attention" | "paused" | "ended" | "undeploying" | "undeployed" | "failed";
+  message: string;
+  deployed_version: number | null;
+  deployment: string | null;
+  upgrade_failed: UpgradeFailed | null;
+  differs: boolean;
+  elsewhere: Elsewhere[];
+  updated_at: string;
+  updated_by: string | null;
+  description: string | null;
+  elements: number;
+  document: PipelineDocument;
+}
+
+export interface PipelineItem {
+  name: string;
+  revision: number;
+  status: "draft" | "deploying" | "running" | "attention" | "paused" | "ended" | "undeploying" | "undeployed" | "failed";
+  message: string;
+  deployed_version: number | null;
+  deployment: string | null;
+  upgrade_failed: UpgradeFailed | null;
+  differs: boolean;
+  elsewhere: Elsewhere[];
+  updated_at: string;
+  updated_by: string | null;
+  description: string | null;
+  elements: number;
+}
+
+export interface PipelineVersion {
+  number: number;
+  note: string;
+  created_at: string;
+  created_by: string | null;
+  document: PipelineDocument;
+}
+
+export interface PipelinesMessage {
+  type: "pipelines";
+  data: PipelineItem[];
+}
+
+export interface Port {
+  name: string;
+  description: string;
+}
+
+export interface PreviewColumn {
+  name: string;
+  type: FieldType;
+  near: Near | null;
+  times: TimeReading[];
+}
+
+export interface PreviewRow {
+  line: number;
+  cells: string[];
+  bad: boolean;
+}
+
+export interface ReplicaNote {
+  node: string;
+  role: string;
+  phase: string;
+  epoch: number;
+  seq: number;
+  behind: number;
+  armed: string | null;
+}
+
+export interface Requested {
+  status: "requested";
+}
+
+export interface Restorations {
+  "hot-standby": Expected | null;
+  checkpoint: Expected | null;
+  rewind: Expected | null;
+}
+
+export interface Restore {
+  target?: string | null;
+  checkpoint?: number | null;
+  rewind?: boolean;
+}
+
+export interface SnapshotData {
+  nodes: Node[];
+  pipelines: PipelineItem[];
+  elements: Record<string, LiveElement[]>;
+  handovers: Handover[];
+  operations: Operation[];
+  events: LogEvent[];
+}
+
+export interface SnapshotMessage {
+  type: "snapshot";
+  data: SnapshotData;
+}
+
+export interface Standby {
+  node: string;
+}
+
+/** The standby that somebody wants, else the one that stays for a while after a move. */
+export interface StandbyNote {
+  node: string;
+  behind: number | null;
+  armed: boolean;
+  wanted: boolean;
+}
+
+export interface Step {
+  name: string;
+  state: string;
+  at: string | null;
+}
+
+export interface StoredFile {
+  id: string;
+  reference: string;
+  name: string;
+  size: number;
+  sha256: string;
+  columns: FileColumn[];
+  created_at: string;
+  created_by: string | null;
+}
+
+/**
+ * What one record of a stream holds.
+ *
+ * `key` names the field whose text is the record's Kafka key; None: no key. Event time is not a
+ * field: it is the record's own timestamp, and the `_time` column of every frame.
+ */
+export interface StreamSchema {
+  fields: Field[];
+  key?: string | null;
+}
+
+/**
+ * How the first bytes of a file are read, and what could be chosen.
+ *
+ * `found`: what a reading of this file should say, of what was not given; `rows` counts those that were
+ * looked at, which are all when `whole`.
+ */
+export interface TablePreview {
+  delimiter: string;
+  decimal: string;
+  header: boolean;
+  columns: PreviewColumn[];
+  columns_total: number;
+  first: PreviewRow[];
+  rows: number;
+  whole: boolean;
+  rows_about: number | null;
+  bad: BadLine[];
+  bad_total: number;
+  time_column: string | null;
+  time_format: string | null;
+  replaced: number;
+  fixed?: boolean;
+}
+
+export interface Template {
+  name: string;
+  title: string;
+  description: string;
+  document: PipelineDocument;
+}
+
+export interface Throughput {
+  sources: string[];
+  step_ms: number;
+  until_ms: number;
+  rows_per_s: (number | null)[];
+}
+
+/** A format in which a column can be read as times, and what it then says. */
+export interface TimeReading {
+  format: string;
+  words: string;
+  zone: "written" | "assumed";
+  first: string;
+  step_s: number | null;
+  rows: number;
+  unread: number;
+  back: number;
+  same: number;
+  elapsed?: boolean;
+}
+
+export interface TokenCreated {
+  id: number;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+  /** shown this once */
+  token: string;
+}
+
+export interface TokenIn {
+  name: string;
+}
+
+export interface TokenOut {
+  id: number;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+export interface UpgradeFailed {
+  message: string;
+  at: string | null;
+}
+
+export interface UserChange {
+  role?: string | null;
+  active?: boolean | null;
+  password?: string | null;
+}
+
+export interface UserIn {
+  username: string;
+  password: string;
+  role?: string;
+}
+
+export interface UserOut {
+  username: string;
+  role: string;
+  active: boolean;
+  last_login: string | null;
+}
+
+export interface Validation {
+  faults: Fault[];
+  schemas: Record<string, StreamSchema>;
+}
+
+/** A draft as it was deployed, or saved. */
+export interface VersionItem {
+  number: number;
+  note: string;
+  created_at: string;
+  created_by: string | null;
+}
+
+export interface WatchWish {
+  pipeline: string | null;
+  nodes: boolean;
+}
+
+export interface Way {
+  ready: Expected | null;
+  pause: Expected;
+}
+
+/** What a browser sends. The server takes whatever it can read of it: a page may be of another version. */
+export interface Wish {
+  watch?: WatchWish;
+  resync?: boolean;
+}
+
+/** A message of /ws/live: numbered by each socket for itself. */
+export type LiveMessage = LiveBody & { n: number };

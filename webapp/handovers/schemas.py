@@ -1,0 +1,163 @@
+"""Responses about handovers and operations."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from webapp.json_types import STORED
+from webapp.problems import Fault
+
+StrategyName = Literal["standby", "stop-and-copy", "hot-standby", "checkpoint", "rewind"]
+Start = Literal["follows", "warm", "cold"]
+"""What the target has: its copy follows; it runs something; it runs nothing."""
+Basis = Literal["group", "node", "pipeline", "typical"]
+
+
+@with_config(STORED)
+class PhaseEntry(TypedDict):
+    phase: str
+    start_ms: int
+    end_ms: int | None
+    bytes: NotRequired[int | None]
+    note: NotRequired[str | None]
+    behind: NotRequired[int | None]
+    """WARM: committed batches that the target has still to follow"""
+
+
+class HandoverPause(TypedDict):
+    """How long the element paused: what lay between less what usually does."""
+
+    ms: int
+    """at most that, where `usual_ms` is null"""
+    by: Literal["outputs", "commits"]
+    between_ms: int
+    usual_ms: int | None
+    """null: there were too few before to tell"""
+
+
+@with_config(STORED)
+class Measured(TypedDict, total=False):
+    """By the broker's clock, ms since the epoch, and usual intervals in ms."""
+
+    last_output_at_ms: int | None
+    first_output_at_ms: int | None
+    usual_output_ms: int | None
+    last_commit_at_ms: int | None
+    first_commit_at_ms: int | None
+    usual_commit_ms: int | None
+
+
+@with_config(STORED)
+class Begun(TypedDict):
+    start: Start
+    bytes: int | None
+    """of the newest checkpoint; null: there was none"""
+    had: bool
+    """it had a copy of that"""
+
+
+class Handover(TypedDict):
+    id: str
+    pipeline: str
+    deployment: str
+    element: str
+    group: str
+    kind: Literal["migration", "restoration"]
+    strategy: StrategyName
+    origin: str
+    target: str
+    checkpoint_seq: int | None
+    phase: str
+    outcome: Literal["done", "failed", "cancelled"] | None
+    message: str
+    timeline: list[PhaseEntry]
+    gap_ms: int | None
+    measured: Measured
+    round_trips: int | None
+    """to the broker, from the RELEASE's commit to the first output's"""
+    reason: str
+    """of one that was ordered by itself: why"""
+    bytes_copied: int
+    cancel_requested: bool
+    """somebody asked for its end: it ends when it has not passed the cut by then"""
+    pause: HandoverPause | None
+    """null: it was not measured, or nothing came to be processed"""
+    begun: Begun | None
+    """what the target had when it was ordered; null: ordered by an earlier version"""
+    created_at: str
+    created_by: str | None
+    """null: the control side ordered it by itself"""
+    ended_at: str | None
+    cancellable: bool
+
+
+class Ordered(TypedDict):
+    handover: Handover
+
+
+class Expected(TypedDict):
+    """A median of what was measured, or a typical value."""
+
+    ms: int
+    basis: Basis
+    n: int
+    """of how many moves"""
+
+
+class Way(TypedDict):
+    ready: Expected | None
+    """null: nothing is prepared, all of it is the pause"""
+    pause: Expected
+
+
+Restorations = TypedDict(
+    "Restorations",
+    {"hot-standby": Expected | None, "checkpoint": Expected | None, "rewind": Expected | None},
+)
+"""From the order until it runs there; null: there is no such way."""
+
+NodeForecast = TypedDict(
+    "NodeForecast",
+    {
+        "start": Start,
+        "bytes": int | None,
+        "had": bool,
+        "standby": Way,
+        "stop-and-copy": Way,
+        "restore": Restorations,
+    },
+)
+"""What moving an element to a node will take."""
+
+
+class Forecast(TypedDict):
+    nodes: dict[str, NodeForecast]
+
+
+@with_config(STORED)
+class Step(TypedDict):
+    name: str
+    state: str
+    at: str | None
+
+
+class Operation(TypedDict):
+    id: str
+    kind: Literal["deploy", "undeploy", "upgrade"]
+    pipeline: str
+    deployment: str
+    status: Literal["pending", "running", "done", "failed"]
+    steps: list[Step]
+    phase: str
+    phase_since: str | None
+    waits_for: str
+    """in words; empty: for nothing"""
+    deadline: str | None
+    """until when it waits for that; null: there is no end to it, or nothing is waited for"""
+    message: str
+    faults: list[Fault]
+    created_at: str
+    ended_at: str | None

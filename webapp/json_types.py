@@ -1,0 +1,28 @@
+"""What the types of several apps' responses are made of. A response is checked against its type when it is
+sent: what the type lacks is dropped, and what the response lacks is an error."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, WithJsonSchema
+from typing_extensions import TypedDict
+
+Number = int | float
+"""As it is, so that 1 is not sent as 1.0."""
+
+Document = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-typescript": "PipelineDocument"})]
+"""A pipeline's document. A draft may be invalid, so nothing of it is checked."""
+
+Follow = Literal["exact", "coalesced", "none"]
+"""How a standby can follow an element; `none`: it cannot."""
+
+STORED = ConfigDict(extra="allow")
+"""Of what is sent as it was stored: another version may have stored more."""
+
+
+class Allowed(TypedDict):
+    allowed: bool
+    reason: str | None
+    note: str | None
+    """what to know before one does it"""

@@ -1,0 +1,94 @@
+"""Messages of /ws/live, and the announcements that make the server look again.
+
+The browser's types are generated from `LiveBody` and `Wish`, see webapp/api/typescript.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from webapp.handovers.schemas import Handover, Operation
+from webapp.monitoring.schemas import LogEvent
+from webapp.nodes.schemas import Node
+from webapp.pipelines.schemas import LiveElement, PipelineItem
+
+Topic = Literal["nodes", "elements", "handovers", "pipelines", "events", "operations"]
+
+
+class SnapshotData(TypedDict):
+    nodes: list[Node]
+    pipelines: list[PipelineItem]
+    elements: dict[str, list[LiveElement]]
+    """by pipeline"""
+    handovers: list[Handover]
+    operations: list[Operation]
+    events: list[LogEvent]
+
+
+class SnapshotMessage(TypedDict):
+    type: Literal["snapshot"]
+    data: SnapshotData
+
+
+class NodesMessage(TypedDict):
+    """All of them, as the next two are all pipelines, and all elements of one."""
+
+    type: Literal["nodes"]
+    data: list[Node]
+
+
+class PipelinesMessage(TypedDict):
+    type: Literal["pipelines"]
+    data: list[PipelineItem]
+
+
+class ElementsMessage(TypedDict):
+    type: Literal["elements"]
+    pipeline: str
+    data: list[LiveElement]
+
+
+class HandoverMessage(TypedDict):
+    type: Literal["handover"]
+    data: Handover
+
+
+class OperationMessage(TypedDict):
+    type: Literal["operation"]
+    data: Operation
+
+
+class EventMessage(TypedDict):
+    type: Literal["event"]
+    data: LogEvent
+
+
+LiveChange = (
+    NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage
+)
+LiveBody = Annotated[SnapshotMessage | LiveChange, Field(discriminator="type")]
+"""A message without its number `n`, which each socket counts for itself."""
+
+
+class WatchWish(TypedDict):
+    pipeline: str | None
+    """null: the elements of all that are deployed"""
+    nodes: bool
+
+
+class Wish(TypedDict, total=False):
+    """What a browser sends. The server takes whatever it can read of it: a page may be of another version."""
+
+    watch: WatchWish
+    resync: bool
+
+
+class Announcement(TypedDict):
+    """On the channel layer, to every open dashboard: look again."""
+
+    type: Literal["live.changed"]
+    topic: Topic
+    key: str

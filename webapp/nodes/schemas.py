@@ -1,0 +1,128 @@
+"""Responses about nodes."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired
+
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from webapp.json_types import STORED, Allowed, Number
+
+
+@with_config(STORED)
+class NodeLoad(TypedDict, total=False):
+    cpu_ratio: Number
+    memory_bytes: Number
+    memory_total_bytes: Number
+    memory_ratio: Number
+    disk_free_bytes: Number
+    disk_ratio: Number
+    battery_ratio: Number | None
+    on_battery: bool | None
+
+
+@with_config(STORED)
+class NodeAlert(TypedDict):
+    message: str
+    since: str
+
+
+class Moving(TypedDict):
+    pipeline: str
+    element: str
+    target: str
+
+
+class DrainProgress(TypedDict):
+    """In groups."""
+
+    moved: int
+    total: int
+    moving: Moving | None
+
+
+class HostedElement(TypedDict):
+    pipeline: str
+    element: str
+    title: str
+    group: str
+    role: str
+
+
+class Node(TypedDict):
+    name: str
+    up: bool
+    heard: bool
+    """false: control hears nobody, so that a node is not up says nothing about it"""
+    ready: bool
+    cordoned: bool
+    draining: bool
+    """all that it runs is moved away, one group after another, until it is empty or uncordoned"""
+    draining_since: str | None
+    drain_blocked: str | None
+    """which groups cannot leave now, and why; null: none"""
+    url: str
+    version: str
+    version_wanted: str
+    cores: int
+    labels: dict[str, str]
+    enrolled_at: str
+    last_seen_at: str | None
+    silent_at: str | None
+    """when it was found silent; null: it is heard, or was stopped"""
+    alerts: list[NodeAlert]
+    """what it says is wrong with itself now"""
+    load: NodeLoad | None
+    elements: list[HostedElement]
+    remove: Allowed
+    drain: DrainProgress | None
+    """how far its drain has come; null: it is not drained"""
+
+
+@with_config(STORED)
+class NodePoint(TypedDict):
+    t: int
+    """when it was reported, ms since the epoch"""
+    cpu_ratio: NotRequired[Number | None]
+    memory_bytes: NotRequired[Number | None]
+    memory_ratio: NotRequired[Number | None]
+    disk_ratio: NotRequired[Number | None]
+    battery_ratio: NotRequired[Number | None]
+
+
+class NodeHistory(TypedDict):
+    points: list[NodePoint]
+
+
+class Invited(TypedDict):
+    name: str
+    token: str
+    """shown this once"""
+    expires_at: str
+    command: str
+    version: str
+    url: str
+    kafka: str
+    central_url: str
+    warnings: list[str]
+
+
+class AdmissionKafka(TypedDict):
+    bootstrap: str
+    security: dict[str, Any]
+
+
+class Admission(TypedDict):
+    """What a node has to know to take part. It holds secrets."""
+
+    node: str
+    version: str
+    kafka: AdmissionKafka
+    redis_url: str
+    cluster_key: str
+    central_url: str
+    checkpoint_s: Number
+    checkpoint_batches: int
+    checkpoints_kept: int
+    checkpoints_hours: Number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,7 +106,7 @@ def test_a_checkpoint_that_cannot_be_ordered_is_not_said_to_be(
     caller: Call, deployment: Deployment, nodes: dict[str, Node], settings: Any
 ) -> None:
     path, there = f"{P}/elements/power/checkpoints", settings.FOGLINE
-    settings.FOGLINE = replace(there, redis_url="redis://127.0.0.1:1/0")
+    settings.FOGLINE = there.model_copy(update={"redis_url": "redis://127.0.0.1:1/0"})
     assert_problem(caller("operator").post(path), 503)
     settings.FOGLINE = there
     error = {"message": "boom", "safe": "all", "next": "mend it", "traceback": "", "at_ms": 1}

@@ -3,7 +3,10 @@
  *
  *     closed --open--> waiting --snapshot--> following --gap--> waiting (asks for a resync)
  */
+import type { LiveMessage } from "./api.gen";
 import type { ClusterNode, Handover, LiveElement, LogEvent, Operation, PipelineItem } from "./types";
+
+export type { LiveMessage };
 
 export interface LiveData {
   /** number of the newest message taken; null: no snapshot since the connection opened */
@@ -15,13 +18,6 @@ export interface LiveData {
   handovers: Handover[];
   operations: Record<string, Operation>;
   events: LogEvent[];
-}
-
-export interface LiveMessage {
-  type: string;
-  n: number;
-  pipeline?: string;
-  data: unknown;
 }
 
 export const EVENTS_MAX = 200;
@@ -40,53 +36,35 @@ export const nothing: LiveData = {
 
 /** The next state, and whether the server must be asked for a new snapshot. */
 export function reduce(state: LiveData, message: LiveMessage): { state: LiveData; resync: boolean } {
-  if (message.type === "snapshot") return { state: snapshot(state, message), resync: false };
+  if (message.type === "snapshot") {
+    const { operations, ...rest } = message.data;
+    return { state: { ...rest, operations: byId(operations), n: message.n, loaded: true }, resync: false };
+  }
   // until the snapshot is here, updates have nothing to build on: it will hold them
   if (state.n === null) return { state, resync: false };
   if (message.n <= state.n) return { state, resync: false };
   if (message.n !== state.n + 1) return { state: { ...state, n: null }, resync: true };
-  return { state: { ...apply(state, message), n: message.n }, resync: false };
+  return { state: { ...state, ...changed(state, message), n: message.n }, resync: false };
 }
 
-function snapshot(state: LiveData, message: LiveMessage): LiveData {
-  const data = message.data as Partial<Omit<LiveData, "operations">> & { operations?: Operation[] };
-  return {
-    n: message.n,
-    loaded: true,
-    nodes: data.nodes ?? [],
-    pipelines: data.pipelines ?? [],
-    elements: data.elements ?? {},
-    handovers: data.handovers ?? [],
-    operations: data.operations ? byId(data.operations) : state.operations,
-    events: data.events ?? [],
-  };
-}
-
-function apply(state: LiveData, message: LiveMessage): LiveData {
-  const { data } = message;
+function changed(state: LiveData, message: LiveMessage): Partial<LiveData> {
   switch (message.type) {
     case "nodes":
-      return { ...state, nodes: merged(state.nodes, data, (node) => node.name) };
+      return { nodes: message.data };
     case "pipelines":
-      return { ...state, pipelines: merged(state.pipelines, data, (item) => item.name) };
+      return { pipelines: message.data };
     case "elements":
-      return { ...state, elements: withElements(state.elements, message) };
+      return { elements: { ...state.elements, [message.pipeline]: message.data } };
     case "handover":
-      return { ...state, handovers: newest(state.handovers, data as Handover | Handover[]) };
-    case "operation": {
-      const operations = many(data as Operation | Operation[]);
-      return { ...state, operations: { ...state.operations, ...byId(operations) } };
-    }
-    case "event": {
-      const events = many(data as LogEvent | LogEvent[]);
-      return { ...state, events: [...events, ...state.events].slice(0, EVENTS_MAX) };
-    }
+      return { handovers: newest(state.handovers, message.data) };
+    case "operation":
+      return { operations: { ...state.operations, [message.data.id]: message.data } };
+    case "event":
+      return { events: [message.data, ...state.events].slice(0, EVENTS_MAX) };
     default:
-      return state; // a newer server may send more than this page knows
+      return {}; // a newer server may send more than this page knows
   }
 }
-
-const many = <T>(data: T | T[]): T[] => (Array.isArray(data) ? data : [data]);
 
 function byId(operations: Operation[]): Record<string, Operation> {
   return Object.fromEntries(operations.map((operation) => [operation.id, operation]));
@@ -108,33 +86,11 @@ export function nodeNow(
   return loaded ? (nodes.find((node) => node.name === name) ?? null) : first;
 }
 
-/** A list replaces; one object is put in its place. */
-function merged<T>(old: T[], data: unknown, key: (item: T) => string): T[] {
-  if (Array.isArray(data)) return data as T[];
-  const item = data as T;
-  return old.some((each) => key(each) === key(item))
-    ? old.map((each) => (key(each) === key(item) ? item : each))
-    : [...old, item];
-}
-
-function withElements(old: Record<string, LiveElement[]>, message: LiveMessage) {
-  if (message.pipeline && Array.isArray(message.data)) {
-    return { ...old, [message.pipeline]: message.data as LiveElement[] };
-  }
-  return { ...old, ...(message.data as Record<string, LiveElement[]>) };
-}
-
 /** A known handover keeps its place: two that run at once must not swap at each of their updates. All that run
  * are kept, however many: the card of one that was cut would go, and come back with its next update. */
-function newest(old: Handover[], data: Handover | Handover[]): Handover[] {
-  const changed = new Map(many(data).map((handover) => [handover.id, handover]));
-  const known = old.map((handover) => {
-    const update = changed.get(handover.id);
-    changed.delete(handover.id);
-    return update ?? handover;
-  });
+function newest(old: Handover[], update: Handover): Handover[] {
+  const known = old.some(({ id }) => id === update.id);
+  const all = known ? old.map((each) => (each.id === update.id ? update : each)) : [update, ...old];
   let ended = 0;
-  return [...changed.values(), ...known].filter(
-    ({ outcome }) => outcome === null || ++ended <= ENDED_HANDOVERS_MAX,
-  );
+  return all.filter(({ outcome }) => outcome === null || ++ended <= ENDED_HANDOVERS_MAX);
 }

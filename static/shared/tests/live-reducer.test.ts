@@ -8,19 +8,20 @@ import {
   type LiveData,
   type LiveMessage,
 } from "../live-reducer";
+import type { LiveElement, LogEvent } from "../types";
 import { handover, node } from "./fixtures";
 
 const SNAPSHOT: LiveMessage = {
   type: "snapshot",
   n: 0,
-  data: { nodes: [{ name: "edge-a", up: true }], pipelines: [], elements: {}, handovers: [], events: [] },
+  data: { nodes: [node("edge-a")], pipelines: [], elements: {}, handovers: [], operations: [], events: [] },
 };
 const after = (...messages: LiveMessage[]): LiveData =>
   messages.reduce((state, message) => reduce(state, message).state, nothing);
 
 describe("following the server", () => {
   test("updates before the snapshot are not taken", () => {
-    expect(after({ type: "nodes", n: 1, data: [{ name: "x" }] }).nodes).toEqual([]);
+    expect(after({ type: "nodes", n: 1, data: [node("x")] }).nodes).toEqual([]);
   });
 
   test("a gap asks for a resync, and nothing is taken until the snapshot is here", () => {
@@ -33,27 +34,27 @@ describe("following the server", () => {
 
   test("a message that was already taken changes nothing", () => {
     const state = after(SNAPSHOT, { type: "nodes", n: 1, data: [] });
-    expect(reduce(state, { type: "nodes", n: 1, data: [{ name: "again" }] }).state).toBe(state);
+    expect(reduce(state, { type: "nodes", n: 1, data: [node("again")] }).state).toBe(state);
   });
 
   test("a type from a newer server counts and is passed over", () => {
-    expect(after(SNAPSHOT, { type: "weather", n: 1, data: {} }).n).toBe(1);
+    const weather = { type: "weather", n: 1, data: {} } as unknown as LiveMessage;
+    expect(after(SNAPSHOT, weather).n).toBe(1);
   });
 });
 
 describe("what the messages change", () => {
   test("elements of one pipeline leave the others alone", () => {
+    const of = (id: string) => [{ id } as LiveElement];
     const state = after(
       SNAPSHOT,
-      { type: "elements", n: 1, pipeline: "a", data: [{ id: "x" }] },
-      { type: "elements", n: 2, pipeline: "b", data: [{ id: "y" }] },
+      { type: "elements", n: 1, pipeline: "a", data: of("x") },
+      { type: "elements", n: 2, pipeline: "b", data: of("y") },
     );
     expect(Object.keys(state.elements)).toEqual(["a", "b"]);
   });
 
-  test("one node is put in its place, a list replaces", () => {
-    const one = after(SNAPSHOT, { type: "nodes", n: 1, data: { name: "edge-a", up: false } });
-    expect(one.nodes).toEqual([{ name: "edge-a", up: false }]);
+  test("nodes are replaced by those of now", () => {
     expect(after(SNAPSHOT, { type: "nodes", n: 1, data: [] }).nodes).toEqual([]);
   });
 
@@ -68,9 +69,9 @@ describe("what the messages change", () => {
   test("a handover is shown once, the newest first, and keeps its place when it changes", () => {
     const state = after(
       SNAPSHOT,
-      { type: "handover", n: 1, data: { id: "1", phase: "STOP" } },
-      { type: "handover", n: 2, data: { id: "2", phase: "STOP" } },
-      { type: "handover", n: 3, data: { id: "1", phase: "COPY" } },
+      { type: "handover", n: 1, data: handover({ id: "1", phase: "STOP" }) },
+      { type: "handover", n: 2, data: handover({ id: "2", phase: "STOP" }) },
+      { type: "handover", n: 3, data: handover({ id: "1", phase: "COPY" }) },
     );
     expect(state.handovers.map(({ id, phase }) => [id, phase])).toEqual([
       ["2", "STOP"],
@@ -93,8 +94,9 @@ describe("what the messages change", () => {
   });
 
   test("events are bounded", () => {
+    const event = (index: number) => ({ message: String(index) }) as LogEvent;
     const state = Array.from({ length: EVENTS_MAX + 50 }).reduce<LiveData>(
-      (old, _, index) => reduce(old, { type: "event", n: index + 1, data: { message: String(index) } }).state,
+      (old, _, index) => reduce(old, { type: "event", n: index + 1, data: event(index) }).state,
       after(SNAPSHOT),
     );
     expect(state.events).toHaveLength(EVENTS_MAX);

@@ -16,7 +16,7 @@
     RUN       of each group's node, to own        each to own; one with an error 10 s               180 s
     ORDER     -                                   nobody to move the group                          180 s
     OWN       the new definition, to own with it  the group to own by that; with an error 10 s      180 s
-    SETTLE    -                                   handovers and the operation before to end          40 s
+    SETTLE    -                                   handovers and the operation before to end          90 s
     RETIRE    of each group, to end for good      those to confirm it that can                       40 s
     STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
     DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
@@ -25,8 +25,8 @@ A deployment that cannot go on leaves nothing running. When it is undeployed mea
 upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
 
 Deadlines are instants that were stored when the phase began. A restart of control changes none; but nothing
-is concluded from what nodes say until they have been heard for HEARD_MS, since what is waited for may have
-come while nobody listened, and nothing at all while Redis is away.
+is concluded from what nodes say until they have been heard for HEARD_MS, or the phase's own time, since they
+may have been started together with control; and nothing at all while Redis is away.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LIMIT_MS: dict[OperationPhase, int] = {
     P.RUN: 180_000,
     P.ORDER: 180_000,
     P.OWN: 180_000,
-    P.SETTLE: 40_000,
+    P.SETTLE: 90_000,  # longer than Kafka may take to answer an operation that is under way
     P.RETIRE: 40_000,
     P.STOP: 30_000,
     P.DELETE: 30_000,
@@ -70,8 +70,8 @@ LIMIT_MS: dict[OperationPhase, int] = {
 """How long after it began a phase has come to nothing. The others wait for nobody."""
 ERROR_MS_MAX = 10_000
 """A replica that has shown an error for so long, in spite of its node's own restarts, has failed."""
-HEARD_MS = 10_000
-"""So long after control began to hear nodes it knows of what came while it did not."""
+HEARD_MS = 90_000
+"""So long after control began to hear nodes those have come up that were started together with it."""
 ASK_AGAIN_MS = 1_000
 """After Kafka did not answer, or refused."""
 ORDERS_MAX = 5
@@ -208,15 +208,16 @@ Step = Enter | Wait | CreateTopics | DeleteTopics | OrderOwners | OrderAgain | G
 
 
 def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    if progress.kind == "deploy" and seen.status != "deploying":
-        return Fail(f"{progress.error} {UNDEPLOYED_BEFORE}".lstrip(), overtaken=True)
-    if progress.kind == "upgrade" and seen.status != "running":
-        return Fail(UNDEPLOYED_BEFORE_UPGRADE, overtaken=True)
+    late = overtaken(progress, seen.status)
+    if late is not None:
+        return late
     match progress.phase:
         case P.PENDING:
             return _begin(progress, seen, now_ms)
         case P.VALIDATE:
-            return Fail(seen.invalid, seen.faults) if seen.invalid is not None else _enter(P.PLACE, now_ms)
+            if seen.invalid is not None:
+                return Fail(sentence(seen.invalid), seen.faults)
+            return _enter(P.PLACE, now_ms)
         case P.PLACE | P.START:
             return _place(progress, seen, now_ms)
         case P.TOPICS:
@@ -237,6 +238,20 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _delete_topics(progress, seen, now_ms)
 
 
+def overtaken(progress: Progress, status: str) -> Fail | None:
+    """The end of an operation whose deployment has another status by now: it was undeployed."""
+    if progress.kind == "deploy" and status != "deploying":
+        return Fail(f"{progress.error} {UNDEPLOYED_BEFORE}".lstrip(), overtaken=True)
+    if progress.kind == "upgrade" and status != "running":
+        return Fail(UNDEPLOYED_BEFORE_UPGRADE, overtaken=True)
+    return None
+
+
+def sentence(text: str) -> str:
+    """With its full stop."""
+    return f"{text.rstrip().removesuffix('.')}."
+
+
 def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, int]:
     """Group -> since when it shows an error: what `Progress.failing` is to be from now on."""
     return {
@@ -248,6 +263,7 @@ def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, 
 
 def gives_up(progress: Progress, message: str, faults: tuple[GroupFault, ...], now_ms: int) -> GiveUp | Fail:
     """It cannot go on, whatever the reason."""
+    message = sentence(message)
     if progress.error:
         return Fail(f"{progress.error} {message}", faults)
     if progress.kind != "deploy" or progress.phase in (P.PENDING, P.VALIDATE, P.PLACE):
@@ -266,14 +282,18 @@ def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
             # One that an earlier version of Fogline has begun says so only by its error.
             return _enter(P.STOP if progress.error else P.VALIDATE, now_ms)
         case "upgrade":
-            return Fail(seen.invalid, seen.faults) if seen.invalid is not None else _enter(P.ORDER, now_ms)
+            if seen.invalid is not None:
+                return Fail(sentence(seen.invalid), seen.faults)
+            return _enter(P.ORDER, now_ms)
         case "undeploy":
             return _enter(P.SETTLE, now_ms)
 
 
 def _in_vain(progress: Progress, seen: Observed, now_ms: int) -> bool:
     """The phase's time is over, and what had come until then would be known."""
-    return progress.deadline_ms is not None and _is_over(progress.deadline_ms, HEARD_MS, seen, now_ms)
+    if progress.deadline_ms is None:
+        return False
+    return _is_over(progress.deadline_ms, min(HEARD_MS, LIMIT_MS[progress.phase]), seen, now_ms)
 
 
 def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
@@ -315,14 +335,16 @@ def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
         )
         return gives_up(progress, message, (), now_ms)
     return (
-        CreateTopics()
-        if now_ms - answer.at_ms >= ASK_AGAIN_MS
-        else Wait(f"Kafka to make the streams: {answer.away}")
+        CreateTopics() if _asks_again(answer, now_ms) else Wait(f"Kafka to make the streams: {answer.away}")
     )
 
 
 def _asked_long_enough(progress: Progress, now_ms: int) -> bool:
     return progress.deadline_ms is not None and now_ms >= progress.deadline_ms
+
+
+def _asks_again(answer: Answer, now_ms: int) -> bool:
+    return not 0 <= now_ms - answer.at_ms < ASK_AGAIN_MS  # below 0: the clock was set back
 
 
 def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -398,16 +420,18 @@ def _at_work(progress: Progress, seen: Observed) -> GroupSeen | None:
 
 def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
     group = _at_work(progress, seen)
-    if group is None or group.owns:
+    if group is None:
+        return _order(progress, seen, now_ms)
+    if group.owns:
         return _enter(P.ORDER, now_ms)  # of the next one
     if group.refused is not None:
         # The epoch in the report says nothing about that: who lost to another that claimed at the same time
         # may not have read of that one's epoch yet, and the next order may be right.
         if group.retired or progress.orders >= ORDERS_MAX:
-            return Fail(f"{group.title} was refused on {group.node}: {group.refused}")
+            return Fail(sentence(f"{group.title} was refused on {group.node}: {group.refused}"))
         return OrderAgain(group.group)
     if _has_failed(group, progress, seen, now_ms):
-        return Fail(f"{group.title} does not run its new version on {group.node}: {group.error}")
+        return Fail(sentence(f"{group.title} does not run its new version on {group.node}: {group.error}"))
     if _in_vain(progress, seen, now_ms):
         return Fail(f"{group.title} did not run its new version within {LIMIT_MS[P.OWN] // 1000} s.")
     return _wait(seen, _owner_awaited(group))
@@ -448,9 +472,7 @@ def _delete_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
     trouble = answer.refused or answer.away
     if trouble and not _asked_long_enough(progress, now_ms):
         return (
-            DeleteTopics()
-            if now_ms - answer.at_ms >= ASK_AGAIN_MS
-            else Wait(f"Kafka to delete the streams: {trouble}")
+            DeleteTopics() if _asks_again(answer, now_ms) else Wait(f"Kafka to delete the streams: {trouble}")
         )
     if progress.kind == "deploy":
         return Fail(progress.error)

@@ -47,6 +47,7 @@ from workers.control.operation_steps import (
     failing_since,
     gives_up,
     next_step,
+    overtaken,
 )
 
 log = logging.getLogger(__name__)
@@ -112,10 +113,11 @@ class _Driver:
             if isinstance(error, DocumentInvalid):
                 message, faults = str(error), _json(error)
             else:
-                message, faults = f"{type(error).__name__}: {error}.", ()
+                message, faults = f"{type(error).__name__}: {error}", ()
                 name = operation.deployment.pipeline.name
                 log.error("%s: its %s failed, and nobody foresaw how", name, operation.kind, exc_info=error)
-            step = gives_up(_progress(operation), message, faults, now_ms())
+            progress, status = _progress(operation), operation.deployment.status
+            step = overtaken(progress, status) or gives_up(progress, message, faults, now_ms())
             self._apply(step, operation)
         self._context.desired.notify()
         return step

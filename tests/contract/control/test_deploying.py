@@ -124,13 +124,13 @@ def test_one_that_gives_up_while_control_ends_still_says_why(
     phase: P, nodes: dict[str, Node], context: ControlContext, asked: list[str]
 ) -> None:
     operation = gives_up(ordered(), context)
-    assert operation.message == "readings does not start. On edge-a: no such file"
+    assert operation.message == "readings does not start. On edge-a: no such file."
     assert states(operation) == [*["done"] * 4, "failed"]
     assert GroupPlacement.objects.get().role == "stopped"
     report(GroupPlacement.objects.get(), Role.STOPPED)
     operation = ends(comes_to(phase, operation, context), context)
     assert operation.status == "failed"
-    assert operation.message == "readings does not start. On edge-a: no such file Nothing of it runs."
+    assert operation.message == "readings does not start. On edge-a: no such file. Nothing of it runs."
     [fault] = operation.faults
     assert (fault["element"], fault["traceback"]) == ("readings", "Traceback: no such file")
     assert asked == ["create", "delete"], "it was not begun anew"
@@ -218,3 +218,18 @@ def test_what_nobody_foresaw_ends_it_and_is_told(
     assert operation.status == "failed"
     assert "ZeroDivisionError: division by zero." in operation.message
     assert operation.deployment.status == "failed"
+
+
+def test_what_nobody_foresaw_leaves_the_rest_to_an_undeployment_that_came_meanwhile(
+    nodes: dict[str, Node], context: ControlContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    operation = comes_to(P.PLACE, ordered(), context)
+    Deployment.objects.update(status="undeploying")
+    monkeypatch.setattr("workers.control.operations.next_step", breaks)
+    _Driver(str(operation.pk), context).advance()
+    operation.refresh_from_db()
+    assert (operation.status, operation.deployment.status) == ("failed", "undeploying")
+    assert not Event.objects.filter(kind="pipeline.deploy_failed").exists()

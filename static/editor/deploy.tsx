@@ -249,7 +249,8 @@ function Waiting({ operation }: { operation: Operation }) {
   return (
     <p className="muted">
       Waits for {waits_for}.
-      {most_ms !== null && ` At most ${seconds(Math.round(most_ms / 1000) * 1000)} in this step.`}
+      {most_ms !== null &&
+        ` At most ${seconds(Math.round(most_ms / 1000) * 1000).replace(" min 0 s", " min")} in this step.`}
     </p>
   );
 }

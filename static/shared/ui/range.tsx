@@ -79,11 +79,12 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
       <button
         type="button"
         className={`button button--small range-bar__now${held ? "" : " range-bar__now--none"}`}
-        title={text}
+        aria-label="Back to now"
+        title={`Back to now. ${text}`}
         onClick={backToNow}
       >
         <SkipForward aria-hidden="true" />
-        Back to now
+        Now
       </button>
       <span className="visually-hidden" role="status">
         {text}

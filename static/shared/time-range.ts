@@ -77,12 +77,13 @@ export function shift(steps: -1 | 1): void {
 const WIDTH_MS_MIN = 2_000;
 const WIDTH_MS_MAX = 7 * 24 * 3_600_000;
 
-/** Half (1/2) or twice (2) as wide, about its middle, but of nothing that is to come; null: it cannot be. */
+/** Half (1/2) or twice (2) as wide, about its middle, or up to now where that is followed, but of nothing that is
+ * to come; null: it cannot be. */
 export function scaled(range: TimeRange, factor: 0.5 | 2, now_ms: number): Span | null {
   const { from, to } = spanOf(range, now_ms);
   const width = (to - from) * factor;
   if (width < WIDTH_MS_MIN || width > WIDTH_MS_MAX) return null;
-  const end = Math.min((from + to + width) / 2, now_ms);
+  const end = range.held ? Math.min((from + to + width) / 2, now_ms) : to;
   return { from: end - width, to: end };
 }
 

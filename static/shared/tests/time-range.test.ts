@@ -35,6 +35,7 @@ describe("the range of time of a page", () => {
   test("closer and wider are about its middle, and wider is not of what is to come", () => {
     expect(scaled(HELD, 0.5, NOW)).toEqual({ from: NOW - 3.5 * MINUTE, to: NOW - 2.5 * MINUTE });
     expect(scaled(HELD, 2, NOW)).toEqual({ from: NOW - 5 * MINUTE, to: NOW - MINUTE });
+    expect(scaled(FOLLOWING, 0.5, NOW)).toEqual({ from: NOW - 7.5 * MINUTE, to: NOW });
     expect(scaled(FOLLOWING, 2, NOW)).toEqual({ from: NOW - 30 * MINUTE, to: NOW });
     expect(scaled({ minutes: 5, held: { from: NOW - 3_000, to: NOW } }, 0.5, NOW)).toBeNull();
   });

@@ -61,11 +61,17 @@ def lanes(static_checks: bool) -> list[Lane]:
     make = ["make", "--no-print-directory"]
     checks = [[*make, "static-check"]] if static_checks else []
     handover = "tests/integration/handover"
-    heavy = (f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py")
+    workers = "tests/integration/workers"
+    # In this order: once a browser is open, an event loop runs in the process, in which Django refuses to work.
+    heavy = (
+        *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
+        *(f"{workers}/test_handovers.py", f"{workers}/test_interrupted_handovers.py"),
+        *("tests/integration/pipelines", "tests/browser"),
+    )
     engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
-    with_spark_too = ("tests/contract/checkpoint", "tests/integration/workers/test_held.py")
+    with_spark_too = ("tests/contract/checkpoint", f"{workers}/test_held.py")
     return [
-        Lane("heavy", (*heavy, "tests/integration/pipelines", "tests/browser")),
+        Lane("heavy", heavy),
         Lane("engine", (*engine, *with_spark_too, f"{handover}/test_faults.py")),
         Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
     ]

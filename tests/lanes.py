@@ -62,7 +62,7 @@ def lanes(static_checks: bool) -> list[Lane]:
     checks = [[*make, "static-check"]] if static_checks else []
     handover = "tests/integration/handover"
     workers = "tests/integration/workers"
-    # In this order: once a browser is open, an event loop runs in the process, in which Django refuses to work.
+    # In this order: once a browser is open, an event loop runs in the process, where Django refuses to work.
     heavy = (
         *(f"{handover}/test_faults_with_spark.py", f"{handover}/test_rig.py"),
         *(f"{workers}/test_handovers.py", f"{workers}/test_interrupted_handovers.py"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import monotonic, sleep
 from typing import Any
 
@@ -17,10 +18,12 @@ from pipeline_runtime.kafka.clients import (
     close_spent,
     open_admin,
     open_consumer,
+    within,
 )
 from pipeline_runtime.kafka.transactions import Doubtful
 
 _ANSWER_MS = 10_000
+_NO_ANSWER_S = 3 * _ANSWER_MS / 1000  # for a connection, the leader and the end
 
 
 class JournalTrimmed(RuntimeError):
@@ -134,19 +137,20 @@ class JournalEnds:
         A transaction that is still open hides all that was committed behind its first record; `hidden`:
         the offset behind that, which a reader reaches only when every open transaction has ended.
         """
-        tp = TopicPartition(self._topic, 0)
         isolation = IsolationLevel.READ_UNCOMMITTED if hidden else IsolationLevel.READ_COMMITTED
         try:
-            if self._client is None:
-                self._client = open_admin(
-                    self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS
-                )
-            found = self._client.list_partition_offsets({tp: OffsetSpec.LATEST}, isolation)
-            end: int = found[tp].offset
+            self._client, end = within(_NO_ANSWER_S, partial(self._ask, self._client, isolation))
             return end
         except KafkaError as error:
             self.close()
             raise Doubtful(f"{self._topic}: its end could not be read ({error})") from error
+
+    def _ask(self, client: Any, isolation: IsolationLevel) -> tuple[Any, int]:
+        """The client that was used, and its answer."""
+        if client is None:
+            client = open_admin(self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS)
+        tp = TopicPartition(self._topic, 0)
+        return client, client.list_partition_offsets({tp: OffsetSpec.LATEST}, isolation)[tp].offset
 
     def close(self) -> None:
         if self._client is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
@@ -25,15 +27,20 @@ __all__ = [
     "open_producer",
 ]
 
-# The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
+# A producer's. The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
 # "concurrent transactions"; at 1 ms it is 3 ms.
-RETRY_BACKOFF_MS = 1
+COMMIT_BACKOFF_MS = 1
+# All others': while the broker is away, a consumer looks that often whether it is back.
+RETRY_BACKOFF_MS = 10
 # The least time between two looks at the cluster's metadata, which everybody waits for who opens a client and
 # then names a topic. kafka-python waits 100 ms there whatever its retry_backoff_ms; with none
 # at all, a topic that is missing would be asked for without a pause.
 METADATA_BACKOFF_MS = 10
 # An abandoned open transaction holds every read_committed reader at its start for this long.
 TRANSACTION_TIMEOUT_MS = 10_000
+_CLOSE_S = 5.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,11 +98,35 @@ def _pause_between_connections(client: KafkaNetClient) -> None:
     manager.reset_backoff = reset_once_connected
 
 
+def within(timeout_s: float, ask: Callable[[], T]) -> T:
+    """What `ask` returns or raises; KafkaTimeoutError when it does neither in time.
+
+    kafka-python waits for its own thread without a limit, whatever timeouts it is given: what an outage makes
+    that thread lose, a caller would wait for until its process ends. `ask` goes on alone then, and its client
+    is to be given up.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(ask())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="kafka call", daemon=True).start()
+    try:
+        return done.result(timeout_s)
+    except TimeoutError as error:
+        if done.done():
+            return done.result()
+        raise KafkaTimeoutError(f"no answer within {timeout_s:.0f} s") from error
+
+
 def close_spent(client: Any) -> None:
-    """kafka-python may raise at a client's end, when its connections are not as it expects them: that must
-    neither end the thread that asks, nor hide why it gave the client up."""
+    """kafka-python may raise at a client's end, when its connections are not as it expects them, or not come
+    to that end: that must neither end nor hold the thread that asks, nor hide why it gave the client up."""
     with suppress(Exception):
-        client.close()
+        within(_CLOSE_S, client.close)
 
 
 def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
@@ -120,6 +151,7 @@ def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
 def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
     settings = {
         **kafka.client_options(),
+        "retry_backoff_ms": COMMIT_BACKOFF_MS,
         "transactional_id": transactional_id,
         "acks": "all",
         "linger_ms": 0,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Literal
 
 import psutil
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0
 ANSWER_S = 90.0
 PATIENCE_S = 150.0  # a busy machine starts a first query in a minute
+_DUMP_S = 1.0
 EngineName = Literal["spark", "plain"]
 _MODULE = "tests.handover.node_process"
 _ENTRY_POINTS = "[fogline.operators]\nkeyed-sequence = tests.handover.copier:KeyedSequence\n"
@@ -171,6 +172,16 @@ class Node:
         if self.alive and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED:
             self.frozen = True
         return self.frozen
+
+    def print_stacks(self) -> None:
+        """Of all its threads: where something is waited for that does not come."""
+        if not self.serving:
+            return
+        log = self.directory / "log.txt"
+        before = log.stat().st_size
+        os.kill(self.pid, signal.SIGUSR1)
+        sleep(_DUMP_S)
+        print(f"{self.name}:\n{log.read_bytes()[before:].decode(errors='replace')}")
 
     def close(self) -> None:
         """Politely; by force when that takes too long."""

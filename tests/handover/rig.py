@@ -195,6 +195,8 @@ class Rig:
         while not (value := condition()):
             if monotonic() > deadline:
                 said = what if isinstance(what, str) else what()
+                for node in self.nodes.values():
+                    node.print_stacks()
                 raise TimeoutError(f"{said}: not within {timeout_s:.0f} s; {self.picture()}")
             sleep(_TICK_S)
         return value

@@ -26,7 +26,7 @@ EVERY_CLAIM = 5
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    yield from running_stage("plain", Pace(interval_ms_min=100, interval_ms_max=200), tmp_path_factory)
+    yield from running_stage("plain", Pace(interval_ms_min=50, interval_ms_max=100), tmp_path_factory)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

@@ -222,7 +222,7 @@ class BatchPlanner:
 
     def _grant(self, boundary: Boundary) -> Boundary:
         self._state.granted = boundary.seq
-        self._state.ahead = self._state.permit is None and boundary.seq not in self._state.view.commits
+        self._state.ahead = boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
         self.granted_at_s = self._paced_from_s = monotonic()
         return boundary

@@ -19,6 +19,7 @@ from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Commit
+from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
@@ -170,7 +171,10 @@ class BatchSink:
                 if state.view.is_void(state.local):
                     raise NotCommitted(f"{self._spec.id}: seq {state.local} was rewound, and {seq} with it")
                 committed = state.view.commits.get(seq)
-                if committed is not None and state.ahead and not self._as_announced(committed, boundary):
+                if committed is not None and state.ahead and not self._as_granted(committed, boundary):
+                    if state.permit is not None and committed.epoch > state.permit.epoch:
+                        # It was frozen in the middle of its batch, say: its commit would be told the same.
+                        raise Fenced(f"{self._spec.id}: seq {seq} was committed by its new owner")
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was committed otherwise than announced")
                 if committed is not None or state.permit is not None:
                     return committed, state.permit
@@ -180,7 +184,7 @@ class BatchSink:
                     raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
                 state.changed.wait(1.0)
 
-    def _as_announced(self, committed: Commit, boundary: Boundary) -> bool:
+    def _as_granted(self, committed: Commit, boundary: Boundary) -> bool:
         return committed.boundary == boundary and committed.is_of(self._spec.version)
 
     def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:

@@ -57,7 +57,7 @@ class ReplicaState:
     claiming: bool = False
     first_commit_requests: int | None = None  # that the first commit as owner took; None: it is still to come
     granted: Seq | None = None  # the batch that Spark is running
-    ahead: bool = False  # it was announced, and not committed, when it was granted
+    ahead: bool = False  # when it was granted, the journal did not have it: it was announced, or is its own
     plan: tuple[Boundary, Boundary] | None = None  # its start and end
     reads: Reads = field(default_factory=Reads)
     draining: bool = False  # grant nothing more

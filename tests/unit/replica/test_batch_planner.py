@@ -125,6 +125,8 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
     start = Boundary(Seq(3), {"in-0": 3}, 3)
     granted = gate(made)._next(start)
     assert granted.seq == (3 if is_void else 4)
+    # So the sink knows that whatever the journal has there by then is another's.
+    assert made.ahead is not is_void
 
 
 def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(

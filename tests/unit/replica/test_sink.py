@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
+from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
@@ -126,6 +127,21 @@ def test_what_the_journal_has_is_not_committed_again_by_who_has_claimed_meanwhil
     process(sink, frame, state, 2, 1)
     assert state.local == 2
     assert permit.seqs == [2]
+    sink.close()
+
+
+def test_an_owner_that_finds_its_batch_committed_by_another_is_fenced(tmp_path: Path) -> None:
+    """Frozen after its batch was granted, it wakes when its successor has committed another one there."""
+    sink, frame, state = follower(tmp_path, [])
+    sink.restore(Seq(0), {})
+    permit: Any = NotedPermit()
+    state.permit = permit
+    state.ahead = True
+    state.view.apply(Claim(Epoch(3), "successor", "b"))
+    state.view.apply(Commit(Epoch(3), Boundary(Seq(1), {"in-0": 9}, 1), marks={"out": {}}))
+    with pytest.raises(Fenced, match="committed by its new owner"):
+        process(sink, frame, state, 1, 2)
+    assert permit.seqs == []
     sink.close()
 
 

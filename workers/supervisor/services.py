@@ -322,6 +322,9 @@ def _kafka_properties(data: Path, port: int, controller_port: int, advertised: M
         "log.cleaner.dedupe.buffer.size": 16 << 20,
         "message.max.bytes": 8 << 20,
         "replica.fetch.max.bytes": 8 << 20,
+        # A broker that was killed is not let in again before its former session is over: 9 s by default.
+        "broker.session.timeout.ms": 3_000,
+        "broker.heartbeat.interval.ms": 500,
         "num.network.threads": 2,
         "num.io.threads": 4,
         "background.threads": 2,

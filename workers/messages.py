@@ -45,7 +45,9 @@ def celery_app(name: str, redis_url: str, queue: str | None = None) -> Celery:
 
     `queue`: the one that a worker of this app reads; None for a mere sender.
     """
-    app = Celery(name, broker=redis_url, set_as_current=False)
+    # Without fixups: where Django's settings are named in the environment, Celery imports the whole web when
+    # a worker starts, in a node, too. Whoever asks the database in a task looks after its connection.
+    app = Celery(name, broker=redis_url, set_as_current=False, fixups=())
     app.conf.update(
         task_serializer="json",
         result_serializer="json",

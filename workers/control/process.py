@@ -134,6 +134,7 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
 
     @app.task(name=tasks.CHECKPOINT, shared=False)
     def checkpoint(deployment: str, group: str) -> None:
+        close_old_connections()
         owners = Replica.objects.select_related("node").filter(
             deployment=deployment, group=group, role="owner", node__up=True
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -85,8 +86,13 @@ VALUES: dict[str, bytes] = {
 PARTS = ["%00", "%ED%A0%80", "9" * 5000, "9223372036854775808", "-1", "x" * 3000, "%2F..%2F", "%F0%9F%98%80"]
 
 
+@cache
+def described() -> dict[str, Any]:
+    return api.get_openapi_schema(path_prefix="")
+
+
 def routes() -> list[tuple[str, str]]:
-    paths = api.get_openapi_schema(path_prefix="")["paths"]
+    paths = described()["paths"]
     return [(method.upper(), path) for path, methods in paths.items() for method in methods]
 
 
@@ -103,7 +109,7 @@ def concrete(path: str) -> str:
 
 def properties(path: str, method: str) -> list[str]:
     """The names of the fields of a route's JSON body."""
-    schema = api.get_openapi_schema(path_prefix="")
+    schema = described()
     operation = schema["paths"][path][method.lower()]
     content = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("schema", {})
     found = json.dumps(content)

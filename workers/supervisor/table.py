@@ -68,7 +68,8 @@ def _manage(
     return ProcessSpec(
         name=name,
         title=title,
-        command=_python("manage.py", *arguments),
+        # Django's checks are for developers (tests have them), and import all of the web.
+        command=_python("manage.py", *arguments, "--skip-checks"),
         environment=environment,
         once=True,
         capture=capture,

@@ -79,3 +79,8 @@ def test_without_a_node_the_demo_says_whom_it_waited_for(data: Path, settings: A
 
 def test_the_openapi_document_can_be_printed(data: Path) -> None:
     assert "/api/v1/pipelines" in json.loads(output_of("openapi"))["paths"]
+
+
+def test_django_finds_nothing_wrong_with_the_project() -> None:
+    """`make up` does without its checks."""
+    call_command("check", fail_level="WARNING")

@@ -65,8 +65,7 @@ def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Calla
         )
 
     def open_page(username: str, password: str, **options: Any) -> Dashboard:
-        # What moves is painted by the CPU here, all the time that a page is open.
-        options = {"viewport": _WINDOW, "accept_downloads": True, "reduced_motion": "reduce", **options}
+        options = {"viewport": _WINDOW, "accept_downloads": True, **options}
         context = chromium.new_context(base_url=fogline.url, **options)
         contexts.append(context)
         page = context.new_page()

@@ -3,6 +3,7 @@ sent: what the type lacks is dropped, and what the response lacks is an error.""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, WithJsonSchema
@@ -26,3 +27,7 @@ class Allowed(TypedDict):
     reason: str | None
     note: str | None
     """what to know before one does it"""
+
+
+def iso_of_ms(time_ms: int | None) -> str | None:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat() if time_ms else None

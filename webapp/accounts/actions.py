@@ -9,7 +9,7 @@ from django.db import transaction
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import API_PREFIX, hash_secret, new_secret
-from webapp.monitoring.records import audit
+from webapp.audit.records import audit
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webapp.accounts.models import FailedLogin, User
-from webapp.monitoring.records import audit
+from webapp.audit.records import audit
 
 
 def attempt(username: str, address: str) -> bool:

@@ -14,17 +14,13 @@ from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.api.streaming import in_thread
-from webapp.handovers import actions as handover_actions
+from webapp.backends.chunk_store import open_output
+from webapp.backends.kafka import kafka_settings
+from webapp.handovers import actions, elements as element_actions, standbys
 from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
-from webapp.monitoring.health import kafka_settings
-from webapp.monitoring.selectors import element_history
-from webapp.nodes.models import Node
-from webapp.pipelines import actions, standbys
-from webapp.pipelines.checkpoints import checkpoints_of
-from webapp.pipelines.chunk_store import open_output
-from webapp.pipelines.schemas import (
-    Checkpoints,
+from webapp.monitoring.board import element_list, element_named
+from webapp.monitoring.schemas import (
     DeadLetters,
     ElementHistory,
     LiveElement,
@@ -32,8 +28,13 @@ from webapp.pipelines.schemas import (
     PeekedRecord,
     Requested,
 )
-from webapp.pipelines.selectors import active_deployment, element_list, element_named, pipeline_named
+from webapp.monitoring.selectors import element_history
+from webapp.nodes.models import Node
+from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import element_of
+from webapp.placements.checkpoints import checkpoints_of
+from webapp.placements.schemas import Checkpoints
+from webapp.placements.selectors import active_deployment
 from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
@@ -76,13 +77,13 @@ def history(request: HttpRequest, name: str, id: str) -> ElementHistory:
 
 @router.post(PATH + "/pause", response=LiveElement)
 def pause(request: HttpRequest, name: str, id: str) -> LiveElement:
-    actions.set_paused(actor(request), name, id, True)
+    element_actions.set_paused(actor(request), name, id, True)
     return element_named(pipeline_named(name), id)
 
 
 @router.post(PATH + "/resume", response=LiveElement)
 def resume(request: HttpRequest, name: str, id: str) -> LiveElement:
-    actions.set_paused(actor(request), name, id, False)
+    element_actions.set_paused(actor(request), name, id, False)
     return element_named(pipeline_named(name), id)
 
 
@@ -90,7 +91,7 @@ def resume(request: HttpRequest, name: str, id: str) -> LiveElement:
 def migrate(
     request: HttpRequest, response: HttpResponse, name: str, id: str, body: Migrate
 ) -> Status[Ordered]:
-    handover = handover_actions.migrate(actor(request), name, id, body.target, body.strategy)
+    handover = actions.migrate(actor(request), name, id, body.target, body.strategy)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
 
@@ -110,9 +111,7 @@ def restore(
     """Also while the node is down or silent. Default: its hot standby, else the newest checkpoint on the
     least busy node. `rewind` emits again what was committed after `checkpoint`."""
     wanted = body or Restore()
-    handover = handover_actions.restore(
-        actor(request), name, id, wanted.target, wanted.checkpoint, wanted.rewind
-    )
+    handover = actions.restore(actor(request), name, id, wanted.target, wanted.checkpoint, wanted.rewind)
     response.headers["Location"] = f"/api/v1/handovers/{handover.pk}"
     return Status(202, {"handover": handover_json(handover)})
 
@@ -141,7 +140,7 @@ def checkpoints(request: HttpRequest, name: str, id: str) -> Checkpoints:
 
 @router.post(PATH + "/checkpoints", response={202: Requested})
 def take_checkpoint(request: HttpRequest, name: str, id: str) -> Status[Requested]:
-    actions.take_checkpoint(actor(request), name, id)
+    element_actions.take_checkpoint(actor(request), name, id)
     return Status(202, {"status": "requested"})
 
 

@@ -9,10 +9,12 @@ from pydantic import Field
 
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor, bearer_secret
+from webapp.handovers import node_removal
+from webapp.monitoring.nodes import all_nodes, one_node
 from webapp.monitoring.selectors import node_history
 from webapp.nodes import actions
 from webapp.nodes.schemas import Admission, Invited, Node, NodeHistory
-from webapp.nodes.selectors import all_nodes, node_named, one_node
+from webapp.nodes.selectors import node_named
 
 router = Router(tags=["nodes"])
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -97,7 +99,7 @@ def drain(request: HttpRequest, name: str) -> Status[Node]:
 @router.delete("/nodes/{name}", response={204: None})
 def remove(request: HttpRequest, name: str) -> Status[None]:
     """Revokes open invitations for the name, and removes the node when it has nothing to run."""
-    actions.remove(actor(request), name)
+    node_removal.remove(actor(request), name)
     return Status(204, None)
 
 

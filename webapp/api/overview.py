@@ -6,14 +6,14 @@ from ninja import Query, Router
 from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.authentication import actor
+from webapp.backends.control_state import control_state
 from webapp.monitoring import selectors
 from webapp.monitoring.attention import attention
 from webapp.monitoring.audit_log import audit_entries, people
-from webapp.monitoring.control_state import control_state
+from webapp.monitoring.board import whole_board
+from webapp.monitoring.nodes import all_nodes
 from webapp.monitoring.schemas import AuditEntry, LogEvent, Overview
 from webapp.monitoring.throughput import throughputs
-from webapp.nodes.selectors import all_nodes
-from webapp.pipelines.selectors import whole_board
 
 router = Router(tags=["overview"])
 

@@ -12,31 +12,20 @@ from webapp.accounts.models import Role
 from webapp.accounts.permissions import require
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
-from webapp.handovers.schemas import Operation
-from webapp.handovers.selectors import operation_json, operation_with, recent_operations
+from webapp.monitoring.board import all_pipelines, pipeline_json
+from webapp.monitoring.schemas import Pipeline, PipelineItem
+from webapp.operations import actions as operation_actions
+from webapp.operations.schemas import Operation
+from webapp.operations.selectors import operation_json, operation_with, recent_operations
 from webapp.pipelines import actions
 from webapp.pipelines.checking import check, fault_json
 from webapp.pipelines.difference import difference
-from webapp.pipelines.schemas import (
-    DeployPlan,
-    NamedDifference,
-    Pipeline,
-    PipelineItem,
-    PipelineVersion,
-    Template,
-    Validation,
-    VersionItem,
-)
-from webapp.pipelines.selectors import (
-    active_deployment,
-    all_pipelines,
-    pipeline_json,
-    pipeline_named,
-    version_item,
-    version_json,
-    version_of,
-)
+from webapp.pipelines.schemas import NamedDifference, PipelineVersion, Template, Validation, VersionItem
+from webapp.pipelines.selectors import pipeline_named, version_item, version_json, version_of
 from webapp.pipelines.templates import templates
+from webapp.placements import undeployed
+from webapp.placements.schemas import DeployPlan
+from webapp.placements.selectors import active_deployment
 from webapp.problems import Fault, Invalid, PreconditionRequired
 
 router = Router(tags=["pipelines"])
@@ -128,14 +117,14 @@ def save_draft(request: HttpRequest, response: HttpResponse, name: str, body: Dr
 @router.post("/pipelines/{name}/rename", response=Pipeline)
 def rename_pipeline(request: HttpRequest, response: HttpResponse, name: str, body: NewName) -> Pipeline:
     """With its draft and its versions; 409 while it is deployed."""
-    pipeline = actions.rename_pipeline(actor(request), name, body.name)
+    pipeline = undeployed.rename_pipeline(actor(request), name, body.name)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return pipeline_json(pipeline)
 
 
 @router.delete("/pipelines/{name}", response={204: None})
 def delete_pipeline(request: HttpRequest, name: str) -> Status[None]:
-    actions.delete_pipeline(actor(request), name)
+    undeployed.delete_pipeline(actor(request), name)
     return Status(204, None)
 
 
@@ -208,8 +197,10 @@ def deploy(
     their state; without it a change that cannot keep one is refused."""
     wanted = body or Deploy()
     if wanted.dry_run:
-        return Status(200, actions.what_would_change(actor(request), name, wanted.version, wanted.placement))
-    operation = actions.deploy(
+        return Status(
+            200, operation_actions.what_would_change(actor(request), name, wanted.version, wanted.placement)
+        )
+    operation = operation_actions.deploy(
         actor(request), name, wanted.version, wanted.placement, wanted.revision, wanted.restart
     )
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
@@ -218,7 +209,7 @@ def deploy(
 
 @router.post("/pipelines/{name}/undeploy", response={202: Operation})
 def undeploy(request: HttpRequest, response: HttpResponse, name: str) -> Status[Operation]:
-    operation = actions.undeploy(actor(request), name)
+    operation = operation_actions.undeploy(actor(request), name)
     response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
     return Status(202, operation_json(operation))
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from django.http import HttpRequest, HttpResponseBase
 from django.http.cookie import parse_cookie
 
-from webapp.config.pages import error_page
+from webapp.pages.views import error_page
 
 WEBSOCKET = "/ws/live"
 

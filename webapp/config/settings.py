@@ -52,10 +52,13 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "csp",
+    "webapp.audit",
     "webapp.accounts",
     "webapp.nodes",
     "webapp.pipelines",
+    "webapp.placements",
     "webapp.handovers",
+    "webapp.operations",
     "webapp.monitoring",
     "webapp.api",
 ]
@@ -92,9 +95,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "webapp.config.pages.shell",
+                "webapp.pages.views.shell",
             ],
-            "libraries": {"vite": "webapp.config.vite"},
+            "libraries": {"vite": "webapp.pages.vite"},
         },
     }
 ]
@@ -163,7 +166,7 @@ if HTTPS:
     CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "webapp.config.pages.csrf_failure"
+CSRF_FAILURE_VIEW = "webapp.pages.views.csrf_failure"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20  # a JSON body; files are streamed to disk
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

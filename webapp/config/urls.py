@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, path
 
-from webapp.accounts.account_page import account
 from webapp.accounts.login import SignInView
 from webapp.api.api import api
-from webapp.config import pages
 from webapp.monitoring.health import healthz, readyz
 from webapp.monitoring.metrics import metrics
+from webapp.pages import views as pages
+from webapp.pages.account import account
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.overview, name="overview"),
@@ -29,7 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", readyz),
     path("metrics", metrics),
 ]
-handler400 = "webapp.config.pages.bad_request"
-handler403 = "webapp.config.pages.forbidden"
-handler404 = "webapp.config.pages.not_found"
-handler500 = "webapp.config.pages.server_error"
+handler400 = "webapp.pages.views.bad_request"
+handler403 = "webapp.pages.views.forbidden"
+handler404 = "webapp.pages.views.not_found"
+handler500 = "webapp.pages.views.server_error"

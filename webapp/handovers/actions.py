@@ -10,13 +10,14 @@ from pipeline_runtime.handover.phases import BEFORE_CUT
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
-from webapp.config import celery
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.handovers.facts import deployed_group
 from webapp.handovers.forecast import begun_json
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce, audit
-from webapp.pipelines.actions import deployed_group
-from webapp.pipelines.checkpoints import checkpoints_of, missing_inputs
-from webapp.pipelines.group_state import (
+from webapp.placements.checkpoints import checkpoints_of, missing_inputs
+from webapp.placements.group_state import (
     GroupFacts,
     default_strategy,
     migrate_refusal,
@@ -24,8 +25,8 @@ from webapp.pipelines.group_state import (
     restoration_target,
     restore_refusal,
 )
-from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.pipelines.selectors import busy_nodes
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.selectors import busy_nodes
 from webapp.problems import Conflict, Invalid, Missing
 
 UNTOUCHED = "The element goes on as before."
@@ -155,8 +156,8 @@ def cancel(actor: User, id: str) -> Handover:
         handover.cancel_requested = True
         target = f"{handover.deployment.pipeline.name}/{handover.element}"
         audit(actor, "handover.cancel", target, handover=str(handover.pk))
-        celery.command(tasks.HANDOVER, str(handover.pk))
-        announce("handovers", str(handover.pk))
+        commands.send(tasks.HANDOVER, str(handover.pk))
+        announce()
     return handover
 
 
@@ -232,7 +233,6 @@ def order(
         checkpoint=checkpoint,
         **({"reason": reason} if reason else {}),
     )
-    celery.command(tasks.HANDOVER, str(handover.pk))
-    announce("handovers", str(handover.pk))
-    announce("elements", name)
+    commands.send(tasks.HANDOVER, str(handover.pk))
+    announce()
     return handover

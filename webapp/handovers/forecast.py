@@ -16,7 +16,7 @@ from statistics import median
 
 from pipeline_runtime.handover.phases import Strategy
 from webapp.handovers.schemas import Basis, Begun, Expected, NodeForecast, Start, Way
-from webapp.pipelines.group_state import GroupFacts
+from webapp.placements.group_state import GroupFacts
 
 STRATEGIES = tuple(way.value for way in Strategy if not way.restores)
 RESTORATIONS = tuple(way.value for way in Strategy if way.restores)

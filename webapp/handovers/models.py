@@ -1,4 +1,4 @@
-"""Persisted state machines: deployments and undeployments, live migrations and restorations."""
+"""Live migrations and restorations as persisted state machines."""
 
 from __future__ import annotations
 
@@ -8,51 +8,6 @@ from django.conf import settings
 from django.db import models
 
 from pipeline_runtime.handover.phases import Phase
-
-
-class Operation(models.Model):
-    class Kind(models.TextChoices):
-        DEPLOY = "deploy"
-        UNDEPLOY = "undeploy"
-        UPGRADE = "upgrade"  # another version takes over, group by group
-
-    class Status(models.TextChoices):
-        PENDING = "pending"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=16, choices=Kind.choices)
-    deployment = models.ForeignKey(
-        "pipelines.Deployment", on_delete=models.CASCADE, related_name="operations"
-    )
-    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
-    steps = models.JSONField(default=list)  # [{name, state, at}]
-    restart = models.JSONField(
-        default=list
-    )  # elements that may begin without their state, as the user agreed
-    message = models.TextField(blank=True)
-    faults = models.JSONField(default=list)  # [{element, path, message, code}]
-    # What the control side has come to, see workers/control/operation_steps.py. One that is unfinished and
-    # has a message gives up, and clears away.
-    phase = models.CharField(max_length=16, default="PENDING")
-    phase_since = models.DateTimeField(null=True, blank=True)
-    deadline = models.DateTimeField(null=True, blank=True)  # of the phase; null: it waits for nobody
-    waits_for = models.TextField(blank=True)  # in words; empty: for nothing
-    orders = models.PositiveIntegerField(default=0)  # to own, that an upgrade has given to its present group
-    failing = models.JSONField(default=dict)  # {group: since when it shows an error, ms}
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
-    ended_at = models.DateTimeField(null=True, blank=True, db_index=True)
-
-    class Meta:
-        ordering = ["-created_at"]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.deployment_id}: {self.status}"
 
 
 class Handover(models.Model):
@@ -66,7 +21,9 @@ class Handover(models.Model):
         CANCELLED = "cancelled"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    deployment = models.ForeignKey("pipelines.Deployment", on_delete=models.CASCADE, related_name="handovers")
+    deployment = models.ForeignKey(
+        "placements.Deployment", on_delete=models.CASCADE, related_name="handovers"
+    )
     group = models.CharField(max_length=60)
     element = models.CharField(max_length=60)  # the one the user pointed at
     kind = models.CharField(max_length=16, choices=Kind.choices)

@@ -1,4 +1,4 @@
-"""Reading handovers and operations as JSON."""
+"""Reading handovers as JSON."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.db.models import QuerySet
 from pipeline_runtime.handover.phases import PASSING, Phase
 from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
+from webapp.handovers.facts import group_facts
 from webapp.handovers.forecast import Past, forecast_json
-from webapp.handovers.models import Handover, Operation
+from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_json, pause_of
 from webapp.handovers.schemas import NodeForecast
 from webapp.pipelines.models import Pipeline
-from webapp.pipelines.selectors import active_deployment, busy_nodes, group_facts
 from webapp.pipelines.shape import group_of
-from webapp.problems import Missing
+from webapp.placements.selectors import active_deployment, busy_nodes
 
 RECENT = 20
 DRAFT = "deployment__pipeline__draft"
@@ -113,44 +113,13 @@ def _as_past(row: Handover) -> Past:
 
 def recent_handovers() -> list[schemas.Handover]:
     rows = Handover.objects.select_related("deployment__pipeline", "created_by").defer(DRAFT)
-    return [handover_json(row) for row in _recent(rows)]
+    return [handover_json(row) for row in recent(rows)]
 
 
-def _recent(rows: QuerySet[Any]) -> list[Any]:
+def recent(rows: QuerySet[Any]) -> list[Any]:
     """All that run, and those that have ended last; newest first."""
     running = rows.filter(ended_at__isnull=True)
     ended = rows.filter(ended_at__isnull=False).order_by("-ended_at")[:RECENT]
     # Read in this order: what ends in between is in both, and has ended.
     found = {row.pk: row for row in (*running, *ended)}
     return sorted(found.values(), key=lambda row: (row.created_at, str(row.pk)), reverse=True)
-
-
-def operation_json(operation: Operation) -> schemas.Operation:
-    return {
-        "id": str(operation.pk),
-        "kind": operation.kind,
-        "pipeline": operation.deployment.pipeline.name,
-        "deployment": operation.deployment_id,
-        "status": operation.status,
-        "steps": operation.steps,
-        "phase": operation.phase,
-        "phase_since": operation.phase_since.isoformat() if operation.phase_since else None,
-        "waits_for": operation.waits_for,
-        "deadline": operation.deadline.isoformat() if operation.deadline else None,
-        "message": operation.message,
-        "faults": operation.faults,
-        "created_at": operation.created_at.isoformat(),
-        "ended_at": operation.ended_at.isoformat() if operation.ended_at else None,
-    }
-
-
-def recent_operations() -> list[schemas.Operation]:
-    rows = Operation.objects.select_related("deployment__pipeline").defer(DRAFT)
-    return [operation_json(row) for row in _recent(rows)]
-
-
-def operation_with(id: str) -> Operation:
-    operation = Operation.objects.select_related("deployment__pipeline").filter(pk=id).first()
-    if operation is None:
-        raise Missing(f"There is no operation {id}.")
-    return operation

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipeline_runtime.model.names import listed_and
-from webapp.monitoring.control_state import BLIND, ControlState
-from webapp.monitoring.schemas import AttentionLine, Severity
+from webapp.backends.control_state import BLIND, ControlState
+from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node
-from webapp.pipelines.schemas import LiveElement, PipelineItem
 
 
 def attention(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import Q
 
-from webapp.monitoring.models import AuditRecord
+from webapp.audit.models import AuditRecord
 from webapp.monitoring.schemas import AuditEntry
 
 AUTOSAVE = "pipeline.save"

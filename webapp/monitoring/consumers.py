@@ -29,8 +29,9 @@ from django.utils.crypto import constant_time_compare
 from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from pipeline_runtime.wire.keys import LIVE_GROUP
 from webapp.accounts.models import User
+from webapp.audit.announcements import Announcement
 from webapp.monitoring.live_state import LiveState, SharedReading, Watch, changes, has_lost
-from webapp.monitoring.messages import Announcement, LiveBody
+from webapp.monitoring.messages import LiveBody
 
 log = logging.getLogger(__name__)
 

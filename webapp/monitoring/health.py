@@ -10,17 +10,10 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 
-from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.health import check_broker
+from webapp.backends.kafka import kafka_settings
 
 TIMEOUT_S = 2.0
-
-
-def kafka_settings() -> KafkaSettings:
-    """For requests, which somebody waits for: gives up soon when the broker is away."""
-    return KafkaSettings(
-        settings.FOGLINE.kafka, {"bootstrap_timeout_ms": 3000, **settings.FOGLINE.kafka_security}
-    )
 
 
 def check_database() -> None:

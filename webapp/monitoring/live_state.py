@@ -9,15 +9,16 @@ from typing import TypeVar
 
 from channels.db import database_sync_to_async
 
-from webapp.handovers.schemas import Handover, Operation
-from webapp.handovers.selectors import recent_handovers, recent_operations
+from webapp.handovers.schemas import Handover
+from webapp.handovers.selectors import recent_handovers
+from webapp.monitoring.board import whole_board
 from webapp.monitoring.messages import LiveChange, SnapshotData
-from webapp.monitoring.schemas import LogEvent
+from webapp.monitoring.nodes import all_nodes
+from webapp.monitoring.schemas import LiveElement, LogEvent, PipelineItem
 from webapp.monitoring.selectors import events
 from webapp.nodes.schemas import Node
-from webapp.nodes.selectors import all_nodes
-from webapp.pipelines.schemas import LiveElement, PipelineItem
-from webapp.pipelines.selectors import whole_board
+from webapp.operations.schemas import Operation
+from webapp.operations.selectors import recent_operations
 
 Row = TypeVar("Row", Handover, Operation, LogEvent)
 Ends = TypeVar("Ends", Handover, Operation)

@@ -1,4 +1,4 @@
-"""Messages of /ws/live, and the announcements that make the server look again.
+"""Messages of /ws/live.
 
 The browser's types are generated from `LiveBody` and `Wish`, see webapp/api/typescript.py.
 """
@@ -10,12 +10,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from webapp.handovers.schemas import Handover, Operation
-from webapp.monitoring.schemas import LogEvent
+from webapp.handovers.schemas import Handover
+from webapp.monitoring.schemas import LiveElement, LogEvent, PipelineItem
 from webapp.nodes.schemas import Node
-from webapp.pipelines.schemas import LiveElement, PipelineItem
-
-Topic = Literal["nodes", "elements", "handovers", "pipelines", "events", "operations"]
+from webapp.operations.schemas import Operation
 
 
 class SnapshotData(TypedDict):
@@ -84,11 +82,3 @@ class Wish(TypedDict, total=False):
 
     watch: WatchWish
     resync: bool
-
-
-class Announcement(TypedDict):
-    """On the channel layer, to every open dashboard: look again."""
-
-    type: Literal["live.changed"]
-    topic: Topic
-    key: str

@@ -19,11 +19,11 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from webapp.backends.control_state import control_state
 from webapp.handovers.models import Handover
-from webapp.monitoring.control_state import control_state
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, Replica
 from webapp.pipelines.shape import groups_of
+from webapp.placements.models import Deployment, Replica
 
 LOCAL = ("127.0.0.1", "::1")
 ELEMENT = ("pipeline", "element", "node")

@@ -1,13 +1,16 @@
-"""Responses about what is and was the matter, and who did what."""
+"""Responses about what runs, what is and was the matter, and who did what."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from webapp.json_types import STORED, Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
-from webapp.pipelines.schemas import PipelineItem, Throughput
+from webapp.pipelines.schemas import Elsewhere
+from webapp.placements.schemas import CheckpointNote, ElementAction, ElementStatus
 
 Severity = Literal["info", "warning", "error"]
 
@@ -52,3 +55,154 @@ class Overview(TypedDict):
     nodes: list[Node]
     attention: list[AttentionLine]
     throughput: dict[str, Throughput]
+
+
+PipelineStatus = Literal[
+    "draft", "deploying", "running", "attention", "paused", "ended", "undeploying", "undeployed", "failed"
+]
+
+DraftText = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
+"""Of a document; a draft may have anything there."""
+
+
+class UpgradeFailed(TypedDict):
+    message: str
+    at: str | None
+
+
+class PipelineItem(TypedDict):
+    name: str
+    revision: int
+    status: PipelineStatus
+    message: str
+    deployed_version: int | None
+    deployment: str | None
+    upgrade_failed: UpgradeFailed | None
+    """the last change of what runs, if that failed: deploying tries it again"""
+    differs: bool
+    elsewhere: list[Elsewhere]
+    """what runs on another node than the draft pins it to"""
+    updated_at: str
+    updated_by: str | None
+    description: DraftText
+    elements: int
+
+
+class Pipeline(PipelineItem):
+    document: Document
+
+
+class StandbyNote(TypedDict):
+    """The standby that somebody wants, else the one that stays for a while after a move."""
+
+    node: str
+    behind: int | None
+    armed: bool
+    wanted: bool
+
+
+class ElementError(TypedDict):
+    message: str | None
+    safe: str | None
+    next: str | None
+    traceback: str | None
+    at: str | None
+
+
+class ReplicaNote(TypedDict):
+    node: str
+    role: str
+    phase: str
+    epoch: int
+    seq: int
+    behind: int
+    """committed batches that a standby has still to follow"""
+    armed: str | None
+    """id of the handover for which it has armed itself"""
+
+
+class LiveElement(TypedDict):
+    id: str
+    type: Annotated[Any, WithJsonSchema({"type": "string"})]
+    """of an invalid draft it may be anything, which is shown as a type that is not known"""
+    title: str
+    """what people call it"""
+    group: str
+    group_title: str
+    status: ElementStatus
+    node: str | None
+    epoch: int
+    seq: int
+    rows_in_per_s: Number | None
+    """rates, lag and times are null while its node is not heard"""
+    rows_out_per_s: Number | None
+    lag_rows: int | None
+    batch_ms_p50: Number | None
+    batch_ms_p95: Number | None
+    batch_ms_p99: Number | None
+    latency_ms_p50: Number | None
+    latency_ms_p95: Number | None
+    latency_ms_p99: Number | None
+    rows_in_total: int
+    rows_out_total: int
+    dead_letters_total: int
+    state_bytes: int
+    checkpoint: CheckpointNote | None
+    paused: bool
+    ended: bool
+    follow: Follow
+    follow_note: str
+    """what `follow` means for it, in one sentence"""
+    standby: StandbyNote | None
+    error: ElementError | None
+    replicas: list[ReplicaNote]
+    handover: str | None
+    actions: dict[ElementAction, Allowed]
+
+
+@with_config(STORED)
+class ElementPoint(TypedDict):
+    """A figure that is not there is unknown."""
+
+    t: int
+    """when it was reported, ms since the epoch"""
+    rows_in_per_s: NotRequired[Number | None]
+    rows_out_per_s: NotRequired[Number | None]
+    lag_rows: NotRequired[Number | None]
+    batch_ms_p50: NotRequired[Number | None]
+    batch_ms_p95: NotRequired[Number | None]
+    latency_ms_p50: NotRequired[Number | None]
+    latency_ms_p95: NotRequired[Number | None]
+    latency_ms_p99: NotRequired[Number | None]
+    state_bytes: NotRequired[Number | None]
+
+
+class ElementHistory(TypedDict):
+    points: list[ElementPoint]
+
+
+class Requested(TypedDict):
+    status: Literal["requested"]
+
+
+class PeekedRecord(TypedDict):
+    offset: int
+    partition: int
+    at: str | None
+    key: str | None
+    value: Any
+
+
+class DeadLetters(TypedDict):
+    records: list[PeekedRecord]
+
+
+class Peeked(DeadLetters):
+    stream: str
+
+
+class Throughput(TypedDict):
+    sources: list[str]
+    step_ms: int
+    until_ms: int
+    rows_per_s: list[Number | None]

@@ -9,10 +9,9 @@ import redis
 from django.conf import settings
 
 from pipeline_runtime.wire import keys
-from webapp.monitoring.models import Event
-from webapp.monitoring.schemas import LogEvent
+from webapp.audit.models import Event
+from webapp.monitoring.schemas import ElementPoint, LogEvent
 from webapp.nodes.schemas import NodePoint
-from webapp.pipelines.schemas import ElementPoint
 from webapp.problems import BackendAway
 
 RECENT = 50

@@ -12,8 +12,8 @@ from django.conf import settings
 
 from pipeline_runtime.wire import keys
 from webapp.json_types import Number
-from webapp.pipelines.schemas import Throughput
-from webapp.pipelines.selectors import Board
+from webapp.monitoring.board import Board
+from webapp.monitoring.schemas import Throughput
 from webapp.pipelines.shape import elements_of, is_view
 
 SPAN_MS = 5 * 60_000

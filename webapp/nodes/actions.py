@@ -1,4 +1,4 @@
-"""Changes of nodes: invitation, enrolment, cordon, drain, removal."""
+"""Changes of nodes: invitation, enrolment, cordon, drain."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.accounts.tokens import hash_secret, new_secret
-from webapp.config import celery
-from webapp.monitoring.records import announce, audit, record_event
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit, record_event
+from webapp.backends import commands
 from webapp.nodes.models import EnrolmentToken, Node
 from webapp.nodes.schemas import Admission
-from webapp.nodes.selectors import node_named, removal_refusals
-from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.problems import Conflict, Fault, Invalid, Missing, Unauthenticated
+from webapp.nodes.selectors import node_named
+from webapp.problems import Conflict, Fault, Invalid, Unauthenticated
 
 TOKEN_LIFETIME = timedelta(hours=1)
 
@@ -101,7 +101,7 @@ def _admit(machine: Machine) -> Node:
         f"The node {machine.name} was {'added' if created else 'added again'}.",
         node=machine.name,
     )
-    announce("nodes", machine.name)
+    announce()
     return node
 
 
@@ -139,7 +139,7 @@ def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
         if drained:
             text = f"{name} is not drained any more. What was moved stays where it is, the rest stays here."
             record_event("node.drain_cancelled", text, node=name)
-        announce("nodes", name)
+        announce()
     return node
 
 
@@ -160,32 +160,9 @@ def drain(actor: User, name: str) -> Node:
     node.cordoned, node.draining_since, node.drain_blocked = True, timezone.now(), ""
     node.save(update_fields=["cordoned", "draining_since", "drain_blocked"])
     audit(actor, "node.drain", name)
-    celery.command(tasks.DRAIN, name)
-    announce("nodes", name)
+    commands.send(tasks.DRAIN, name)
+    announce()
     return node
-
-
-@transaction.atomic
-def remove(actor: User, name: str) -> None:
-    """Revoke open invitations for the name, and forget the node if it has nothing to run."""
-    require(actor, Role.ADMIN, "remove nodes")
-    now = timezone.now()
-    revoked = EnrolmentToken.objects.filter(
-        node_name=name, used_at=None, revoked_at=None, expires_at__gt=now
-    ).update(revoked_at=now)
-    # Locked before the rows that go with it, in the order in which the control side locks them.
-    node = Node.objects.select_for_update().filter(name=name).first()
-    if node is None and not revoked:
-        raise Missing(f'There is no node "{name}", nor an open invitation for one.')
-    if node is not None:
-        needed = removal_refusals().get(name)
-        if needed is not None:
-            raise Conflict(f'"{name}" cannot be removed: {needed}.', safe="Nothing was removed.")
-        # What ended long ago may still point here: those rows go with their deployment's history.
-        GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
-        node.delete()
-    audit(actor, "node.remove", name, revoked_tokens=revoked)
-    announce("nodes", name)
 
 
 def check_name(name: str) -> None:

@@ -17,8 +17,8 @@ from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
 from pipeline_runtime.operators.table_preview import TablePreview, columns_found, preview, preview_demo
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
-from webapp.monitoring.records import audit
-from webapp.pipelines.chunk_store import put_file
+from webapp.audit.records import audit
+from webapp.backends.chunk_store import put_file
 from webapp.pipelines.models import DataFile
 from webapp.pipelines.schemas import StoredFile
 from webapp.problems import Fault, Invalid, Missing, TooLarge

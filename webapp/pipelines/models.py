@@ -1,15 +1,12 @@
-"""Pipelines, their versions and deployments, where their groups shall run and where they do."""
+"""Pipelines, their versions, and uploaded files."""
 
 from __future__ import annotations
 
 import secrets
-import uuid
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
-
-from webapp.pipelines.shape import names_of
 
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -79,143 +76,3 @@ class DataFile(models.Model):
     @property
     def reference(self) -> str:
         return f"upload:{self.id}"
-
-
-class Deployment(models.Model):
-    """One deployment of one version. `id` is the D in every topic's name; it is never used again."""
-
-    class Status(models.TextChoices):
-        DEPLOYING = "deploying"
-        RUNNING = "running"
-        UNDEPLOYING = "undeploying"
-        UNDEPLOYED = "undeployed"
-        FAILED = "failed"
-
-    ACTIVE = (Status.DEPLOYING, Status.RUNNING, Status.UNDEPLOYING)
-
-    id = models.CharField(primary_key=True, max_length=10, default=random_id, editable=False)
-    pipeline = models.ForeignKey(Pipeline, on_delete=models.CASCADE, related_name="deployments")
-    version = models.ForeignKey(PipelineVersion, on_delete=models.CASCADE, related_name="deployments")
-    # What the user asked for: {"<element or group>": "<node>"}; {} leaves it to the document and the planner.
-    placement = models.JSONField(default=dict, blank=True)
-    status = models.CharField(max_length=16, choices=Status.choices, default=Status.DEPLOYING)
-    message = models.TextField(blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["-created_at"]
-        constraints = [
-            # The database itself refuses a second deployment of a pipeline that has one.
-            models.UniqueConstraint(
-                fields=["pipeline"],
-                condition=models.Q(status__in=["deploying", "running", "undeploying"]),
-                name="one_active_deployment",
-            )
-        ]
-        indexes = [models.Index(fields=["pipeline", "-created_at"], name="newest_deployments")]
-
-    def __str__(self) -> str:
-        return f"{self.pipeline.name} {self.id}"
-
-    def name_of(self, id: str) -> str:
-        """What people call one of its elements or groups."""
-        return names_of(self.version.document).get(id, id)
-
-
-class GroupPlacement(models.Model):
-    """Where a group shall run: its wanted owner. `group` is the bare id, not `<D>.<group>`."""
-
-    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="placements")
-    group = models.CharField(max_length=60)
-    spec = models.JSONField()  # GroupSpec
-    node = models.ForeignKey("nodes.Node", on_delete=models.PROTECT, related_name="placements")
-    role = models.CharField(max_length=16, default="owner")  # "owner" | "stopped"
-    order_id = models.CharField(max_length=64, blank=True)  # ClaimOrder.id
-    order_over = models.BigIntegerField(default=0)  # ClaimOrder.over, an epoch
-    order_rewind = models.BigIntegerField(null=True, blank=True)  # ClaimOrder.rewind, a seq
-    order_anew = models.BooleanField(default=False)  # ClaimOrder.anew, until this spec has an owner
-    order_anew_but_for = models.JSONField(default=list)  # ClaimOrder.anew_but_for
-    release = models.CharField(max_length=64, blank=True)  # the handover for which the owner releases
-    source = models.JSONField(null=True, blank=True)  # CheckpointSource
-    paused_at = models.DateTimeField(null=True, blank=True)  # null: it is not paused
-    retire = models.BooleanField(default=False)  # it is to end for good, and has not confirmed that yet
-    generation = models.PositiveIntegerField(default=1)
-    java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
-    vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
-    anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
-
-    class Meta:
-        ordering = ["deployment", "group"]
-        constraints = [
-            models.UniqueConstraint(fields=["deployment", "group"], name="one_placement_per_group")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.deployment_id}.{self.group} on {self.node}"
-
-    ORDER = ("order_id", "order_over", "order_rewind")
-    """The fields that give_order sets."""
-
-    ANEW = ("order_anew", "order_anew_but_for")
-
-    def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
-        """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""
-        self.order_id, self.order_over, self.order_rewind = id or uuid.uuid4().hex, over, rewind
-
-    VOUCHED = ("vouched", "java_ends")
-    """The fields that vouch sets."""
-
-    def vouch(self) -> None:
-        """A user asks for it anew, whatever it has done; not saved. One that was held is started again."""
-        self.vouched, self.java_ends = uuid.uuid4().hex, []
-
-
-class ExtraReplica(models.Model):
-    """Another wanted copy of a group beside its placement: a handover's target, a standby that was an
-    owner or that a user wants, or an old copy to stop."""
-
-    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="extra_replicas")
-    group = models.CharField(max_length=60)
-    node = models.ForeignKey("nodes.Node", on_delete=models.CASCADE, related_name="extra_replicas")
-    role = models.CharField(max_length=16)  # Role of pipeline_runtime.model.desired
-    source = models.JSONField(null=True, blank=True)
-    generation = models.PositiveIntegerField(default=1)
-    succeed = models.CharField(max_length=64, blank=True)  # the handover whose successor it is to be
-    handover = models.CharField(max_length=64, blank=True)  # the one that made it; it goes when that fails
-    wanted = models.BooleanField(default=False)  # a user wants a hot standby here
-    until = models.DateTimeField(null=True, blank=True)  # dropped then; null: kept
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["deployment", "group", "node"], name="one_extra_per_node")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.deployment_id}.{self.group}: {self.role} on {self.node}"
-
-
-class Replica(models.Model):
-    """One copy of a group as its node last reported it."""
-
-    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="replicas")
-    group = models.CharField(max_length=60)
-    node = models.ForeignKey("nodes.Node", on_delete=models.CASCADE, related_name="replicas")
-    generation = models.PositiveIntegerField(default=1)
-    status = models.JSONField(default=dict)  # ReplicaStatus
-    rates = models.JSONField(default=dict)  # {"rows_in_per_s", "rows_out_per_s"}, from two reports' totals
-    role = models.CharField(max_length=16)
-    epoch = models.BigIntegerField(default=0)
-    seq = models.BigIntegerField(default=0)
-    at = models.DateTimeField()  # of the report
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["deployment", "group", "node"], name="one_replica_per_node")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.deployment_id}.{self.group} on {self.node}: {self.role} at {self.epoch}/{self.seq}"

@@ -10,7 +10,7 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, GroupToBackUp, choose_backups
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.messages import CENTRAL

@@ -12,7 +12,7 @@ import redis
 from django.db import InterfaceError, OperationalError, transaction
 from pydantic import ValidationError
 
-from webapp.monitoring.records import record_event
+from webapp.audit.records import record_event
 
 log = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.wire import tasks
 from webapp.nodes.models import Node
-from webapp.pipelines.copies import standbys
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.copies import standbys
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 from workers import messages
 from workers.control.backups import BackupPlan, Backups
 from workers.control.bulkhead import Bulkhead

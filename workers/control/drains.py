@@ -15,17 +15,18 @@ from django.db.models import Q
 from django.utils import timezone
 
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
+from webapp.audit.announcements import announce
+from webapp.audit.models import Event
+from webapp.audit.records import record_event
 from webapp.handovers.actions import order
+from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
-from webapp.monitoring.records import announce, record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.group_state import GroupFacts, default_strategy, migrate_refusal
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
-from webapp.pipelines.names import Names
-from webapp.pipelines.placing import candidates
-from webapp.pipelines.selectors import group_facts
 from webapp.pipelines.shape import groups_of
+from webapp.placements.group_state import GroupFacts, default_strategy, migrate_refusal
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.names import Names
+from webapp.placements.placing import candidates
 from webapp.problems import Conflict
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
@@ -94,7 +95,7 @@ def _end(node: Node) -> None:
     what = "1 element was" if moved == 1 else f"{moved} elements were"
     text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."
     record_event("node.drained", text, node=node.name)
-    announce("nodes", node.name)
+    announce()
 
 
 def _moves(node: Node) -> Any:
@@ -201,7 +202,7 @@ def _show(node: Node, stuck: list[Stuck]) -> None:
     text = _in_words(stuck)
     if text != node.drain_blocked:
         Node.objects.filter(pk=node.pk).update(drain_blocked=text)
-        announce("nodes", node.name)
+        announce()
     lasting = _in_words([each for each in stuck if not each.passing])
     if not lasting:
         return

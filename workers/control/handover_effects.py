@@ -18,11 +18,11 @@ from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import tasks
+from webapp.audit.records import record_event
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.copies import next_generation
-from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
+from webapp.placements.copies import next_generation
+from webapp.placements.models import ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handover_steps import wants_fresh_checkpoint

@@ -15,11 +15,11 @@ from django.db import close_old_connections, transaction
 from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
+from webapp.audit.announcements import announce
+from webapp.handovers.following import draft_follows
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce
 from webapp.nodes.models import Node
-from webapp.pipelines.following import draft_follows
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handover_effects import Effects, end, enter, note_progress
@@ -101,7 +101,7 @@ class _Driver:
                     Handover.Outcome.FAILED,
                     "The pipeline was undeployed: there is nothing to move.",
                 )
-                announce("handovers", str(handover.pk))
+                announce()
                 return True
             seen = self._observe(handover, placement, extra)
             copies = extra is not None and extra.handover == str(handover.pk)
@@ -114,8 +114,7 @@ class _Driver:
             log.info("handover of %s.%s: %s", handover.deployment_id, handover.group, step)
             _apply(step, handover, Effects(handover, placement, self._context))
             handover.save()
-            announce("handovers", str(handover.pk))
-            announce("elements", handover.deployment.pipeline.name)
+            announce()
         self._context.desired.notify()
         return handover.outcome is not None
 
@@ -124,7 +123,7 @@ class _Driver:
         if moved and monotonic() - self._shown_at_s > SHOW_EVERY_S:
             self._shown_at_s = monotonic()
             handover.save(update_fields=["timeline", "bytes_copied"])
-            announce("handovers", str(handover.pk))
+            announce()
 
     def _observe(self, handover: Handover, placement: GroupPlacement, extra: ExtraReplica | None) -> Observed:
         rows = {

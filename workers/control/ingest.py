@@ -18,10 +18,11 @@ from pydantic import ValidationError
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
 from pipeline_runtime.settings import NODE_NAME
 from pipeline_runtime.wire import keys
-from webapp.monitoring.control_state import BLIND, EACH_S, STORE, tell_control_state
-from webapp.monitoring.records import announce, record_event
+from webapp.audit.announcements import announce
+from webapp.audit.records import record_event
+from webapp.backends.control_state import BLIND, EACH_S, STORE, tell_control_state
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
@@ -198,10 +199,8 @@ class Ingest:
                 clock = self._clocks.alerts(node.name, report.at_ms, heard_ms, before)
                 alerts = (*report.alerts, *clock)
                 self._update_node(node, report.model_copy(update={"alerts": alerts}), heard_ms)
-            pipelines = self._update_replicas(node, report, heard_ms)
-            announce("nodes", node.name)
-            for pipeline in pipelines:
-                announce("elements", pipeline)
+            self._update_replicas(node, report, heard_ms)
+            announce()
 
     def _refuse_unknown(self, name: str) -> None:
         if name not in self._unknown:
@@ -251,8 +250,8 @@ class Ingest:
         Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
         record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
 
-    def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> set[str]:
-        """Rows of what the node has; the others of this node are gone. Names of pipelines concerned."""
+    def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> None:
+        """Rows of what the node has; the others of this node are gone."""
         rows = {f"{row.deployment_id}.{row.group}": row for row in Replica.objects.filter(node=node)}
         wanted_ids = {status.group.partition(".")[0] for status in report.replicas}
         deployments = {
@@ -261,7 +260,6 @@ class Ingest:
                 pk__in=wanted_ids, status__in=Deployment.ACTIVE
             )
         }
-        pipelines = set()
         for status in report.replicas:
             deployment_id, _, group = status.group.partition(".")
             deployment = deployments.get(deployment_id)
@@ -272,11 +270,9 @@ class Ingest:
             doing = f"taking in what {node.name} reports of {status.group}"
             with self._bulkhead.only(doing, alert, node.name), transaction.atomic():
                 self._update_replica(row, status, deployment, group, node, heard_ms)
-            pipelines.add(deployment.pipeline.name)
         for row in rows.values():
             row.delete()
         self._rates.forget(node.name, {status.group for status in report.replicas})
-        return pipelines
 
     def _update_replica(
         self,
@@ -353,8 +349,7 @@ class Ingest:
             severity="error",
             node=name,
         )
-        announce("nodes", name)
-        announce("elements")
+        announce()
 
     def _what_next(self, name: str) -> str:
         if not on_silent_nodes().filter(node__name=name).exists():

@@ -19,12 +19,12 @@ from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
 from pipeline_runtime.planning.plan import topics
-from webapp.handovers.models import Operation
-from webapp.monitoring.records import announce
+from webapp.audit.announcements import announce
 from webapp.nodes.models import Node
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.pipelines.placing import asked_nodes, candidates
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.placements.placing import asked_nodes, candidates
 from workers.control.context import now_ms
 from workers.control.operation_steps import Answer, Unplaced
 from workers.control.replica_rows import epoch_known, reported
@@ -53,8 +53,7 @@ def refusal(placement: GroupPlacement, status: ReplicaStatus | None) -> str | No
 def set_status(deployment: Deployment, status: str, message: str = "") -> None:
     ended_at = None if status in Deployment.ACTIVE else timezone.now()
     Deployment.objects.filter(pk=deployment.pk).update(status=status, message=message, ended_at=ended_at)
-    announce("pipelines", deployment.pipeline.name)
-    announce("elements", deployment.pipeline.name)
+    announce()
 
 
 # -- deploy ----------------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployme
         placement.spec = spec.model_dump(mode="json")
         placement.give_order(over=0)
         placement.save()
-    announce("elements", deployment.pipeline.name)
+    announce()
     return True
 
 
@@ -142,7 +141,7 @@ def order_group(spec: GroupSpec, deployment: Deployment, restart: Collection[str
     placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
     if placement.spec["version"] != spec.version or _is_down(placement):
         _ask_anew(placement, spec, anew=any(element.id in restart for element in spec.elements))
-        announce("elements", deployment.pipeline.name)
+        announce()
 
 
 def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None:

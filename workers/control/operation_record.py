@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from webapp.handovers.models import Operation
-from webapp.monitoring.records import announce, record_event
-from webapp.pipelines.models import Deployment, Replica
+from webapp.audit.announcements import announce
+from webapp.audit.records import record_event
+from webapp.operations.models import Operation
+from webapp.placements.models import Deployment, Replica
 from workers.control.operation_effects import left_running, set_status
 from workers.control.operation_steps import Fail, GroupFault, OperationPhase as P
 
@@ -73,7 +74,7 @@ def _set(step: dict[str, str | None], state: str) -> None:
 
 def save(operation: Operation) -> None:
     operation.save()
-    announce("operations", str(operation.pk))
+    announce()
 
 
 # -- the end -----------------------------------------------------------------------------------------

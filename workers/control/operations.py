@@ -19,11 +19,12 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
-from webapp.handovers.models import Handover, Operation
-from webapp.monitoring.records import announce
+from webapp.audit.announcements import announce
+from webapp.handovers.models import Handover
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
 from webapp.pipelines.shape import names_of
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control import operation_effects as effects, operation_record as record
 from workers.control.context import ControlContext, now_ms
 from workers.control.operation_steps import (
@@ -180,7 +181,7 @@ class _Driver:
                 if what != operation.waits_for:
                     operation.waits_for = what
                     operation.save(update_fields=["waits_for"])
-                    announce("operations", str(operation.pk))
+                    announce()
                 return
             case Enter(phase, deadline_ms):
                 self._enter(operation, phase, deadline_ms)

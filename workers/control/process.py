@@ -20,10 +20,10 @@ from pipeline_runtime.checkpoint.retention import Retention
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire import tasks
-from webapp.monitoring.control_state import STORE
-from webapp.monitoring.records import record_event
+from webapp.audit.records import record_event
+from webapp.backends.control_state import STORE
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, Replica
+from webapp.placements.models import Deployment, Replica
 from workers import messages
 from workers.control.central import CentralStore
 from workers.control.context import ControlContext, Tuning

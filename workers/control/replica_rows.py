@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import JavaEnd, ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
-from webapp.pipelines.models import GroupPlacement, Replica
+from webapp.placements.models import GroupPlacement, Replica
 from workers.control.bulkhead import reason
 
 log = logging.getLogger(__name__)

@@ -15,20 +15,20 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import is_held
+from webapp.audit.models import Event
+from webapp.audit.records import record_event
 from webapp.handovers import actions
+from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
-from webapp.monitoring.records import record_event
 from webapp.nodes.models import Node
-from webapp.pipelines.group_state import (
+from webapp.placements.group_state import (
     GroupFacts,
     restoration_strategy,
     restoration_target,
     restore_refusal,
 )
-from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.pipelines.names import Names
-from webapp.pipelines.selectors import group_facts
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.names import Names
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
+from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce
-from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
+from webapp.placements.models import ExtraReplica, GroupPlacement, Replica
 from workers.control.context import ControlContext
 
 
@@ -26,7 +26,7 @@ def tidy_copies(context: ControlContext) -> None:
             )
             if not running.exists() and _tidied(extra):
                 changed = True
-                announce("elements", extra.deployment.pipeline.name)
+                announce()
     if changed:
         context.desired.notify()
 

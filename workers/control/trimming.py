@@ -23,7 +23,7 @@ from pipeline_runtime.kafka.admin import trim_topics
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers.control.context import ControlContext
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from django.db import close_old_connections, connection
 
-from webapp.handovers.models import Handover, Operation
+from webapp.handovers.models import Handover
+from webapp.operations.models import Operation
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.drains import tend_drains

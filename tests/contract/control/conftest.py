@@ -24,13 +24,8 @@ from pipeline_runtime.settings import Settings  # noqa: E402
 from pipeline_runtime.wire import tasks  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
-from webapp.pipelines.models import (  # noqa: E402
-    Deployment,
-    GroupPlacement,
-    Pipeline,
-    PipelineVersion,
-    Replica,
-)
+from webapp.pipelines.models import Pipeline, PipelineVersion  # noqa: E402
+from webapp.placements.models import Deployment, GroupPlacement, Replica  # noqa: E402
 from workers import messages  # noqa: E402
 from workers.control.context import ControlContext  # noqa: E402
 

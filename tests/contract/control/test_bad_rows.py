@@ -16,10 +16,10 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import keys, tasks
+from webapp.audit.models import Event
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import GroupPlacement, Replica
+from webapp.placements.models import GroupPlacement, Replica
 from workers.control import bulkhead as bulkhead_module, ingest as ingest_module
 from workers.control.bulkhead import TELL_AGAIN_S, Bulkhead
 from workers.control.context import ControlContext

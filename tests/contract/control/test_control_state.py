@@ -11,8 +11,8 @@ from pipeline_runtime.wire import keys
 from tests.contract.control.test_bad_rows import sent
 from tests.contract.control.test_silence import redis_ms
 from tests.waiting import PATIENCE_S
-from webapp.monitoring import control_state as told_module
-from webapp.monitoring.control_state import BLIND, STORE, control_state
+from webapp.backends import control_state as told_module
+from webapp.backends.control_state import BLIND, STORE, control_state
 from webapp.nodes.models import Node
 from workers.control import ingest as module
 from workers.control.context import ControlContext

@@ -12,11 +12,12 @@ from django.utils import timezone
 from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.model.desired import ReplicaError, Role
 from tests.contract.control.conftest import report
-from webapp.handovers.models import Operation
-from webapp.handovers.selectors import operation_json
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from webapp.operations.models import Operation
+from webapp.operations.selectors import operation_json
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_effects
 from workers.control.context import ControlContext
 from workers.control.operation_steps import LIMIT_MS, OperationPhase as P

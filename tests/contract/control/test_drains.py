@@ -16,13 +16,13 @@ from pipeline_runtime.model.desired import ReplicaError, Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from webapp.accounts.models import User
+from webapp.audit.models import Event
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
+from webapp.monitoring.nodes import one_node
 from webapp.nodes import actions
 from webapp.nodes.models import Node
-from webapp.nodes.selectors import one_node
-from webapp.pipelines.copies import next_generation
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.copies import next_generation
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import drains
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext

@@ -13,12 +13,12 @@ from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
 from tests.contract.control.test_bad_rows import sent, status
 from webapp.accounts.models import User
+from webapp.audit.models import Event
 from webapp.handovers import actions
+from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import ExtraReplica, GroupPlacement
-from webapp.pipelines.selectors import group_facts
+from webapp.placements.models import ExtraReplica, GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from pipeline_runtime.wire.keys import element_history, node_history
 from tests.contract.control.test_bad_rows import sent, status
-from webapp.pipelines.models import GroupPlacement
+from webapp.placements.models import GroupPlacement
 from workers import messages
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest

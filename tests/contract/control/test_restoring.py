@@ -9,10 +9,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from webapp.accounts.models import User
+from webapp.audit.models import Event
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import GroupPlacement
+from webapp.placements.models import GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.handover_effects import end

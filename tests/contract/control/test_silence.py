@@ -10,9 +10,9 @@ import redis
 from django.utils import timezone
 
 from tests.contract.control.test_bad_rows import sent
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
 

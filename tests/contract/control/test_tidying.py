@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from webapp.nodes.models import Node
-from webapp.pipelines.models import ExtraReplica, GroupPlacement
+from webapp.placements.models import ExtraReplica, GroupPlacement
 from workers.control import standbys
 from workers.control.context import ControlContext
 

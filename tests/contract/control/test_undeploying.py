@@ -16,10 +16,10 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.planning.plan import topics
 from tests.contract.control.conftest import report
-from webapp.handovers.models import Operation
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.operations.models import Operation
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control import operation_effects
 from workers.control.context import ControlContext
 from workers.control.operation_steps import LIMIT_MS, OperationPhase as P

@@ -11,8 +11,8 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
-from webapp.handovers.models import Operation
-from webapp.pipelines.models import GroupPlacement
+from webapp.operations.models import Operation
+from webapp.placements.models import GroupPlacement
 from workers.control import operations
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of

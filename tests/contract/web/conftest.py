@@ -25,16 +25,11 @@ from pipeline_runtime.operators.registry import default_registry  # noqa: E402
 from pipeline_runtime.planning.plan import plan_groups  # noqa: E402
 from pipeline_runtime.wire import keys, tasks  # noqa: E402
 from webapp.accounts.models import Role, User  # noqa: E402
+from webapp.audit.models import AuditRecord  # noqa: E402
 from webapp.config.settings import channel_layers  # noqa: E402
-from webapp.monitoring.models import AuditRecord  # noqa: E402
 from webapp.nodes.models import Node  # noqa: E402
-from webapp.pipelines.models import (  # noqa: E402
-    Deployment,
-    GroupPlacement,
-    Pipeline,
-    PipelineVersion,
-    Replica,
-)
+from webapp.pipelines.models import Pipeline, PipelineVersion  # noqa: E402
+from webapp.placements.models import Deployment, GroupPlacement, Replica  # noqa: E402
 
 PASSWORD = "a long enough passphrase"
 PIPELINE = "machine-power"

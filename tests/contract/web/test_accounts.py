@@ -16,7 +16,7 @@ from tests.contract.web.conftest import PASSWORD, Caller
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import ApiToken, FailedLogin, User
 from webapp.accounts.tokens import hash_secret
-from webapp.monitoring.models import AuditRecord
+from webapp.audit.models import AuditRecord
 
 LOGIN = "/accounts/login/"
 LIMIT_S = 60.0

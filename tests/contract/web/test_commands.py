@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.handovers.models import Operation
 from webapp.nodes.models import Node
+from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
 
 Commands = Callable[[], list[tuple[str, list[Any]]]]

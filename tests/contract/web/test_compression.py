@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 
 from tests.contract.web.conftest import PIPELINE, Caller
-from webapp.pipelines.models import Deployment
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
 GZIP = {"Accept-Encoding": "gzip, deflate, br"}

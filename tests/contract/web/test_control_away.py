@@ -16,11 +16,11 @@ from django.utils import timezone
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_health import samples
-from webapp.handovers.models import Operation
-from webapp.monitoring.control_state import BLIND, STORE, ControlState
+from webapp.backends.control_state import BLIND, STORE, ControlState
+from webapp.monitoring import board
 from webapp.nodes.models import Node
-from webapp.pipelines import selectors
-from webapp.pipelines.models import Deployment
+from webapp.operations.models import Operation
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
 POWER = f"/pipelines/{PIPELINE}/elements/power"
@@ -131,7 +131,7 @@ def test_no_action_waits_for_redis_while_it_holds_a_lock(
         assert not connection.in_atomic_block
         return ControlState()
 
-    monkeypatch.setattr(selectors, "control_state", asked)
+    monkeypatch.setattr(board, "control_state", asked)
     operator = caller("operator")
     for action, body in (("pause", {}), ("resume", {}), ("standby", {"node": "edge-b"}), ("checkpoints", {})):
         assert operator.post(f"{POWER}/{action}", body).status_code in (200, 202), action

@@ -34,11 +34,12 @@ from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.api import elements
+from webapp.audit.models import AuditRecord
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
 from webapp.pipelines.checking import describe_file
-from webapp.pipelines.models import DataFile, Deployment, GroupPlacement
+from webapp.pipelines.models import DataFile
+from webapp.placements.models import Deployment, GroupPlacement
 
 Call = Callable[[str | None], Caller]
 E = f"/pipelines/{PIPELINE}/elements"

@@ -10,7 +10,8 @@ import pytest
 from tests.contract.web.conftest import PIPELINE, Caller, audited, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline
+from webapp.pipelines.models import Pipeline
+from webapp.placements.models import Deployment, GroupPlacement
 
 P = f"/pipelines/{PIPELINE}"
 Call = Callable[[str | None], Caller]

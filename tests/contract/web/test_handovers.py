@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
+from webapp.audit.models import AuditRecord
 from webapp.config.settings import channel_layers
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 
 E = f"/pipelines/{PIPELINE}/elements/power"
 Call = Callable[[str | None], Caller]

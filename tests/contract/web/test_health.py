@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE_S
 from webapp.handovers.models import Handover
 from webapp.monitoring import health
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
 SAMPLE = re.compile(r"(?P<name>[a-z_]+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)")

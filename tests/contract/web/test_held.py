@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 E = f"/pipelines/{PIPELINE}/elements/power"
 ENDS = [{"node": "cloud", "at_ms": at_ms, "alone": True} for at_ms in (1, 2)]

@@ -20,7 +20,8 @@ from tests.contract.web.test_permissions import NOBODYS, assert_problem
 from webapp.accounts.models import ApiToken
 from webapp.api.api import api
 from webapp.pipelines import files
-from webapp.pipelines.models import DataFile, Deployment, Pipeline
+from webapp.pipelines.models import DataFile, Pipeline
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
 JSON = "application/json"

@@ -10,9 +10,10 @@ from typing import Any
 import redis
 
 from pipeline_runtime.wire import keys
-from webapp.monitoring.models import AuditRecord
+from webapp.audit.models import AuditRecord
 from webapp.monitoring.throughput import SPAN_MS, STEP_MS
-from webapp.pipelines.models import DataFile, Deployment
+from webapp.pipelines.models import DataFile
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Any]
 

@@ -18,15 +18,18 @@ from django.db import OperationalError
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.waiting import PATIENCE_S
 from webapp.accounts.models import User
+from webapp.audit.announcements import announce
+from webapp.audit.records import record_event
 from webapp.config.asgi import application
 from webapp.handovers.actions import migrate
+from webapp.handovers.elements import set_paused
 from webapp.handovers.models import Handover
 from webapp.monitoring import consumers
-from webapp.monitoring.records import announce, record_event
 from webapp.nodes.actions import set_cordoned
 from webapp.nodes.models import Node
-from webapp.pipelines.actions import create_pipeline, delete_pipeline, set_paused
-from webapp.pipelines.models import Deployment
+from webapp.pipelines.actions import create_pipeline
+from webapp.placements.models import Deployment
+from webapp.placements.undeployed import delete_pipeline
 
 Call = Callable[[str | None], Caller]
 
@@ -149,11 +152,11 @@ async def test_old_snapshot_and_events_equal_the_refetched_snapshot(
 
     def report_progress(seq: int) -> None:
         report(deployment, "power", nodes["cloud"], seq=seq)
-        announce("elements", PIPELINE)
+        announce()
 
     def finish_handover() -> None:
         Handover.objects.update(outcome="done", phase="FINISH", gap_ms=120)
-        announce("handovers")
+        announce()
 
     async with connected(session) as socket:
         first = await socket.take()
@@ -188,7 +191,7 @@ async def test_a_burst_of_changes_is_at_most_two_updates_a_second(
 ) -> None:
     def burst(number: int) -> None:
         Node.objects.filter(name="cloud").update(load={"cpu_ratio": number / 100})
-        announce("nodes", "cloud")
+        announce()
 
     async with connected(session) as socket:
         await socket.take()

@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from webapp.accounts.models import User
+from webapp.audit.models import AuditRecord
+from webapp.handovers.following import draft_follows
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import AuditRecord
 from webapp.nodes.models import Node
-from webapp.pipelines.following import draft_follows
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, Replica
+from webapp.pipelines.models import Pipeline
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"

@@ -14,11 +14,11 @@ from django.utils import timezone
 from tests.contract.web.conftest import Caller
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.tokens import hash_secret
+from webapp.audit.models import AuditRecord
+from webapp.audit.records import record_event
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import AuditRecord
-from webapp.monitoring.records import record_event
 from webapp.nodes.models import EnrolmentToken, Node
-from webapp.pipelines.models import Deployment, ExtraReplica
+from webapp.placements.models import Deployment, ExtraReplica
 
 Call = Callable[[str | None], Caller]
 Commands = Callable[[], list[tuple[str, list[Any]]]]

@@ -14,7 +14,7 @@ from django.test import Client
 
 from tests.contract.web.conftest import PASSWORD, PIPELINE, Caller
 from webapp.handovers.models import Handover
-from webapp.pipelines.models import Deployment
+from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
 PAGES = [
@@ -138,7 +138,7 @@ def test_a_page_that_is_not_there_says_so(caller: Call, path: str) -> None:
 
 @pytest.mark.usefixtures("bundle")
 def test_a_failure_says_that_pipelines_go_on(caller: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    from webapp.config import pages
+    from webapp.pages import views as pages
 
     def fail(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("broken")

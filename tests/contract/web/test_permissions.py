@@ -9,8 +9,8 @@ import pytest
 
 from tests.contract.web.conftest import PIPELINE, Caller
 from webapp.accounts.models import Role
-from webapp.monitoring.models import AuditRecord
-from webapp.pipelines.models import Deployment
+from webapp.audit.models import AuditRecord
+from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"

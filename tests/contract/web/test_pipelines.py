@@ -16,11 +16,11 @@ from pipeline_runtime.model.document import parse_document
 from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
-from webapp.handovers.models import Operation
-from webapp.monitoring.models import AuditRecord
+from webapp.audit.models import AuditRecord
 from webapp.nodes.models import Node
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment
+from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 Call = Callable[[str | None], Caller]

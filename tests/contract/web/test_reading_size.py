@@ -12,11 +12,13 @@ from django.db import connection, models
 from django.db.models.signals import post_init
 from django.utils import timezone
 
-from webapp.handovers.models import Handover, Operation
+from webapp.handovers.models import Handover
 from webapp.handovers.selectors import RECENT, recent_handovers
+from webapp.monitoring.board import whole_board
 from webapp.monitoring.live_state import read_state
-from webapp.pipelines.models import Deployment, Pipeline, PipelineVersion
-from webapp.pipelines.selectors import whole_board
+from webapp.operations.models import Operation
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment
 
 
 @contextmanager

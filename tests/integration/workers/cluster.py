@@ -20,14 +20,8 @@ from tests.integration.workers.zygote import ForkedNode, Zygote
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.pipelines.models import (
-    Deployment,
-    ExtraReplica,
-    GroupPlacement,
-    Pipeline,
-    PipelineVersion,
-    Replica,
-)
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import Tuning
 from workers.control.process import ControlProcess

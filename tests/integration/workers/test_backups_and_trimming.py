@@ -26,16 +26,10 @@ from pipeline_runtime.model.spec import GroupSpec, InputStream, OutputStream
 from pipeline_runtime.settings import Settings
 from tests.integration.workers.cluster import Cluster, owned
 from tests.waiting import wait_until
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import (
-    Deployment,
-    ExtraReplica,
-    GroupPlacement,
-    Pipeline,
-    PipelineVersion,
-    Replica,
-)
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext
 from workers.control.trimming import Trimmer

@@ -18,9 +18,9 @@ from tests.integration.workers.cluster import (
     each_seq_was_committed_in_epoch_order,
 )
 from tests.waiting import wait_until
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 pytestmark = pytest.mark.integration
 

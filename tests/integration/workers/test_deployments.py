@@ -12,11 +12,13 @@ from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster
 from tests.waiting import PATIENCE_S, wait_until
-from webapp.handovers.models import Handover, Operation
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
+from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_steps
 from workers.control.operation_steps import OperationPhase
 

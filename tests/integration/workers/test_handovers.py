@@ -23,13 +23,8 @@ from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_of
 from webapp.nodes.models import Node
-from webapp.pipelines.models import (
-    Deployment,
-    ExtraReplica,
-    GroupPlacement,
-    Pipeline,
-    PipelineVersion,
-)
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 from workers.control import handover_steps
 from workers.control.handover_effects import Effects
 

@@ -19,7 +19,7 @@ from tests.integration.workers.cluster import (
 )
 from tests.waiting import wait_until
 from webapp.handovers.models import Handover
-from webapp.pipelines.models import Deployment
+from webapp.placements.models import Deployment
 from workers.control import handovers
 from workers.control.handover_steps import Observed, Progress, Step, Wait
 from workers.supervisor.services import Redis

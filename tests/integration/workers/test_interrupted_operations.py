@@ -17,10 +17,11 @@ from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster
 from tests.integration.workers.test_deployments import deploy, document, ended, undeploy
 from tests.waiting import wait_until
-from webapp.handovers.models import Operation
 from webapp.nodes.models import Node
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment, GroupPlacement, Pipeline, PipelineVersion
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_effects, operation_steps, operations
 from workers.control.operation_steps import Observed, OperationPhase as P, Progress, Step, Wait
 

@@ -16,11 +16,11 @@ from tests.integration.workers.cluster import (
     phases,
 )
 from tests.waiting import wait_until
+from webapp.audit.models import Event
 from webapp.handovers.models import Handover
-from webapp.monitoring.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.copies import next_generation
-from webapp.pipelines.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.copies import next_generation
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 
 pytestmark = pytest.mark.integration
 

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from tests.integration.workers.cluster import Cluster
 from tests.waiting import wait_until
-from webapp.monitoring.models import Event
+from webapp.audit.models import Event
 from webapp.nodes.models import Node
-from webapp.pipelines.models import GroupPlacement
+from webapp.placements.models import GroupPlacement
 from workers.supervisor.services import Redis
 
 pytestmark = pytest.mark.integration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from webapp.backends.control_state import ControlState
 from webapp.monitoring.attention import attention
-from webapp.monitoring.control_state import ControlState
 
 WORKS = ControlState()
 SINCE = "2026-11-20T12:00:00+00:00"

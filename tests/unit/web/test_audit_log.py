@@ -8,8 +8,8 @@ import django
 
 django.setup()
 
+from webapp.audit.models import AuditRecord  # noqa: E402
 from webapp.monitoring.audit_log import PAUSE, folded  # noqa: E402
-from webapp.monitoring.models import AuditRecord  # noqa: E402
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.nodes.draining import Move, progress
+from webapp.handovers.draining import Move, progress
 
 A, B, C = (("d", group) for group in ("a", "b", "c"))
 

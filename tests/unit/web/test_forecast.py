@@ -15,7 +15,7 @@ from webapp.handovers.forecast import (
     forecast_json,
     start_on,
 )
-from webapp.pipelines.group_state import GroupFacts, NodeFacts, ReplicaFacts
+from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts
 
 HERE = ReplicaFacts("a", "owner", 1, 9, {"checkpoint_bytes": 79_700, "checkpoint_where": ["a", "b"]})
 GROUP = GroupFacts(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webapp.pipelines.group_state import (
+from webapp.placements.group_state import (
     GroupFacts,
     NodeFacts,
     ReplicaFacts,

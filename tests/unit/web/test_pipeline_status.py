@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.pipelines.selectors import running_status
+from webapp.monitoring.board import running_status
 
 
 @pytest.mark.parametrize(

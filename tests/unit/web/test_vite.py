@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webapp.config.vite import BundleMissing, vite
+from webapp.pages.vite import BundleMissing, vite
 
 MANIFEST = {
     "views/node.tsx": {

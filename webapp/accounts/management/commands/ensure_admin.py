@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from webapp.accounts.models import User
-from webapp.monitoring.records import audit
+from webapp.audit.records import audit
 
 
 class Command(BaseCommand):

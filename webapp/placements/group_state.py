@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline_runtime.handover.phases import Strategy
 from webapp.json_types import Allowed, Follow
-from webapp.pipelines.schemas import ElementAction, ElementStatus
+from webapp.placements.schemas import ElementAction, ElementStatus
 
 # Rows waiting for longer than this, at the present rate, count as lagging: one slow batch does not.
 LAG_S_MAX = 5.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.model.spec import GroupSpec
-from webapp.monitoring.health import kafka_settings
-from webapp.pipelines.chunk_store import checkpoint_summaries
-from webapp.pipelines.models import GroupPlacement, Replica
-from webapp.pipelines.schemas import Checkpoint
-from webapp.pipelines.selectors import iso_of_ms
+from webapp.backends.chunk_store import checkpoint_summaries
+from webapp.backends.kafka import kafka_settings
+from webapp.json_types import iso_of_ms
+from webapp.placements.models import GroupPlacement, Replica
+from webapp.placements.schemas import Checkpoint
 from webapp.problems import BackendAway, Missing
 
 

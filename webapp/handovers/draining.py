@@ -10,7 +10,7 @@ from django.db.models import Q
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import DrainProgress
-from webapp.pipelines.models import Deployment, GroupPlacement
+from webapp.placements.models import Deployment, GroupPlacement
 
 Group = tuple[str, str]
 """(deployment, group)"""

@@ -9,9 +9,9 @@ from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from pipeline_runtime.planning.plan import group_of, pins
 from webapp.nodes.models import Node
-from webapp.pipelines.models import Deployment, GroupPlacement
-from webapp.pipelines.schemas import DeployChange
 from webapp.pipelines.shape import is_view, names_of
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.schemas import DeployChange
 
 
 def candidates() -> list[Candidate]:

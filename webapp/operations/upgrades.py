@@ -9,10 +9,11 @@ from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.upgrade import ElementChange, changed_groups, element_changes
-from webapp.handovers.models import Handover, Operation
+from webapp.handovers.models import Handover
+from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
-from webapp.pipelines.models import Deployment
 from webapp.pipelines.shape import elements_of, is_view
+from webapp.placements.models import Deployment
 from webapp.problems import Conflict
 
 SAFE = "What runs goes on unchanged."

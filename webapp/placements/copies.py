@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.pipelines.models import ExtraReplica, GroupPlacement, Replica
+from webapp.placements.models import ExtraReplica, GroupPlacement, Replica
 
 STANDBY = "standby"
 

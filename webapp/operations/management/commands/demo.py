@@ -10,9 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pipeline_runtime.model.templates import load_template
 from webapp.accounts.models import Role, User
-from webapp.handovers.models import Operation
 from webapp.nodes.models import Node
-from webapp.pipelines.actions import create_pipeline, deploy
+from webapp.operations.actions import deploy
+from webapp.operations.models import Operation
+from webapp.pipelines.actions import create_pipeline
 from webapp.pipelines.models import Pipeline
 from webapp.problems import Problem
 

@@ -39,7 +39,7 @@ def sender(redis_url: str) -> Celery:
     return app
 
 
-def command(task: str, *args: Any, has_row: bool = True) -> None:
+def send(task: str, *args: Any, has_row: bool = True) -> None:
     """Tell the control side, after commit. A lost command is no loss where a row asks for the same: the
     control side also looks by itself. Where none does (not `has_row`), BackendAway when it cannot be sent."""
 

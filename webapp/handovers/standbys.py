@@ -7,13 +7,14 @@ from django.db import transaction
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
-from webapp.config import celery
-from webapp.monitoring.records import announce, audit
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.handovers.facts import deployed_group
 from webapp.nodes.models import Node
-from webapp.pipelines.actions import deployed_group
-from webapp.pipelines.copies import STANDBY, next_generation, standbys
-from webapp.pipelines.group_state import drop_standby_refusal, keep_standby_refusal
-from webapp.pipelines.models import ExtraReplica, GroupPlacement
+from webapp.placements.copies import STANDBY, next_generation, standbys
+from webapp.placements.group_state import drop_standby_refusal, keep_standby_refusal
+from webapp.placements.models import ExtraReplica, GroupPlacement
 from webapp.problems import Conflict, Invalid
 
 UNTOUCHED = "The element goes on as before."
@@ -57,8 +58,8 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
                 },
             )
         audit(actor, "element.keep_standby", f"{pipeline}/{element}", group=group.group, node=node)
-        celery.command(tasks.DESIRED_CHANGED, [node, group.node])
-        announce("elements", pipeline)
+        commands.send(tasks.DESIRED_CHANGED, [node, group.node])
+        announce()
 
 
 @transaction.atomic
@@ -74,5 +75,5 @@ def drop_standby(actor: User, pipeline: str, element: str) -> None:
         nodes = [standby.node for standby in group.standbys]
         ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()
         audit(actor, "element.drop_standby", f"{pipeline}/{element}", group=group.group, nodes=nodes)
-        celery.command(tasks.DESIRED_CHANGED, [*nodes, group.node])
-        announce("elements", pipeline)
+        commands.send(tasks.DESIRED_CHANGED, [*nodes, group.node])
+        announce()

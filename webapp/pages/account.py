@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from webapp.accounts import actions
 from webapp.accounts.models import ApiToken, Role, User
-from webapp.config.pages import view_context
+from webapp.pages.views import view_context
 from webapp.problems import Fault, Invalid, Problem
 
 Shown = dict[str, Any]

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.models import User
 from webapp.api.problem_middleware import problem_response_of
 from webapp.handovers.models import Handover
+from webapp.monitoring.board import element_named
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
-from webapp.pipelines.selectors import element_named
 from webapp.problems import Missing
 
 THEMES = ("light", "dark")

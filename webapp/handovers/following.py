@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
 from webapp.handovers.models import Handover
-from webapp.monitoring.records import announce, audit
 from webapp.pipelines.pins import moved_pins
 from webapp.pipelines.selectors import pipeline_named
 from webapp.pipelines.shape import groups_of
@@ -34,5 +35,5 @@ def draft_follows(handover: Handover) -> list[str]:
             handover=str(handover.pk),
             revision=pipeline.draft_revision,
         )
-        announce("pipelines", pipeline.name)
+        announce()
     return followed

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webapp.pipelines.models import Deployment
 from webapp.pipelines.shape import names_of
+from webapp.placements.models import Deployment
 
 
 class Names:

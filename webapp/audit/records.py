@@ -1,0 +1,49 @@
+"""Writing the audit log and the events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractUser
+
+from webapp.audit.announcements import announce
+from webapp.audit.models import AuditRecord, Event
+
+EVENTS_KEPT = 20_000  # the audit log is kept for ever
+EVENTS_PRUNED_EVERY = 500
+
+
+def audit(actor: AbstractUser | None, action: str, target: str, **detail: Any) -> AuditRecord:
+    """Part of every action's transaction. `actor` None: the system itself."""
+    return AuditRecord.objects.create(
+        user=actor,
+        username=actor.username if actor else "system",
+        action=action,
+        target=target,
+        detail=detail,
+    )
+
+
+def record_event(
+    kind: str,
+    message: str,
+    *,
+    severity: str = Event.Severity.INFO,
+    pipeline: str | None = None,
+    element: str | None = None,
+    node: str | None = None,
+    **detail: Any,
+) -> Event:
+    event = Event.objects.create(
+        kind=kind,
+        message=message,
+        severity=severity,
+        pipeline=pipeline,
+        element=element,
+        node=node,
+        detail=detail,
+    )
+    announce()
+    if event.pk % EVENTS_PRUNED_EVERY == 0:
+        Event.objects.filter(pk__lte=event.pk - EVENTS_KEPT).delete()
+    return event

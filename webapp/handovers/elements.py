@@ -1,0 +1,50 @@
+"""Pausing and resuming elements, and taking their checkpoints."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from pipeline_runtime.wire import tasks
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.handovers.facts import deployed_group
+from webapp.placements.group_state import checkpoint_refusal, pause_refusal, resume_refusal
+from webapp.placements.models import GroupPlacement
+from webapp.problems import Conflict
+
+
+@transaction.atomic
+def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
+    """Pause or resume the element's group. Done twice, it is done once."""
+    doing = "pause" if paused else "resume"
+    require(actor, Role.OPERATOR, f"{doing} elements")
+    deployment, group = deployed_group(name, element, doing)
+    refusal = (pause_refusal if paused else resume_refusal)(group)
+    if refusal is not None and group.paused != paused:
+        title = deployment.name_of(element)
+        raise Conflict(f"{title} cannot {doing}: {refusal}.", safe="Nothing was changed.")
+    if group.paused != paused:
+        placement = GroupPlacement.objects.get(deployment=deployment, group=group.group)
+        placement.paused_at = timezone.now() if paused else None
+        if not paused:
+            placement.vouch()
+        placement.save(update_fields=["paused_at", *GroupPlacement.VOUCHED])
+        audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
+        commands.send(tasks.DESIRED_CHANGED, [group.node])
+        announce()
+
+
+@transaction.atomic
+def take_checkpoint(actor: User, name: str, element: str) -> None:
+    require(actor, Role.OPERATOR, "take checkpoints")
+    deployment, group = deployed_group(name, element, "take a checkpoint")
+    refusal = checkpoint_refusal(group)
+    if refusal is not None:
+        title = deployment.name_of(element)
+        raise Conflict(f"{title} cannot take a checkpoint: {refusal}.", safe="Nothing was changed.")
+    audit(actor, "element.checkpoint", f"{name}/{element}", group=group.group)
+    commands.send(tasks.CHECKPOINT, deployment.pk, group.group, has_row=False)

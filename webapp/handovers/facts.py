@@ -1,0 +1,92 @@
+"""The facts of a deployed group, from the database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from django.db.models.fields.json import KT
+
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.selectors import pipeline_named
+from webapp.pipelines.shape import element_of, group_of, is_view, names_of
+from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
+from webapp.placements.selectors import active_deployment
+from webapp.problems import Conflict, Missing
+
+
+def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
+    owned = Counter(
+        GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner").values_list(
+            "node_id", flat=True
+        )
+    )
+    return {
+        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, owned[node.pk], heard)
+        for node in Node.objects.all()
+    }
+
+
+def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
+    """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
+    by_id = {deployment.pk: deployment for deployment in deployments}
+    nodes = node_facts(heard)
+    replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
+    for row in Replica.objects.filter(deployment__in=by_id).select_related("node").order_by("node__name"):
+        replicas.setdefault((row.deployment_id, row.group), []).append(
+            ReplicaFacts(row.node.name, row.role, row.epoch, row.seq, row.status, row.rates)
+        )
+    standbys: dict[tuple[str, str], list[StandbyFacts]] = {}
+    extras = ExtraReplica.objects.filter(deployment__in=by_id, role="standby").select_related("node")
+    for extra in extras.order_by("-wanted", "node__name"):
+        standbys.setdefault((extra.deployment_id, extra.group), []).append(
+            StandbyFacts(extra.node.name, extra.wanted)
+        )
+    handovers = {
+        (row.deployment_id, row.group): str(row.pk)
+        for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
+    }
+    found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
+    # Of the spec, which is large, only what is shown is parsed.
+    placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
+    for placement in placements.annotate(follow=KT("spec__follow")):
+        key = (placement.deployment_id, placement.group)
+        found[placement.deployment_id][placement.group] = GroupFacts(
+            group=placement.group,
+            deployment_status=by_id[placement.deployment_id].status,
+            node=placement.node.name,
+            role=placement.role,
+            paused=placement.paused_at is not None,
+            retire=placement.retire,
+            follow=placement.follow or "exact",
+            anew_from=placement.anew_from,
+            handover=handovers.get(key),
+            replicas=tuple(replicas.get(key, ())),
+            standbys=tuple(standbys.get(key, ())),
+            nodes=nodes,
+        )
+    return found
+
+
+def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
+    """The group behind an element of a deployed pipeline, or the refusal. Part of transactions, so it asks
+    nobody but the database."""
+    pipeline = pipeline_named(name)
+    deployment = active_deployment(pipeline)
+    document = deployment.version.document if deployment else pipeline.draft
+    found = element_of(document, element)
+    if found is None:
+        raise Missing(f'There is no element "{element}" in the pipeline "{name}".')
+    title = names_of(document)[element]
+    if deployment is None:
+        raise Conflict(f"{title} cannot {doing}: {name} is not deployed.", safe="Nothing was changed.")
+    if is_view(found.get("type")):
+        raise Conflict(
+            f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
+            safe="Nothing was changed.",
+        )
+    group = group_of(deployment.version.document, element)
+    facts = group_facts([deployment])[deployment.pk].get(group)
+    return deployment, facts or GroupFacts(group=group, deployment_status=deployment.status)

@@ -1,0 +1,80 @@
+"""Removing a node, and what is in the way of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.handovers.models import Handover
+from webapp.nodes.models import EnrolmentToken, Node
+from webapp.pipelines.shape import names_of
+from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.selectors import active_deployments
+from webapp.problems import Conflict, Missing
+
+
+@transaction.atomic
+def remove(actor: User, name: str) -> None:
+    """Revoke open invitations for the name, and forget the node if it has nothing to run."""
+    require(actor, Role.ADMIN, "remove nodes")
+    now = timezone.now()
+    revoked = EnrolmentToken.objects.filter(
+        node_name=name, used_at=None, revoked_at=None, expires_at__gt=now
+    ).update(revoked_at=now)
+    # Locked before the rows that go with it, in the order in which the control side locks them.
+    node = Node.objects.select_for_update().filter(name=name).first()
+    if node is None and not revoked:
+        raise Missing(f'There is no node "{name}", nor an open invitation for one.')
+    if node is not None:
+        needed = removal_refusals().get(name)
+        if needed is not None:
+            raise Conflict(f'"{name}" cannot be removed: {needed}.', safe="Nothing was removed.")
+        # What ended long ago may still point here: those rows go with their deployment's history.
+        GroupPlacement.objects.filter(node=node).exclude(deployment__status__in=Deployment.ACTIVE).delete()
+        node.delete()
+    audit(actor, "node.remove", name, revoked_tokens=revoked)
+    announce()
+
+
+Called = dict[str, tuple[str, dict[str, str]]]
+"""By deployment: its pipeline's name, and what people call its elements and groups."""
+
+
+def names_by_deployment(deployments: Iterable[Deployment]) -> Called:
+    return {row.pk: (row.pipeline.name, names_of(row.version.document)) for row in deployments}
+
+
+def removal_refusals(called: Called | None = None) -> dict[str, str]:
+    """By node: why it cannot be removed now. One that is not in it can."""
+    to_run: dict[str, list[str]] = {}
+    active = names_by_deployment(active_deployments()) if called is None else called
+
+    def name(deployment: str, group: str) -> str:
+        pipeline, names = active.get(deployment, ("", {}))
+        return f"{names.get(group, group)} of {pipeline}" if pipeline else group
+
+    placed = GroupPlacement.objects.filter(deployment__in=active)
+    for node, deployment, group in placed.values_list("node__name", "deployment", "group"):
+        to_run.setdefault(node, []).append(name(deployment, group))
+    found = {
+        node: f"it is to run {', '.join(sorted(groups))}: drain it, or restore that elsewhere, first"
+        for node, groups in to_run.items()
+    }
+    for handover in Handover.objects.filter(outcome__isnull=True):
+        moving = name(handover.deployment_id, handover.group)
+        for node in (handover.origin, handover.target):
+            found.setdefault(node, f"{moving} is being moved from it or to it: wait until that has ended")
+    # The origin's, of a move with a pause whose target does not own yet; a standby is only a convenience.
+    kept = ExtraReplica.objects.filter(deployment__in=active).exclude(role="standby")
+    for node, deployment, group in kept.values_list("node__name", "deployment", "group"):
+        state = (
+            f"it keeps the state of {name(deployment, group)}, perhaps the newest, until that runs elsewhere"
+        )
+        found.setdefault(node, f"{state}: wait for that, or restore it")
+    return found

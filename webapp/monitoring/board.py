@@ -1,0 +1,266 @@
+"""Pipelines and their elements as the dashboard shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
+
+from webapp.backends.control_state import control_state
+from webapp.handovers.facts import group_facts
+from webapp.json_types import iso_of_ms
+from webapp.monitoring import schemas
+from webapp.monitoring.schemas import (
+    ElementError,
+    LiveElement,
+    PipelineItem,
+    PipelineStatus,
+    ReplicaNote,
+    StandbyNote,
+    UpgradeFailed,
+)
+from webapp.operations.models import Operation
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.pins import elsewhere
+from webapp.pipelines.schemas import Elsewhere
+from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
+from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
+from webapp.placements.models import Deployment
+from webapp.placements.schemas import CheckpointNote, ElementStatus
+from webapp.placements.selectors import is_what_runs
+from webapp.problems import Missing
+
+
+class Board:
+    """Pipelines with their deployments and groups, read with a fixed number of queries."""
+
+    def __init__(self, pipelines: Iterable[Pipeline]) -> None:
+        self.pipelines = list(pipelines)
+        self.deployments: dict[int, Deployment] = {}
+        active = Q(pipeline__in=self.pipelines, status__in=Deployment.ACTIVE)
+        # A failed deployment is shown only while it is the newest: its faults are still to be seen.
+        known = Pipeline.objects.filter(pk__in=[pipeline.pk for pipeline in self.pipelines])
+        failed = Q(pk__in=_newest(Deployment, "pipeline", known), status=Deployment.Status.FAILED)
+        for row in Deployment.objects.filter(active | failed).select_related("version"):
+            self.deployments[row.pipeline_id] = row
+        self._failed_upgrades = _failed_upgrades(self.deployments.values())
+        self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
+        self._elements: dict[int, list[LiveElement]] = {}
+
+    def deployment(self, pipeline: Pipeline) -> Deployment | None:
+        return self.deployments.get(pipeline.pk)
+
+    def elements(self, pipeline: Pipeline) -> list[LiveElement]:
+        """Live state of each element: of the deployed version, or of the draft when none is deployed."""
+        if pipeline.pk not in self._elements:
+            self._elements[pipeline.pk] = self._read_elements(pipeline)
+        return self._elements[pipeline.pk]
+
+    def _read_elements(self, pipeline: Pipeline) -> list[LiveElement]:
+        deployment = self.deployment(pipeline)
+        document = deployment.version.document if deployment else pipeline.draft
+        status = deployment.status if deployment else None
+        groups = self.facts.get(deployment.pk, {}) if deployment else {}
+        group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
+        names = names_of(document)
+        found = []
+        for element in elements_of(document):
+            group = group_of[element["id"]]
+            facts = groups.get(group) or GroupFacts(group=group, deployment_status=status)
+            found.append(element_json(element, facts, names))
+        return found
+
+    def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
+        """What runs elsewhere than the draft pins it to, but for what is being moved."""
+        if deployment is None or deployment.status != Deployment.Status.RUNNING:
+            return []
+        settled = {
+            group.group: group.node
+            for group in self.facts.get(deployment.pk, {}).values()
+            if group.node is not None and group.handover is None
+        }
+        return elsewhere(pipeline.draft, deployment.version.document, settled)
+
+    def item(self, pipeline: Pipeline) -> PipelineItem:
+        """The pipeline as it stands in lists."""
+        deployment = self.deployment(pipeline)
+        status: PipelineStatus = deployment.status if deployment else "draft"
+        if status == Deployment.Status.RUNNING:
+            status = running_status({element["status"] for element in self.elements(pipeline)})
+        metadata = pipeline.draft.get("metadata")
+        return {
+            "name": pipeline.name,
+            "revision": pipeline.draft_revision,
+            "status": status,
+            "message": deployment.message if deployment else "",
+            "deployed_version": deployment.version.number if deployment else None,
+            "deployment": deployment.pk if deployment else None,
+            "upgrade_failed": self._failed_upgrades.get(deployment.pk) if deployment else None,
+            "differs": deployment is not None
+            and not is_what_runs(pipeline.draft, deployment, self.facts.get(deployment.pk, {})),
+            "elsewhere": self._elsewhere(pipeline, deployment),
+            "updated_at": pipeline.updated_at.isoformat(),
+            "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,
+            "description": metadata.get("description") if isinstance(metadata, dict) else None,
+            "elements": len(elements_of(pipeline.draft)),
+        }
+
+
+def _newest(rows: type[Model], of: str, parents: QuerySet[Any]) -> QuerySet[Any]:
+    """Of each parent the newest row's id, to look it up by; null: it has none."""
+    newest = rows._default_manager.filter(**{of: OuterRef("pk")}).order_by("-created_at").values("pk")[:1]
+    return parents.annotate(newest=Subquery(newest)).values("newest")
+
+
+def _failed_upgrades(deployments: Iterable[Deployment]) -> dict[str, UpgradeFailed]:
+    """By deployment: {"message", "at"} of the upgrade that failed, until something else is done with it."""
+    known = Deployment.objects.filter(pk__in=[deployment.pk for deployment in deployments])
+    rows = Operation.objects.filter(
+        pk__in=_newest(Operation, "deployment", known.filter(status=Deployment.Status.RUNNING)),
+        kind=Operation.Kind.UPGRADE,
+        status=Operation.Status.FAILED,
+    )
+    return {row.deployment_id: {"message": row.message, "at": _iso(row.ended_at)} for row in rows}
+
+
+def whole_board() -> Board:
+    return Board(Pipeline.objects.select_related("updated_by"))
+
+
+def all_pipelines() -> list[PipelineItem]:
+    board = whole_board()
+    return [board.item(pipeline) for pipeline in board.pipelines]
+
+
+def pipeline_json(pipeline: Pipeline) -> schemas.Pipeline:
+    return {**Board([pipeline]).item(pipeline), "document": pipeline.draft}
+
+
+def running_status(elements: Set[ElementStatus]) -> PipelineStatus:
+    """A deployed pipeline in one word, from its elements' statuses."""
+    if elements & {"failed", "silent", "unheard", "lagging"}:
+        return "attention"
+    at_work = elements - {"view", "ended"}
+    if at_work == {"paused"}:
+        return "paused"
+    return "running" if at_work or "ended" not in elements else "ended"
+
+
+def element_list(pipeline: Pipeline) -> list[LiveElement]:
+    return Board([pipeline]).elements(pipeline)
+
+
+def element_named(pipeline: Pipeline, id: str) -> LiveElement:
+    """One element's JSON, or Missing."""
+    found = next((item for item in element_list(pipeline) if item["id"] == id), None)
+    if found is None:
+        raise Missing(f'There is no element "{id}" in the pipeline "{pipeline.name}".')
+    return found
+
+
+def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, str]) -> LiveElement:
+    """`names`: of the document's elements and groups."""
+    view = is_view(element.get("type"))
+    owner = None if view else group.owner
+    status = dict(owner.status) if owner else {}
+    rates = owner.rates if owner else {}
+    # In a group of several each element has counts of its own; the rest is the group's.
+    status |= status.get("elements", {}).get(element["id"], {})
+    rates = {**rates, **rates.get("elements", {}).get(element["id"], {})}
+    heard = owner is not None and group.owner_is_heard
+    # Unknown while its node is not heard: the last ones would look as if it still ran.
+    now = {**status, **{key: rates.get(key) for key in ("rows_in_per_s", "rows_out_per_s")}} if heard else {}
+    actions = actions_of(group)
+    if view:
+        reason = "the dashboard itself shows it, no node runs it"
+        actions = {name: {"allowed": False, "reason": reason, "note": None} for name in actions}
+    return {
+        "id": element["id"],
+        "type": element.get("type"),
+        "title": names[element["id"]],
+        "group": group.group,
+        "group_title": names.get(group.group, group.group),
+        "status": "view" if view else status_of(group),
+        "node": None if view else group.node,
+        "epoch": owner.epoch if owner else 0,
+        "seq": owner.seq if owner else 0,
+        "rows_in_per_s": now.get("rows_in_per_s"),
+        "rows_out_per_s": now.get("rows_out_per_s"),
+        "lag_rows": now.get("lag_rows") or 0 if heard else None,
+        "batch_ms_p50": now.get("batch_ms_p50"),
+        "batch_ms_p95": now.get("batch_ms_p95"),
+        "batch_ms_p99": now.get("batch_ms_p99"),
+        "latency_ms_p50": now.get("latency_ms_p50"),
+        "latency_ms_p95": now.get("latency_ms_p95"),
+        "latency_ms_p99": now.get("latency_ms_p99"),
+        "rows_in_total": status.get("rows_in_total") or 0,
+        "rows_out_total": status.get("rows_out_total") or 0,
+        "dead_letters_total": status.get("dead_letters_total") or 0,
+        "state_bytes": status.get("state_bytes") or 0,
+        "checkpoint": _checkpoint(status),
+        "paused": group.paused,
+        "ended": bool(status.get("ended")),
+        "follow": group.follow,
+        "follow_note": FOLLOW_NOTES[group.follow],
+        "standby": None if view else _standby(group),
+        "error": _error(status.get("error")),
+        "replicas": [] if view else [_replica(replica) for replica in group.replicas],
+        "handover": None if view else group.handover,
+        "actions": actions,
+    }
+
+
+def _replica(replica: ReplicaFacts) -> ReplicaNote:
+    return {
+        "node": replica.node,
+        "role": replica.role,
+        "phase": replica.status.get("phase", ""),
+        "epoch": replica.epoch,
+        "seq": replica.seq,
+        "behind": replica.status.get("behind") or 0,
+        "armed": replica.status.get("armed"),
+    }
+
+
+def _standby(group: GroupFacts) -> StandbyNote | None:
+    """The one that a user wants, else the one that is kept for a while after a move."""
+    if not group.standbys:
+        return None
+    standby = group.standbys[0]
+    replica = group.replica_on(standby.node)
+    following = replica is not None and replica.role == "standby"
+    return {
+        "node": standby.node,
+        "behind": replica.status.get("behind") if replica is not None and following else None,
+        "armed": replica is not None and replica.status.get("armed") is not None,
+        "wanted": standby.wanted,
+    }
+
+
+def _checkpoint(status: dict[str, Any]) -> CheckpointNote | None:
+    if status.get("checkpoint_seq") is None:
+        return None
+    return {
+        "seq": status["checkpoint_seq"],
+        "at": iso_of_ms(status.get("checkpoint_at_ms")),
+        "bytes": status.get("checkpoint_bytes"),
+        "where": list(status.get("checkpoint_where") or ()),
+    }
+
+
+def _error(error: dict[str, Any] | None) -> ElementError | None:
+    if not error:
+        return None
+    return {
+        "message": error.get("message"),
+        "safe": error.get("safe"),
+        "next": error.get("next"),
+        "traceback": error.get("traceback"),
+        "at": iso_of_ms(error.get("at_ms")),
+    }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None

@@ -1,0 +1,221 @@
+"""Deploying, upgrading and undeploying: writes the order, the control side carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.planning.upgrade import ElementChange
+from pipeline_runtime.wire import tasks
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.backends import commands
+from webapp.nodes.models import Node
+from webapp.operations.models import Operation
+from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
+from webapp.pipelines.actions import overtaken, snapshot
+from webapp.pipelines.checking import check, planned
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.pipelines.selectors import pipeline_named, version_of
+from webapp.pipelines.shape import elements_of, group_of
+from webapp.placements.models import Deployment
+from webapp.placements.placing import first_placement
+from webapp.placements.schemas import DeployChange, DeployPlan
+from webapp.placements.selectors import active_deployment, is_what_runs
+from webapp.problems import Conflict, Invalid
+
+
+@transaction.atomic
+def deploy(
+    actor: User,
+    name: str,
+    version: int | None = None,
+    placement: dict[str, str] | None = None,
+    revision: int | None = None,
+    restart: Collection[str] = (),
+) -> Operation:
+    """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
+    runs is upgraded in place, when its graph and its state allow that. `revision`: of the draft that the user
+    has seen; Conflict when it is another by now. `restart`: elements that may lose their state, when what is
+    deployed cannot go on from it."""
+    require(actor, Role.EDITOR, "deploy pipelines")
+    pipeline = pipeline_named(name, for_update=True)
+    if revision is not None and pipeline.draft_revision != revision:
+        raise Conflict(
+            overtaken(pipeline, revision),
+            safe="Nothing was deployed.",
+            next="Look at the draft as it is now, then deploy again.",
+        )
+    running = active_deployment(pipeline)
+    if running is not None and running.status == Deployment.Status.RUNNING:
+        return _upgrade(actor, running, version, placement or {}, restart)
+    if running is not None:
+        raise Conflict(
+            f'"{name}" is {running.status} already (version {running.version.number}).',
+            safe="What runs goes on unchanged.",
+            next="Undeploy it before you deploy another version.",
+            deployment=running.pk,
+        )
+    _valid_document(pipeline, version, placement or {})
+    chosen = _chosen_version(actor, pipeline, version)
+    try:
+        with transaction.atomic():
+            deployment = Deployment.objects.create(
+                pipeline=pipeline, version=chosen, placement=placement or {}, created_by=actor
+            )
+    except IntegrityError as error:
+        raise Conflict(
+            f'"{name}" is being deployed by somebody else.', safe="Nothing was changed."
+        ) from error
+    return _operate(actor, deployment, Operation.Kind.DEPLOY)
+
+
+def what_would_change(
+    actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
+) -> DeployPlan:
+    """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path,
+    loses}, or, of a pipeline that is not deployed, as `first_placement` says; "repeats": whether it tries an
+    upgrade again that failed}"""
+    require(actor, Role.EDITOR, "deploy pipelines")
+    pipeline = pipeline_named(name)
+    document = _valid_document(pipeline, version, placement or {})
+    running = active_deployment(pipeline)
+    if running is None:
+        return {"changes": first_placement(document, placement or {}), "repeats": False}
+    changes = [_change_json(change) for change in upgrade_changes(running, document)]
+    return {"changes": changes, "repeats": _upgrade_failed(running)}
+
+
+def _change_json(change: ElementChange) -> DeployChange:
+    return {
+        "element": change.element,
+        "change": change.change,
+        "reason": change.reason,
+        "path": change.path,
+        "loses": change.loses,
+    }
+
+
+def _upgrade(
+    actor: User,
+    deployment: Deployment,
+    version: int | None,
+    placement: dict[str, str],
+    restart: Collection[str],
+) -> Operation:
+    pipeline = deployment.pipeline
+    name, runs = pipeline.name, f"version {deployment.version.number}"
+    document = _valid_document(pipeline, version, placement)
+    same = is_what_runs(document, deployment)
+    if same and _is_upgraded(deployment, document):
+        raise Conflict(
+            f'"{name}" is running already ({runs}), and that is what would be deployed.',
+            safe="What runs goes on unchanged.",
+            next="Change the draft, or undeploy it first.",
+            deployment=deployment.pk,
+        )
+    begin_anew = refuse_upgrade(deployment, document, placement, restart)
+    deployment.version = _chosen_version(actor, pipeline, version)
+    deployment.save(update_fields=["version"])
+    return _operate(actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew)
+
+
+def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
+    """Whether all groups have what the document says; after an upgrade that failed, it is repeated."""
+    if _upgrade_failed(deployment):
+        return False  # the group at which it failed has its new definition, but may not run
+    versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
+    specs = planned(parse_document(document), deployment.pk)
+    return all(versions.get(spec.group) == spec.version for spec in specs)
+
+
+def _upgrade_failed(deployment: Deployment) -> bool:
+    last = deployment.operations.filter(kind=Operation.Kind.UPGRADE).first()
+    return last is not None and last.status == Operation.Status.FAILED
+
+
+def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str, str]) -> dict[str, Any]:
+    """The draft, or a version's; Invalid names all faults."""
+    document: dict[str, Any] = pipeline.draft
+    if version is not None:
+        document = version_of(pipeline, version).document
+    faults = [fault.model_dump(mode="json") for fault in check(document).faults]
+    faults += _placement_faults(document, placement)
+    if faults:
+        raise Invalid(
+            f"{pipeline.name} cannot be deployed: it has {_mistakes(faults)}.",
+            safe="Nothing was deployed.",
+            next="Correct the elements that are named, then deploy again.",
+            faults=faults,
+        )
+    return document
+
+
+def _mistakes(faults: list[dict[str, Any]]) -> str:
+    return "1 mistake" if len(faults) == 1 else f"{len(faults)} mistakes"
+
+
+def _chosen_version(actor: User, pipeline: Pipeline, version: int | None) -> PipelineVersion:
+    return snapshot(actor, pipeline, "") if version is None else version_of(pipeline, version)
+
+
+@transaction.atomic
+def undeploy(actor: User, name: str) -> Operation:
+    """Retire every group. Asked for again meanwhile, it is the same operation."""
+    require(actor, Role.EDITOR, "undeploy pipelines")
+    pipeline = pipeline_named(name, for_update=True)
+    deployment = active_deployment(pipeline)
+    if deployment is None:
+        raise Conflict(f'"{name}" is not deployed.', safe="Nothing was changed.")
+    going = deployment.operations.filter(
+        kind=Operation.Kind.UNDEPLOY, status__in=[Operation.Status.PENDING, Operation.Status.RUNNING]
+    ).first()
+    if going is not None:
+        return going
+    deployment.status = Deployment.Status.UNDEPLOYING
+    deployment.save(update_fields=["status"])
+    return _operate(actor, deployment, Operation.Kind.UNDEPLOY)
+
+
+def _operate(
+    actor: User, deployment: Deployment, kind: Operation.Kind, *, restart: Sequence[str] = ()
+) -> Operation:
+    operation = Operation.objects.create(
+        kind=kind, deployment=deployment, created_by=actor, restart=list(restart)
+    )
+    name = deployment.pipeline.name
+    audit(
+        actor,
+        f"pipeline.{kind.value}",
+        name,
+        deployment=deployment.pk,
+        version=deployment.version.number,
+        operation=str(operation.pk),
+        **({"restart": list(restart)} if restart else {}),
+    )
+    # An upgrade is a deployment to the control side: it looks at the operation.
+    command = tasks.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else tasks.DEPLOY
+    commands.send(command, str(operation.pk))
+    announce()
+    return operation
+
+
+def _placement_faults(document: dict[str, Any], placement: dict[str, str]) -> list[dict[str, Any]]:
+    nodes = set(Node.objects.values_list("name", flat=True))
+    known = {element["id"] for element in elements_of(document)}
+    known |= {group_of(document, element) for element in set(known)}
+    faults = []
+    for key, node in placement.items():
+        path = f"placement.{key}"
+        if key not in known:
+            message = f'there is no element or group "{key}"'
+            faults.append({"element": None, "path": path, "message": message, "code": "unknown_element"})
+        if node not in nodes:
+            message = f'there is no node "{node}"'
+            faults.append({"element": key, "path": path, "message": message, "code": "unknown_node"})
+    return faults

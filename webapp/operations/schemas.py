@@ -1,0 +1,37 @@
+"""Responses about operations."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from webapp.json_types import STORED
+from webapp.problems import Fault
+
+
+@with_config(STORED)
+class Step(TypedDict):
+    name: str
+    state: str
+    at: str | None
+
+
+class Operation(TypedDict):
+    id: str
+    kind: Literal["deploy", "undeploy", "upgrade"]
+    pipeline: str
+    deployment: str
+    status: Literal["pending", "running", "done", "failed"]
+    steps: list[Step]
+    phase: str
+    phase_since: str | None
+    waits_for: str
+    """in words; empty: for nothing"""
+    deadline: str | None
+    """until when it waits for that; null: there is no end to it, or nothing is waited for"""
+    message: str
+    faults: list[Fault]
+    created_at: str
+    ended_at: str | None

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PlacementsConfig(AppConfig):
+    name = "webapp.placements"
+    label = "placements"

@@ -1,0 +1,70 @@
+"""Responses about what is deployed, or would be."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+ElementStatus = Literal[
+    "running",
+    "paused",
+    "deploying",
+    "moving",
+    "lagging",
+    "failed",
+    "stopped",
+    "silent",
+    "unheard",
+    "ended",
+    "view",
+    "draft",
+]
+
+ElementAction = Literal[
+    "migrate", "restore", "pause", "resume", "checkpoint", "keep_standby", "drop_standby", "rewind"
+]
+
+
+class DeployChange(TypedDict):
+    """What a deployment would do with an element."""
+
+    element: str
+    change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
+    """"restart": it cannot keep its state, but can begin without"""
+    reason: NotRequired[str | None]
+    """of one that runs: what changed, or what is in the way"""
+    path: NotRequired[str | None]
+    """of the parameter that is in the way, below its element"""
+    loses: NotRequired[str | None]
+    """of "restart": what of its state is lost"""
+    node: NotRequired[str | None]
+    """of a pipeline that is not deployed: where it goes; null: only the dashboard shows it, or no node can"""
+    why: NotRequired[str | None]
+    problem: NotRequired[str | None]
+    """why no node can take it"""
+    waits: NotRequired[bool]
+    """that may pass by itself, and a deployment waits for it"""
+
+
+class DeployPlan(TypedDict):
+    changes: list[DeployChange]
+    repeats: bool
+    """an upgrade that failed is tried again, whatever changes"""
+
+
+class CheckpointNote(TypedDict):
+    seq: int
+    at: str | None
+    bytes: int | None
+    where: list[str]
+
+
+class Checkpoint(CheckpointNote):
+    epoch: int | None
+    bytes_new: int | None
+    node: str | None
+
+
+class Checkpoints(TypedDict):
+    checkpoints: list[Checkpoint]

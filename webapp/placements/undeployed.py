@@ -1,0 +1,59 @@
+"""What may be done to a pipeline only while nothing of it is deployed."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.pipelines.actions import check_name, named
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.pipelines.selectors import pipeline_named
+from webapp.placements.selectors import active_deployment
+from webapp.problems import Conflict
+
+
+@transaction.atomic
+def rename_pipeline(actor: User, name: str, new_name: str) -> Pipeline:
+    """With its draft, its versions and all that hangs on it; not while it is deployed."""
+    require(actor, Role.EDITOR, "rename pipelines")
+    check_name(new_name)
+    pipeline = pipeline_named(name, for_update=True)
+    if active_deployment(pipeline) is not None:
+        raise Conflict(
+            f'"{name}" is deployed, and its name is in use by what runs.',
+            safe="Nothing was renamed.",
+            next="Undeploy it first, or duplicate it under the new name.",
+        )
+    if Pipeline.objects.filter(name=new_name).exclude(pk=pipeline.pk).exists():
+        raise Conflict(
+            f'There is a pipeline "{new_name}" already.',
+            safe="Nothing was renamed.",
+            next="Choose another name.",
+        )
+    versions = list(pipeline.versions.all())
+    for version in versions:
+        version.document = named(version.document, new_name)
+    PipelineVersion.objects.bulk_update(versions, ["document"])
+    pipeline.name, pipeline.draft = new_name, named(pipeline.draft, new_name)
+    pipeline.draft_revision += 1
+    pipeline.updated_by = actor
+    pipeline.save()
+    audit(actor, "pipeline.rename", new_name, before=name)
+    announce()
+    return pipeline
+
+
+@transaction.atomic
+def delete_pipeline(actor: User, name: str) -> None:
+    require(actor, Role.EDITOR, "delete pipelines")
+    pipeline = pipeline_named(name, for_update=True)
+    if active_deployment(pipeline) is not None:
+        raise Conflict(
+            f'"{name}" is deployed.', safe="Nothing was deleted.", next="Undeploy it first, then delete it."
+        )
+    audit(actor, "pipeline.delete", name, document=pipeline.draft)
+    pipeline.delete()
+    announce()

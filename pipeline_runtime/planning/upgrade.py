@@ -2,20 +2,22 @@
 
 An upgrade in place keeps every element's state: its group stops after its running batch and starts again
 from its local state with the new parameters. So only parameters may change that shape neither the state
-nor what was written outside, and the graph stays as it is. Where the state alone is in the way, the element
-can begin without it ("restart"), if the user agrees to that loss. Pure.
+nor what was written outside. Where the state alone is in the way, the element can begin without it
+("restart"), if the user agrees to that loss. Elements come and go by whole groups; a group that stays keeps
+its elements and its inputs, so its state and its positions are not touched. Pure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
+from pipeline_runtime.planning.plan import topics
 
 _VALUE_LENGTH_MAX = 30
 _UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
@@ -27,40 +29,88 @@ class ElementChange(Frozen):
     change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
     reason: str | None = None  # what changed, or what is in the way
     path: str | None = None  # of the parameter that is in the way
-    loses: str | None = None  # with "restart": what of its state is lost
+    loses: str | None = None  # with "restart" and "removed": what of its state is lost
+
+
+class GroupChanges(Frozen):
+    """Producers before consumers."""
+
+    added: tuple[GroupSpec, ...] = ()
+    changed: tuple[GroupSpec, ...] = ()  # as they are to be: they have to be started again
+    removed: tuple[GroupSpec, ...] = ()  # as they are
 
 
 def element_changes(
-    old: Sequence[GroupSpec], new: Sequence[GroupSpec], registry: Registry
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], registry: Registry, gone: Collection[str] = ()
 ) -> tuple[ElementChange, ...]:
-    """One for each element that a node runs, in the new version's order; removed ones last."""
+    """One for each element that a node runs, in the new version's order; removed ones last.
+
+    `gone`: ids of groups and elements that were removed from this deployment before. Their streams, journals
+    and checkpoints had these names, so nothing else may have them.
+    """
     before = {element.id: group for group in old for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
-    found = [_change(id, before.get(id), group, registry) for id, group in after.items()]
+    found = [
+        _change(id, before[id], group, registry) if id in before else _added(id, group, old, before, gone)
+        for id, group in after.items()
+    ]
+    staying = {group.group for group in new}
     removed = [
-        ElementChange(
-            element=id,
-            change="incompatible",
-            reason="it was removed, and an upgrade in place keeps the graph",
+        _removed(
+            id, group, group.group in staying or any(each.id in after for each in group.elements), registry
         )
-        for id in before
+        for id, group in before.items()
         if id not in after
     ]
     return (*found, *removed)
 
 
-def changed_groups(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> tuple[GroupSpec, ...]:
-    """The new specs of those groups that have to be started again."""
-    versions = {group.group: group.version for group in old}
-    return tuple(group for group in new if versions.get(group.group) != group.version)
+def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupChanges:
+    """Group by group, whether or not it may be done."""
+    versions, staying = {group.group: group.version for group in old}, {group.group for group in new}
+    return GroupChanges(
+        added=tuple(group for group in new if group.group not in versions),
+        changed=tuple(group for group in new if versions.get(group.group, group.version) != group.version),
+        removed=tuple(group for group in old if group.group not in staying),
+    )
 
 
-def _change(id: str, old: GroupSpec | None, new: GroupSpec, registry: Registry) -> ElementChange:
+def obsolete_topics(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> tuple[str, ...]:
+    """Names of the topics that Fogline made for `old` and that `new` has no use for."""
+    needed = {topic.name for group in new for topic in topics(group)}
+    return tuple(topic.name for group in old for topic in topics(group) if topic.name not in needed)
+
+
+def _added(
+    id: str, new: GroupSpec, old: Sequence[GroupSpec], before: Collection[str], gone: Collection[str]
+) -> ElementChange:
+    reused = next((name for name in (id, new.group) if name in gone), None)
+    if reused is not None:
+        reason = (
+            f"an element or group with the id {reused} was removed from what runs, and what is left of it "
+            "would be taken for this one's: give it another id"
+        )
+        return ElementChange(element=id, change="incompatible", reason=reason)
+    joins = any(group.group == new.group for group in old)
+    if joins or any(element.id in before for element in new.elements):
+        reason = (
+            "it is new in a group that runs, and a group that runs keeps its elements: let it run by itself"
+        )
+        return ElementChange(element=id, change="incompatible", reason=reason)
+    return ElementChange(element=id, change="added")
+
+
+def _removed(id: str, old: GroupSpec, others_stay: bool, registry: Registry) -> ElementChange:
+    if others_stay:
+        reason = "it was removed from a group that goes on, and a group that runs keeps its elements"
+        return ElementChange(element=id, change="incompatible", reason=reason)
+    operator = registry.get(_element(old, id).type)
+    return ElementChange(element=id, change="removed", loses=operator.keeps if operator.stateful else None)
+
+
+def _change(id: str, old: GroupSpec, new: GroupSpec, registry: Registry) -> ElementChange:
     def incompatible(reason: str, path: str | None = None) -> ElementChange:
         return ElementChange(element=id, change="incompatible", reason=reason, path=path)
-
-    if old is None:
-        return incompatible("it is new, and an upgrade in place keeps the graph")
 
     def without_its_state(reason: str, path: str | None = None) -> ElementChange:
         if not _can_begin_anew(operator):
@@ -109,9 +159,6 @@ def _graph_difference(old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: Ele
         return "its inputs are connected otherwise"
     if old.group != new.group or {e.id for e in old.elements} != {e.id for e in new.elements}:
         return "it is grouped otherwise"
-    topics = [[(stream.topic, stream.partitions) for stream in spec.outputs] for spec in (old, new)]
-    if topics[0] != topics[1]:
-        return "its group has other streams than before"
     return None
 
 

@@ -20,8 +20,14 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
     title: "Starts again with its state",
     text: "It stops after its running batch and goes on where it was, on the same node. Nothing is lost or repeated; output pauses for a few seconds.",
   },
-  added: { title: "Comes", text: "" },
-  removed: { title: "Goes", text: "" },
+  added: {
+    title: "Is added",
+    text: "It starts with an empty state and reads what its inputs still hold, then what comes. What runs is not touched.",
+  },
+  removed: {
+    title: "Is removed",
+    text: "It ends after its running batch, for good: its state, its streams and its checkpoints do not come back by deploying the former version. Download before what it has written to files.",
+  },
   unchanged: { title: "Goes on untouched", text: "" },
 };
 

@@ -138,7 +138,8 @@ function ChangeLine({
   document: PipelineDocument;
   onShow: ((each: DeployChange) => void) | null;
 }) {
-  const name = useName(each.element, document);
+  const named = useName(each.element, document);
+  const name = each.title ?? named;
   return (
     <>
       {onShow && findElement(document, each.element) ? (
@@ -149,8 +150,18 @@ function ChangeLine({
         <b>{name}</b>
       )}
       {each.reason && <span className="change__reason">{each.reason}</span>}
+      {each.change === "added" && <span className="change__reason">{place(each)}</span>}
+      {each.change === "removed" && each.loses && (
+        <span className="change__reason">{each.loses} is lost</span>
+      )}
     </>
   );
+}
+
+/** Where an element goes that comes to what runs. */
+function place({ node, why, problem, waits }: DeployChange): string {
+  if (problem) return waits ? `waits for a node: it ${problem}` : `no node can take it: it ${problem}`;
+  return node ? `goes to ${node}: ${why}` : (why ?? "");
 }
 
 /** What it costs to let an element begin anew, to be agreed to for each. */

@@ -223,7 +223,7 @@ export function DeployPanel() {
           {operation.steps.map((step) => (
             <li key={step.name} data-state={step.state}>
               <StepIcon state={step.state} />
-              {stepWords(step.name, (id) => nameIn(elements, name, id))}
+              {stepWords(step, (id) => nameIn(elements, name, id))}
               <span className="visually-hidden">{step.state}</span>
             </li>
           ))}

@@ -115,6 +115,7 @@ export interface Deploy {
 /** What a deployment would do with an element. */
 export interface DeployChange {
   element: string;
+  title?: string;
   change: "unchanged" | "upgraded" | "restart" | "incompatible" | "added" | "removed";
   reason?: string | null;
   path?: string | null;
@@ -678,6 +679,8 @@ export interface Step {
   name: string;
   state: string;
   at: string | null;
+  change?: "added" | "changed" | "removed";
+  title?: string;
 }
 
 export interface StoredFile {

@@ -33,6 +33,7 @@ export type {
   Port,
   ReplicaNote,
   StandbyNote,
+  Step,
   StoredFile as UploadedFile,
   StreamSchema,
   Template,

@@ -1,6 +1,7 @@
 /** What people call what has a name for machines. Pure. */
 import { typeWords } from "./column-types";
 import { capitalised } from "./format";
+import type { Step } from "./types";
 
 const OPTIONS: Record<string, string> = {
   avg: "average",
@@ -35,8 +36,13 @@ const STEPS: Record<string, string> = {
   "delete topics": "Delete the streams",
 };
 
-/** A step of a deployment; of an upgrade its steps are groups, `name` of which says what people call it. */
-export const stepWords = (step: string, name: (id: string) => string): string => STEPS[step] ?? name(step);
+const OF_GROUP: Record<NonNullable<Step["change"]>, string> = { added: "Add ", changed: "", removed: "End " };
+
+/** A step of an operation; of an upgrade its steps are groups. `name`: what people call a group. */
+export function stepWords(step: Step, name: (id: string) => string): string {
+  if (step.change) return OF_GROUP[step.change] + (step.title ?? name(step.name));
+  return STEPS[step.name] ?? name(step.name);
+}
 
 interface Term {
   title: string;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -22,7 +22,7 @@ from webapp.pipelines.actions import overtaken, snapshot
 from webapp.pipelines.checking import check, planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
-from webapp.pipelines.shape import elements_of, group_of
+from webapp.pipelines.shape import elements_of, group_of, names_of
 from webapp.placements.models import Deployment
 from webapp.placements.placing import first_placement
 from webapp.placements.schemas import DeployChange, DeployPlan
@@ -40,9 +40,9 @@ def deploy(
     restart: Collection[str] = (),
 ) -> Operation:
     """Deploy a version, or the draft as a new one. Exactly one deployment per pipeline at a time: one that
-    runs is upgraded in place, when its graph and its state allow that. `revision`: of the draft that the user
-    has seen; Conflict when it is another by now. `restart`: elements that may lose their state, when what is
-    deployed cannot go on from it."""
+    runs is upgraded in place, when its groups and their state allow that. `revision`: of the draft that the
+    user has seen; Conflict when it is another by now. `restart`: elements that may lose their state, when
+    what is deployed cannot go on from it."""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name, for_update=True)
     if revision is not None and pipeline.draft_revision != revision:
@@ -79,26 +79,33 @@ def what_would_change(
     actor: User, name: str, version: int | None = None, placement: dict[str, str] | None = None
 ) -> DeployPlan:
     """What `deploy` would do; nothing is done. {"changes": of each element {element, change, reason, path,
-    loses}, or, of a pipeline that is not deployed, as `first_placement` says; "repeats": whether it tries an
-    upgrade again that failed}"""
+    loses}, with what `first_placement` says of those that come; "repeats": whether it tries an upgrade again
+    that failed}"""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name)
     document = _valid_document(pipeline, version, placement or {})
     running = active_deployment(pipeline)
     if running is None:
         return {"changes": first_placement(document, placement or {}), "repeats": False}
-    changes = [_change_json(change) for change in upgrade_changes(running, document)]
-    return {"changes": changes, "repeats": _upgrade_failed(running)}
+    changes = {change.element: change for change in upgrade_changes(running, document)}
+    coming = [id for id, change in changes.items() if change.change == "added"]
+    places = {place["element"]: place for place in first_placement(document, {}, coming)}
+    names = {**names_of(running.version.document), **names_of(document)}
+    told = [_change_json(change, names, places.get(id)) for id, change in changes.items()]
+    return {"changes": told, "repeats": _upgrade_failed(running)}
 
 
-def _change_json(change: ElementChange) -> DeployChange:
-    return {
+def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployChange | None) -> DeployChange:
+    """`place`: where an element goes that comes."""
+    told: DeployChange = {
         "element": change.element,
+        "title": names.get(change.element, change.element),
         "change": change.change,
         "reason": change.reason,
         "path": change.path,
         "loses": change.loses,
     }
+    return told if place is None else {**place, **told}
 
 
 def _upgrade(
@@ -120,9 +127,10 @@ def _upgrade(
             deployment=deployment.pk,
         )
     begin_anew = refuse_upgrade(deployment, document, placement, restart)
+    replaces = deployment.version
     deployment.version = _chosen_version(actor, pipeline, version)
     deployment.save(update_fields=["version"])
-    return _operate(actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew)
+    return _operate(actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew, replaces=replaces)
 
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
@@ -131,7 +139,7 @@ def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
     specs = planned(parse_document(document), deployment.pk)
-    return all(versions.get(spec.group) == spec.version for spec in specs)
+    return versions == {spec.group: spec.version for spec in specs}
 
 
 def _upgrade_failed(deployment: Deployment) -> bool:
@@ -183,10 +191,15 @@ def undeploy(actor: User, name: str) -> Operation:
 
 
 def _operate(
-    actor: User, deployment: Deployment, kind: Operation.Kind, *, restart: Sequence[str] = ()
+    actor: User,
+    deployment: Deployment,
+    kind: Operation.Kind,
+    *,
+    restart: Sequence[str] = (),
+    replaces: PipelineVersion | None = None,
 ) -> Operation:
     operation = Operation.objects.create(
-        kind=kind, deployment=deployment, created_by=actor, restart=list(restart)
+        kind=kind, deployment=deployment, created_by=actor, restart=list(restart), replaces=replaces
     )
     name = deployment.pipeline.name
     audit(

@@ -26,7 +26,12 @@ class Operation(models.Model):
         "placements.Deployment", on_delete=models.CASCADE, related_name="operations"
     )
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
-    steps = models.JSONField(default=list)  # [{name, state, at}]
+    steps = models.JSONField(default=list)  # [{name, state, at}]; of an upgrade groups, with {change, title}
+    # What an upgrade puts another version in place of.
+    replaces = models.ForeignKey(
+        "pipelines.PipelineVersion", on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    obsolete = models.JSONField(default=list)  # topics that nobody needs when an upgrade has been carried out
     # Elements that may begin without their state, as the user agreed.
     restart = models.JSONField(default=list)
     message = models.TextField(blank=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from pydantic import with_config
 from typing_extensions import TypedDict
@@ -16,6 +16,10 @@ class Step(TypedDict):
     name: str
     state: str
     at: str | None
+    change: NotRequired[Literal["added", "changed", "removed"]]
+    """of an upgrade, whose steps are groups"""
+    title: NotRequired[str]
+    """what people call that group"""
 
 
 class Operation(TypedDict):

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.planning.upgrade import ElementChange, changed_groups, element_changes
+from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
@@ -22,7 +22,8 @@ SAFE = "What runs goes on unchanged."
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
     """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
     new = planned(parse_document(document), deployment.pk)
-    return [*element_changes(_running(deployment), new, default_registry()), *_views(deployment, document)]
+    found = element_changes(_running(deployment), new, default_registry(), deployment.removed)
+    return [*found, *_views(deployment, document)]
 
 
 def refuse_upgrade(
@@ -88,15 +89,17 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     if going.exists():
         raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")
     new = planned(parse_document(document), deployment.pk)
-    groups = [group.group for group in changed_groups(_running(deployment), new)]
-    moving = Handover.objects.filter(deployment=deployment, group__in=groups, outcome__isnull=True).first()
+    groups = group_changes(_running(deployment), new)
+    changed = [group.group for group in groups.changed]
+    ending = [*changed, *(group.group for group in groups.removed)]
+    moving = Handover.objects.filter(deployment=deployment, group__in=ending, outcome__isnull=True).first()
     if moving is not None:
         raise Conflict(
-            f'"{moving.element}" is being moved, so it cannot be upgraded now.',
+            f'"{moving.element}" is being moved, so it cannot be upgraded or removed now.',
             safe=SAFE,
             next="Deploy again when its handover has ended.",
         )
-    for placement in deployment.placements.filter(group__in=groups, node__up=False).select_related("node"):
+    for placement in deployment.placements.filter(group__in=changed, node__up=False).select_related("node"):
         raise Conflict(
             f'"{placement.group}" cannot be upgraded: its node {placement.node.name} does not answer.',
             safe=SAFE,

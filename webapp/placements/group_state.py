@@ -298,6 +298,8 @@ def _change_refusal(group: GroupFacts) -> str | None:
         return reason
     if group.handover is not None:
         return "it is being moved already"
+    if group.retire:
+        return "it is being removed"
     return "it is still being deployed" if group.deployment_status == "deploying" else None
 
 

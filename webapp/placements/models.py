@@ -30,6 +30,8 @@ class Deployment(models.Model):
     placement = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.DEPLOYING)
     message = models.TextField(blank=True)
+    # Ids of the groups and elements that were removed while it ran. What they have left has these names.
+    removed = models.JSONField(default=list)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

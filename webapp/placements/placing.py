@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
@@ -32,15 +32,19 @@ def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dic
     return asked
 
 
-def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> list[DeployChange]:
+def first_placement(
+    document: dict[str, Any], placement: Mapping[str, str], only: Collection[str] | None = None
+) -> list[DeployChange]:
     """Of each element of a valid document, in its order: {element, change: "added", node, why, problem}.
 
     `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
-    may pass by itself: a deployment waits for nodes that are starting.
+    may pass by itself: a deployment waits for nodes that are starting. `only`: the elements that come to
+    what runs already; None: nothing does.
     """
     parsed, names = parse_document(document), names_of(document)
     members: dict[str, list[str]] = {}
-    for element in parsed.spec.elements:
+    elements = [element for element in parsed.spec.elements if only is None or element.id in only]
+    for element in elements:
         if not is_view(element.type):
             members.setdefault(group_of(parsed, element.id), []).append(element.id)
     asked = asked_nodes(parsed, placement)
@@ -49,7 +53,7 @@ def first_placement(document: dict[str, Any], placement: Mapping[str, str]) -> l
     placed, faults = place(groups, candidates())
     problems = {fault.group: fault for fault in faults}
     found: list[DeployChange] = []
-    for element in parsed.spec.elements:
+    for element in elements:
         group = group_of(parsed, element.id)
         told: DeployChange = {"element": element.id, "change": "added", "node": None, "waits": False}
         if is_view(element.type):

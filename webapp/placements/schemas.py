@@ -30,6 +30,8 @@ class DeployChange(TypedDict):
     """What a deployment would do with an element."""
 
     element: str
+    title: NotRequired[str]
+    """of a pipeline that runs: what people call it; one that goes is in no document any more"""
     change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
     """"restart": it cannot keep its state, but can begin without"""
     reason: NotRequired[str | None]
@@ -37,9 +39,9 @@ class DeployChange(TypedDict):
     path: NotRequired[str | None]
     """of the parameter that is in the way, below its element"""
     loses: NotRequired[str | None]
-    """of "restart": what of its state is lost"""
+    """of "restart" and "removed": what of its state is lost"""
     node: NotRequired[str | None]
-    """of a pipeline that is not deployed: where it goes; null: only the dashboard shows it, or no node can"""
+    """of "added": where it goes; null: only the dashboard shows it, or no node can"""
     why: NotRequired[str | None]
     problem: NotRequired[str | None]
     """why no node can take it"""

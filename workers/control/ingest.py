@@ -263,7 +263,7 @@ class Ingest:
         for status in report.replicas:
             deployment_id, _, group = status.group.partition(".")
             deployment = deployments.get(deployment_id)
-            if deployment is None:
+            if deployment is None or group in deployment.removed:
                 continue  # it has ended; the node lets go of it
             row = rows.pop(status.group, None)
             alert = f"What {node.name} reports of {group} cannot be taken in: it is shown as it was."

@@ -7,8 +7,10 @@ done twice. Kafka is asked outside of it, after the phase that asks was persiste
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ensure_topics
@@ -19,17 +21,21 @@ from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
 from pipeline_runtime.planning.plan import topics
+from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
+from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.placing import asked_nodes, candidates
 from workers.control.context import now_ms
-from workers.control.operation_steps import Answer, Unplaced
+from workers.control.operation_model import Answer, Unplaced
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
+
+Change = Literal["added", "changed", "removed"]
 
 
 def status_on(placement: GroupPlacement) -> ReplicaStatus | None:
@@ -109,19 +115,52 @@ def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployme
 # -- upgrade ---------------------------------------------------------------------------------------
 
 
+def running_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
+    return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
+
+
+def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
+    """The operation's groups as its steps, and what nobody needs when it is done; not saved."""
+    deployment = operation.deployment
+    running, before = running_specs(deployment), _upgrade_before(operation)
+    changes, changing = group_changes(running, specs), groups_to_upgrade(operation, specs)
+    former = operation.replaces.document if operation.replaces else {}
+    names = {**names_of(former), **names_of(deployment.version.document)}
+    groups: dict[Change, list[str]] = {
+        "removed": [spec.group for spec in changes.removed],
+        "changed": changing,
+        "added": [spec.group for spec in changes.added],
+    }
+    operation.status = Operation.Status.RUNNING
+    operation.steps = [
+        {"name": group, "title": names.get(group, group), "change": change, "state": "pending", "at": None}
+        for change, found in groups.items()
+        for group in found
+    ]
+    # What an upgrade before has failed to clear away is cleared away by this one.
+    left = before.obsolete if before is not None and before.status == Operation.Status.FAILED else []
+    needed = {topic.name for topic in _topics(specs)}
+    operation.obsolete = sorted({*obsolete_topics(running, specs), *left} - needed)
+
+
+def _upgrade_before(operation: Operation) -> Operation | None:
+    rows = operation.deployment.operations.filter(kind=Operation.Kind.UPGRADE)
+    return rows.filter(created_at__lt=operation.created_at).first()
+
+
 def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
-    """Those that differ, those with which this operation has begun, and those that have the definition by an
-    upgrade before, which did not bring them to run."""
+    """Of those that run, those that differ, those with which this operation has begun, and those that have
+    the definition by an upgrade before, which did not bring them to run."""
     begun = {step["name"] for step in operation.steps}
-    before = operation.deployment.operations.filter(
-        kind=Operation.Kind.UPGRADE, created_at__lt=operation.created_at
-    ).first()
+    before = _upgrade_before(operation)
     states = {step["name"]: step["state"] for step in before.steps} if before else {}
     placements = {placement.group: placement for placement in operation.deployment.placements.all()}
 
     def concerned(spec: GroupSpec) -> bool:
         placement = placements.get(spec.group)
-        if placement is None or placement.spec["version"] != spec.version or spec.group in begun:
+        if placement is None:
+            return False
+        if placement.spec["version"] != spec.version or spec.group in begun:
             return True
         state = states.get(spec.group, "done")
         # One that was not begun with runs as it is, unless an upgrade before that one has failed at it.
@@ -185,22 +224,42 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
     )
 
 
-# -- undeploy, and what is left of a deployment that failed ------------------------------------------
+def forget_groups(deployment: Deployment, groups: Collection[str]) -> None:
+    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names."""
+    placements = deployment.placements.filter(group__in=groups)
+    names = {
+        name
+        for placement in placements
+        for name in (placement.group, *(element["id"] for element in placement.spec["elements"]))
+    }
+    deployment.removed = sorted({*deployment.removed, *names})
+    deployment.save(update_fields=["removed"])
+    placements.delete()
+    Replica.objects.filter(deployment=deployment, group__in=groups).delete()
 
 
-def retire(deployment: Deployment) -> None:
+# -- undeploy, what is left of a deployment that failed, and groups that an upgrade removes ----------
+
+
+def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
     # Not those that were let go of already, before this was broken off: nobody would retire them.
-    deployment.placements.filter(role="owner").update(retire=True)
+    _placements(deployment, only).filter(role="owner").update(retire=True)
 
 
-def let_go(deployment: Deployment) -> None:
+def let_go(deployment: Deployment, only: Collection[str] | None = None) -> None:
     """Stop it everywhere. The placements stay as history: of a deployment that has ended, nothing is wanted
-    of any node."""
-    ExtraReplica.objects.filter(deployment=deployment).delete()
+    of any node. `only`: these groups; None: all."""
+    placements = _placements(deployment, only)
+    ExtraReplica.objects.filter(deployment=deployment, group__in=placements.values("group")).delete()
     # Noted now: once it is stopped, its node lets go of it, and nothing of it is reported any more.
-    retired = [p.pk for p in deployment.placements.filter(retire=True) if _retired(p)]
-    deployment.placements.filter(pk__in=retired).update(retire=False)
-    deployment.placements.update(role="stopped")
+    retired = [p.pk for p in placements.filter(retire=True) if _retired(p)]
+    placements.filter(pk__in=retired).update(retire=False)
+    placements.update(role="stopped")
+
+
+def _placements(deployment: Deployment, only: Collection[str] | None) -> QuerySet[GroupPlacement]:
+    rows = deployment.placements.all()
+    return rows if only is None else rows.filter(group__in=only)
 
 
 def _retired(placement: GroupPlacement) -> bool:
@@ -229,8 +288,14 @@ def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
     return Answer(now_ms())
 
 
-def remove_topics(deployment: Deployment, kafka: KafkaSettings) -> Answer:
-    names = [topic.name for topic in _topics(_deployed_specs(deployment))]
+def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
+    """Of an upgrade, what nobody needs any more; else all of the deployment's."""
+    deployment = operation.deployment
+    names = list(operation.obsolete)
+    if operation.kind != Operation.Kind.UPGRADE:
+        names = [topic.name for topic in _topics(_deployed_specs(deployment))]
+        # And what upgrades that were broken off have left.
+        names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
     if not names:
         return Answer(now_ms())
     try:

@@ -6,7 +6,7 @@ All of it is called inside the transaction in which the step is persisted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from django.utils import timezone
@@ -15,8 +15,8 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
-from workers.control.operation_effects import left_running, set_status
-from workers.control.operation_steps import Fail, GroupFault, OperationPhase as P
+from workers.control.operation_effects import Change, left_running, set_status
+from workers.control.operation_model import Fail, GroupFault, OperationPhase as P
 
 log = logging.getLogger(__name__)
 
@@ -43,22 +43,38 @@ def begin(operation: Operation, names: Iterable[str]) -> None:
     operation.steps = [{"name": name, "state": "pending", "at": None} for name in names]
 
 
-def groups_left(operation: Operation) -> tuple[str, ...]:
-    """Of an upgrade."""
-    return tuple(step["name"] for step in operation.steps if step["state"] != "done")
+def groups_left(operation: Operation, change: Change) -> tuple[str, ...]:
+    """Of an upgrade, those that are not done."""
+    if operation.kind != Operation.Kind.UPGRADE:
+        return ()
+    # One that was begun by a version of Fogline in which groups could only change says nothing else.
+    steps = [step for step in operation.steps if step.get("change", "changed") == change]
+    return tuple(step["name"] for step in steps if step["state"] != "done")
 
 
 def enter(operation: Operation, phase: P, deadline_ms: int | None) -> None:
-    left = groups_left(operation)
-    shown = left[0] if phase in (P.ORDER, P.OWN) and left else STEP_OF.get((operation.kind, phase))
+    shown = _shown(operation, phase)
     for step in operation.steps:
-        if step["state"] == "running" and step["name"] != shown:
+        if step["state"] == "running" and step["name"] not in shown:
             _set(step, "done")
-        elif step["state"] == "pending" and step["name"] == shown:
+        elif step["state"] == "pending" and step["name"] in shown:
             _set(step, "running")
     operation.phase, operation.phase_since = phase.value, timezone.now()
     operation.deadline = None if deadline_ms is None else datetime.fromtimestamp(deadline_ms / 1000, UTC)
     operation.waits_for, operation.failing = "", {}
+
+
+def _shown(operation: Operation, phase: P) -> Collection[str]:
+    """The steps that are under way in a phase."""
+    match phase:
+        case P.ORDER | P.OWN:
+            return groups_left(operation, "changed")[:1]
+        case P.SETTLE | P.RETIRE | P.STOP if operation.kind == Operation.Kind.UPGRADE:
+            return groups_left(operation, "removed")
+        case P.START | P.RUN if operation.kind == Operation.Kind.UPGRADE:
+            return groups_left(operation, "added")
+    step = STEP_OF.get((operation.kind, phase))
+    return () if step is None else (step,)
 
 
 def mark_running(operation: Operation, state: str) -> None:
@@ -122,14 +138,21 @@ def end_deployed(operation: Operation) -> None:
     record_event("pipeline.deployed", text, pipeline=name)
 
 
-def end_upgraded(operation: Operation, started: int, elements: int) -> None:
+def end_upgraded(operation: Operation, started: int, elements: int, topics_left: str) -> None:
     """`started` of so many elements were started again."""
+    mark_running(operation, "done")
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     again = f"{started} of {elements} elements were started again"
     text = f"{name} runs version {deployment.version.number}: {again}."
+    for change, verb in (("added", "Added"), ("removed", "Removed")):
+        titles = [step["title"] for step in operation.steps if step.get("change") == change]
+        if titles:
+            text += f" {verb}: {', '.join(titles)}."
     if operation.restart:
         anew = ", ".join(deployment.name_of(element) for element in operation.restart)
         text += f" Without the state that it had, as was agreed: {anew}."
+    if topics_left:
+        text += f" {topics_left}"
     _end(operation, Operation.Status.DONE, text)
     record_event("pipeline.upgraded", text, pipeline=name)
 

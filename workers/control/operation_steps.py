@@ -3,8 +3,9 @@
     deploy    PENDING -> VALIDATE -> PLACE -> TOPICS -> START -> RUN -> done
                              |         |        '---------'-------'--> STOP -> DELETE -> failed
                              '---------'--> failed: nothing was made yet
-    upgrade   PENDING -> ORDER -> OWN -> ORDER -> OWN ... -> ORDER -> done    each group that changes in turn
-                           '-------'--> failed: what was upgraded before runs on, the rest as before
+    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> RETIRE -> STOP -> ORDER <-> OWN
+                -> START -> RUN -> DELETE -> done
+              A phase that has nothing to do is left out. From each: failed; what is done stays done
     undeploy  PENDING -> SETTLE -> RETIRE -> STOP -> DELETE -> done
 
     phase     with it is ordered                  waits for                                       at most
@@ -21,6 +22,8 @@
     STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
     DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
 
+Of an upgrade, SETTLE to STOP concern the groups that go; PLACE, START and RUN those that come.
+
 A deployment that cannot go on leaves nothing running. When it is undeployed meanwhile, it just ends, as an
 upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
 
@@ -31,28 +34,25 @@ may have been started together with control; and nothing at all while Redis is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Literal
-
-Kind = Literal["deploy", "undeploy", "upgrade"]
-
-
-class OperationPhase(StrEnum):
-    PENDING = "PENDING"
-    VALIDATE = "VALIDATE"
-    PLACE = "PLACE"
-    TOPICS = "TOPICS"
-    START = "START"
-    RUN = "RUN"
-    ORDER = "ORDER"
-    OWN = "OWN"
-    SETTLE = "SETTLE"
-    RETIRE = "RETIRE"
-    STOP = "STOP"
-    DELETE = "DELETE"
-
+from workers.control.operation_model import (
+    Answer,
+    CreateTopics,
+    DeleteTopics,
+    Done,
+    Enter,
+    Fail,
+    GiveUp,
+    GroupFault,
+    GroupSeen,
+    Observed,
+    OperationPhase,
+    OrderAgain,
+    OrderOwners,
+    Progress,
+    Step,
+    Unplaced,
+    Wait,
+)
 
 P = OperationPhase
 LIMIT_MS: dict[OperationPhase, int] = {
@@ -79,132 +79,6 @@ NAMED_MAX = 3
 """Of what is waited for; the others are counted."""
 UNDEPLOYED_BEFORE = "It was undeployed before it was running."
 UNDEPLOYED_BEFORE_UPGRADE = "It was undeployed before it was upgraded."
-
-GroupFault = Mapping[str, Any]
-"""{element, path, message, code, title, traceback?}, as the dashboard shows it."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """An operation as it is persisted."""
-
-    kind: Kind
-    phase: OperationPhase
-    deadline_ms: int | None = None
-    error: str = ""  # why a deployment gives up: what it has made is being cleared away
-    groups: tuple[str, ...] = ()  # of an upgrade: those still to do; in ORDER and OWN it is at the first
-    orders: int = 0  # to own, that this one was given
-    failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
-
-
-@dataclass(frozen=True)
-class GroupSeen:
-    """A group that is placed, and what its node says of the generation that was ordered."""
-
-    group: str
-    title: str  # what people call it
-    element: str  # its first, at which its faults are shown
-    node: str
-    node_up: bool
-    state: str | None = None  # "starting"; None: its node has not reported it
-    owns: bool = False  # by its newest order
-    error: str | None = None
-    traceback: str | None = None
-    refused: str | None = None  # why the newest order was
-    retired: bool = False
-    wanted: bool = True  # its owner was not let go of yet
-    moving: bool = False
-
-
-@dataclass(frozen=True)
-class Unplaced:
-    message: str
-    faults: tuple[GroupFault, ...]
-    passing: bool  # nodes that are starting may change it
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Kafka's, to what was asked for in this phase. All of it empty: it is done."""
-
-    at_ms: int
-    refused: str = ""  # with the names of the topics, without a full stop
-    away: str = ""  # it did not answer: likewise
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What the phase depends on; the rest may be left out."""
-
-    status: str  # the deployment's
-    heard_since_ms: int | None = 0  # since when nodes are heard without a break; None: they are not
-    invalid: str | None = None  # what is wrong with the document
-    faults: tuple[GroupFault, ...] = ()  # of the document
-    placement: Mapping[str, str] | Unplaced = field(default_factory=dict)  # group -> node
-    kafka: Answer | None = None  # None: it was not asked yet by this process
-    groups: tuple[GroupSeen, ...] = ()
-    unsettled: tuple[str, ...] = ()  # what else of the deployment has not ended, in words
-    running: tuple[str, ...] = ()  # copies on nodes that answer, in words
-
-
-@dataclass(frozen=True)
-class Enter:
-    phase: OperationPhase
-    deadline_ms: int | None
-
-
-@dataclass(frozen=True)
-class Wait:
-    for_what: str  # in words
-
-
-@dataclass(frozen=True)
-class CreateTopics:
-    pass
-
-
-@dataclass(frozen=True)
-class DeleteTopics:
-    pass
-
-
-@dataclass(frozen=True)
-class OrderOwners:
-    """With it RUN begins. It comes to nothing when one of these nodes was cordoned at the same moment."""
-
-    placement: Mapping[str, str]
-    deadline_ms: int
-
-
-@dataclass(frozen=True)
-class OrderAgain:
-    """The group's order was refused: another one, over the newest epoch that is known."""
-
-    group: str
-
-
-@dataclass(frozen=True)
-class GiveUp:
-    """What the deployment has made is cleared away: STOP begins."""
-
-    message: str
-    faults: tuple[GroupFault, ...]
-    deadline_ms: int
-
-
-@dataclass(frozen=True)
-class Fail:
-    message: str  # why
-    faults: tuple[GroupFault, ...] = ()
-    overtaken: bool = False  # by an undeployment, which says the rest
-
-
-@dataclass(frozen=True)
-class Done:
-    left_over: str = ""  # what of it could not be cleared away, as a sentence
-
-
-Step = Enter | Wait | CreateTopics | DeleteTopics | OrderOwners | OrderAgain | GiveUp | Fail | Done
 
 
 def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -284,7 +158,7 @@ def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
         case "upgrade":
             if seen.invalid is not None:
                 return Fail(sentence(seen.invalid), seen.faults)
-            return _enter(P.ORDER, now_ms)
+            return _upgrade_on(P.PENDING, progress, seen, now_ms)
         case "undeploy":
             return _enter(P.SETTLE, now_ms)
 
@@ -298,6 +172,15 @@ def _in_vain(progress: Progress, seen: Observed, now_ms: int) -> bool:
 
 def _is_over(at_ms: int, heard_ms: int, seen: Observed, now_ms: int) -> bool:
     return seen.heard_since_ms is not None and now_ms >= max(at_ms, seen.heard_since_ms + heard_ms)
+
+
+def _on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Step:
+    """To the phase that follows in a deployment; in an upgrade, to the next one that has something to do."""
+    return (
+        _upgrade_on(progress.phase, progress, seen, now_ms)
+        if progress.kind == "upgrade"
+        else _enter(phase, now_ms)
+    )
 
 
 def _wait(seen: Observed, *parts: str) -> Wait:
@@ -317,7 +200,7 @@ def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
         message = f"There is no node for some elements: {found.message}."
         return gives_up(progress, message, found.faults, now_ms)
     if progress.phase is P.PLACE:
-        return _enter(P.TOPICS, now_ms)
+        return _on(P.TOPICS, progress, seen, now_ms)
     return OrderOwners(found, now_ms + LIMIT_MS[P.RUN])
 
 
@@ -328,7 +211,7 @@ def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if answer.refused:
         return gives_up(progress, answer.refused, (), now_ms)
     if not answer.away:
-        return _enter(P.START, now_ms)
+        return _on(P.START, progress, seen, now_ms)
     if _asked_long_enough(progress, now_ms):
         message = (
             f"{answer.away}. See whether it runs and whether the security settings fit, then deploy again."
@@ -350,7 +233,7 @@ def _asks_again(answer: Answer, now_ms: int) -> bool:
 def _run(progress: Progress, seen: Observed, now_ms: int) -> Step:
     waiting = [each for each in seen.groups if not each.owns]
     if not waiting:
-        return Done()
+        return _upgrade_on(P.RUN, progress, seen, now_ms) if progress.kind == "upgrade" else Done()
     for each in waiting:
         if _has_failed(each, progress, seen, now_ms):
             message = f"On {each.node}: {each.error}"
@@ -400,10 +283,30 @@ def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
 
 # --- upgrade
 
+_UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.RETIRE, P.STOP, P.ORDER, P.START, P.RUN, P.DELETE)
+
+
+def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Enter | Done:
+    """What follows the phase that is over: the next one that has something to do."""
+    concerns = {
+        P.PLACE: progress.added,
+        P.TOPICS: seen.new_topics,
+        P.SETTLE: progress.removed,
+        P.RETIRE: progress.removed,
+        P.STOP: progress.removed,
+        P.ORDER: progress.groups,
+        P.START: progress.added,
+        P.RUN: progress.added,
+        P.DELETE: progress.obsolete,
+    }
+    after = _UPGRADE[_UPGRADE.index(phase) + 1 :]
+    following = next((each for each in after if concerns[each]), None)
+    return Done() if following is None else _enter(following, now_ms)
+
 
 def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not progress.groups:
-        return Done()
+        return _upgrade_on(P.ORDER, progress, seen, now_ms)
     group = _at_work(progress, seen)
     if group is None:
         return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.")
@@ -442,7 +345,7 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not seen.unsettled or _in_vain(progress, seen, now_ms):
-        return _enter(P.RETIRE, now_ms)
+        return _enter(P.RETIRE, now_ms)  # an upgrade that has come here has groups that go
     return _wait(seen, *seen.unsettled)
 
 
@@ -460,6 +363,8 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if not seen.running or _in_vain(progress, seen, now_ms):
+        if progress.kind == "upgrade":
+            return _upgrade_on(P.STOP, progress, seen, now_ms)
         # A deployment that failed is not made longer by a broker that may be the reason.
         return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
     return _wait(seen, *(f"{what} to stop" for what in seen.running))

@@ -7,6 +7,7 @@ goes on.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -19,15 +20,16 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
-from webapp.placements.models import Deployment, GroupPlacement, Replica
+from webapp.placements.models import GroupPlacement, Replica
 from workers.control import operation_effects as effects, operation_record as record
 from workers.control.context import ControlContext, now_ms
-from workers.control.operation_steps import (
+from workers.control.operation_model import (
     Answer,
     CreateTopics,
     DeleteTopics,
@@ -45,11 +47,8 @@ from workers.control.operation_steps import (
     Progress,
     Step,
     Wait,
-    failing_since,
-    gives_up,
-    next_step,
-    overtaken,
 )
+from workers.control.operation_steps import failing_since, gives_up, next_step, overtaken
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ class _Driver:
         if isinstance(step, CreateTopics):
             self._answer = effects.create_topics(self._planned(operation), self._context.kafka)
         elif isinstance(step, DeleteTopics):
-            self._answer = effects.remove_topics(operation.deployment, self._context.kafka)
+            self._answer = effects.remove_topics(operation, self._context.kafka)
         elif not isinstance(step, Wait):
             self._context.desired.notify()
         return step
@@ -126,6 +125,8 @@ class _Driver:
     # -- what is known ---------------------------------------------------------------------------------
 
     def _decide(self, operation: Operation) -> Step:
+        if operation.phase == P.PENDING:
+            self._begin(operation)
         at_ms, progress = now_ms(), _progress(operation)
         seen = self._observe(operation, progress)
         failing = failing_since(progress, seen, at_ms)
@@ -142,27 +143,45 @@ class _Driver:
         match progress.phase:
             case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
                 try:
-                    self._planned(operation)
+                    return Observed(status, heard_ms, new_topics=self._has_new_topics(operation))
                 except DocumentInvalid as error:
                     return Observed(status, heard_ms, invalid=str(error), faults=_json(error))
             case P.PLACE | P.START:
                 document = parse_document(deployment.version.document)
-                placement = effects.choose_nodes(document, self._planned(operation), deployment)
-                return Observed(status, heard_ms, placement=placement)
+                placement = effects.choose_nodes(document, self._to_place(operation), deployment)
+                new_topics = self._has_new_topics(operation)
+                return Observed(status, heard_ms, placement=placement, new_topics=new_topics)
             case P.TOPICS:
                 self._planned(operation)  # what it asks for, outside of this transaction
                 return Observed(status, heard_ms, kafka=self._answer)
             case P.DELETE:
                 return Observed(status, heard_ms, kafka=self._answer)
-            case P.RUN | P.RETIRE:
-                return Observed(status, heard_ms, groups=_groups(deployment))
+            case P.RUN:
+                return Observed(status, heard_ms, groups=_groups(operation, _only(operation, progress.added)))
+            case P.RETIRE:
+                return Observed(
+                    status, heard_ms, groups=_groups(operation, _only(operation, progress.removed))
+                )
             case P.ORDER | P.OWN:
-                return Observed(status, heard_ms, groups=_groups(deployment, progress.groups[:1]))
+                return Observed(status, heard_ms, groups=_groups(operation, progress.groups[:1]))
             case P.SETTLE:
-                return Observed(status, heard_ms, unsettled=_unsettled(operation))
+                return Observed(status, heard_ms, unsettled=_unsettled(operation, progress.removed))
             case P.STOP:
-                return Observed(status, heard_ms, running=_running(deployment))
+                return Observed(
+                    status, heard_ms, running=_running(operation, _only(operation, progress.removed))
+                )
         return Observed(status, heard_ms)
+
+    def _has_new_topics(self, operation: Operation) -> bool:
+        specs = self._planned(operation)
+        return bool(obsolete_topics(specs, effects.running_specs(operation.deployment)))
+
+    def _to_place(self, operation: Operation) -> tuple[GroupSpec, ...]:
+        """An upgrade leaves what runs where it is, also what is pinned elsewhere by now."""
+        specs = self._planned(operation)
+        if operation.kind != Operation.Kind.UPGRADE:
+            return specs
+        return tuple(spec for spec in specs if spec.group in record.groups_left(operation, "added"))
 
     def _planned(self, operation: Operation) -> tuple[GroupSpec, ...]:
         if self._specs is None:
@@ -186,7 +205,7 @@ class _Driver:
             case Enter(phase, deadline_ms):
                 self._enter(operation, phase, deadline_ms)
             case OrderOwners(placement, deadline_ms):
-                if not effects.order_owners(self._planned(operation), placement, deployment):
+                if not effects.order_owners(self._to_place(operation), placement, deployment):
                     return  # the next look finds other nodes
                 self._enter(operation, P.RUN, deadline_ms)
             case OrderAgain(group):
@@ -209,30 +228,34 @@ class _Driver:
     def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:
         self._answer = None
         deployment, before = operation.deployment, operation.phase
-        if before == P.PENDING:
-            self._begin(operation)
+        removed = _only(operation, record.groups_left(operation, "removed"))
         if before == P.OWN:
-            effects.keep_as_upgraded(deployment, record.groups_left(operation)[0])
+            effects.keep_as_upgraded(deployment, record.groups_left(operation, "changed")[0])
             record.mark_running(operation, "done")
+        if before == P.STOP and removed is not None:
+            effects.forget_groups(deployment, removed)
         match phase:
             case P.OWN:
-                group = record.groups_left(operation)[0]
+                group = record.groups_left(operation, "changed")[0]
                 spec = next(spec for spec in self._planned(operation) if spec.group == group)
                 effects.order_group(spec, deployment, operation.restart)
                 operation.orders = 1
             case P.RETIRE:
-                effects.retire(deployment)
+                effects.retire(deployment, removed)
             case P.STOP:
-                effects.let_go(deployment)
+                effects.let_go(deployment, removed)
         record.enter(operation, phase, deadline_ms)
 
     def _begin(self, operation: Operation) -> None:
+        """Not saved: with the step that is decided next."""
         if operation.message:
             return  # it gives up: what its steps have come to stays
-        names = record.STEPS.get(operation.kind)
-        if names is None:
-            names = tuple(effects.groups_to_upgrade(operation, self._planned(operation)))
-        record.begin(operation, names)
+        if operation.kind != Operation.Kind.UPGRADE:
+            record.begin(operation, record.STEPS[operation.kind])
+            return
+        # One whose document is invalid says so by what is observed.
+        with contextlib.suppress(DocumentInvalid):
+            effects.plan_upgrade(operation, self._planned(operation))
 
     def _end_done(self, operation: Operation, left_over: str) -> None:
         match operation.kind:
@@ -241,10 +264,12 @@ class _Driver:
             case Operation.Kind.UNDEPLOY:
                 record.end_undeployed(operation, left_over)
             case Operation.Kind.UPGRADE:
-                changed = {step["name"] for step in operation.steps}
+                changed = {
+                    step["name"] for step in operation.steps if step.get("change", "changed") == "changed"
+                }
                 sizes = {spec.group: len(spec.elements) for spec in self._planned(operation)}
                 started = sum(size for group, size in sizes.items() if group in changed)
-                record.end_upgraded(operation, started, sum(sizes.values()))
+                record.end_upgraded(operation, started, sum(sizes.values()), left_over)
 
 
 def _progress(operation: Operation) -> Progress:
@@ -253,7 +278,10 @@ def _progress(operation: Operation) -> Progress:
         phase=P(operation.phase),
         deadline_ms=None if operation.deadline is None else _ms(operation.deadline),
         error=operation.message,
-        groups=record.groups_left(operation) if operation.kind == Operation.Kind.UPGRADE else (),
+        groups=record.groups_left(operation, "changed"),
+        added=record.groups_left(operation, "added"),
+        removed=record.groups_left(operation, "removed"),
+        obsolete=bool(operation.obsolete),
         orders=operation.orders,
         failing=operation.failing,
     )
@@ -267,10 +295,21 @@ def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:
     return tuple(fault.model_dump(mode="json") for fault in error.faults)
 
 
-def _groups(deployment: Deployment, only: Collection[str] | None = None) -> tuple[GroupSeen, ...]:
-    rows = deployment.placements.select_related("node").order_by("group")
-    names = names_of(deployment.version.document)
+def _only(operation: Operation, groups: Collection[str]) -> Collection[str] | None:
+    """The groups that a phase concerns; None: all of the deployment."""
+    return groups if operation.kind == Operation.Kind.UPGRADE else None
+
+
+def _groups(operation: Operation, only: Collection[str] | None) -> tuple[GroupSeen, ...]:
+    rows = operation.deployment.placements.select_related("node").order_by("group")
+    names = _names(operation)
     return tuple(_group(row, names) for row in (rows if only is None else rows.filter(group__in=only)))
+
+
+def _names(operation: Operation) -> dict[str, str]:
+    """What people call its groups, also those that the present version has no more."""
+    removed = {step["name"]: step["title"] for step in operation.steps if "title" in step}
+    return {**removed, **names_of(operation.deployment.version.document)}
 
 
 def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
@@ -300,21 +339,25 @@ def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:
     )
 
 
-def _unsettled(operation: Operation) -> tuple[str, ...]:
-    """Handovers that are under way, which end by themselves when they see the deployment's status, as does
-    an operation that was begun before."""
-    deployment = operation.deployment
-    handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True)
-    moving = [
-        f"{deployment.name_of(each.group)}, which is being moved" for each in handovers.order_by("group")
-    ]
+def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...]:
+    """Handovers that are under way, which an undeployment ends by the deployment's status; so it does with an
+    operation that was begun before. An upgrade waits for those of the groups that go."""
+    deployment, names = operation.deployment, _names(operation)
+    handovers = Handover.objects.filter(deployment=deployment, outcome__isnull=True).order_by("group")
+    if operation.kind == Operation.Kind.UPGRADE:
+        handovers = handovers.filter(group__in=removed)
+    moving = [f"{names.get(each.group, each.group)}, which is being moved" for each in handovers]
+    if operation.kind == Operation.Kind.UPGRADE:
+        return tuple(moving)
     before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)
     return (*moving, *(f"the {each.get_kind_display().lower()} before it to end" for each in before))
 
 
-def _running(deployment: Deployment) -> tuple[str, ...]:
-    rows = Replica.objects.filter(deployment=deployment, node__up=True).exclude(role=Role.STOPPED.value)
+def _running(operation: Operation, only: Collection[str] | None) -> tuple[str, ...]:
+    rows = Replica.objects.filter(deployment=operation.deployment, node__up=True)
+    rows = rows.exclude(role=Role.STOPPED.value)
+    rows, names = rows if only is None else rows.filter(group__in=only), _names(operation)
     return tuple(
-        f"{deployment.name_of(row.group)} on {row.node.name}"
+        f"{names.get(row.group, row.group)} on {row.node.name}"
         for row in rows.select_related("node").order_by("group", "node__name")
     )

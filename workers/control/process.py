@@ -153,11 +153,13 @@ def _is_forgotten(group: str, newest_at_ms: int) -> bool:
     """Its deployment has ended so long ago that its checkpoints' grace is over.
 
     A deployment that is not in the database may have been deleted, or the database may be the wrong
-    one: then the grace begins with the newest checkpoint.
+    one: then the grace begins with the newest checkpoint. So it does for a group that was removed from one
+    that runs.
     """
     close_old_connections()
-    deployment = Deployment.objects.filter(pk=group.partition(".")[0]).first()
-    if deployment is None:
+    id, _, name = group.partition(".")
+    deployment = Deployment.objects.filter(pk=id).first()
+    if deployment is None or name in deployment.removed:
         return timezone.now() - datetime.fromtimestamp(newest_at_ms / 1000, UTC) > KEPT_AFTER_END
     return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
 

@@ -4,6 +4,7 @@ import { exact, moment, sentence, timeOfDay } from "../format";
 import { nameIn } from "../live-reducer";
 import { sparkPaths } from "../points";
 import { optionWords, stepWords } from "../words";
+import type { Step } from "../types";
 import { element } from "./fixtures";
 
 test("types and options are words", () => {
@@ -25,8 +26,17 @@ test("types and options are words", () => {
 
 test("the steps of a deployment are words, those of an upgrade are what its elements are called", () => {
   const name = (id: string) => ({ power: "Power of machines" })[id] ?? id;
-  expect(stepWords("topics", name)).toBe("Make the streams");
-  expect(stepWords("power", name)).toBe("Power of machines");
+  const step = (name: string, more: Partial<Step> = {}): Step => ({
+    name,
+    state: "pending",
+    at: null,
+    ...more,
+  });
+  expect(stepWords(step("topics"), name)).toBe("Make the streams");
+  expect(stepWords(step("power"), name)).toBe("Power of machines");
+  expect(stepWords(step("power", { change: "changed", title: "Power" }), name)).toBe("Power");
+  expect(stepWords(step("run", { change: "added", title: "Long run" }), name)).toBe("Add Long run");
+  expect(stepWords(step("alarm", { change: "removed" }), name)).toBe("End alarm");
 });
 
 test("an element and a group have their titles, what is not known its id", () => {

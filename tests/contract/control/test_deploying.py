@@ -20,7 +20,8 @@ from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_effects
 from workers.control.context import ControlContext
-from workers.control.operation_steps import LIMIT_MS, OperationPhase as P
+from workers.control.operation_model import OperationPhase as P
+from workers.control.operation_steps import LIMIT_MS
 from workers.control.operations import _Driver, drive_operation
 
 ERROR = ReplicaError(message="no such file", safe="", next="", traceback="Traceback: no such file")

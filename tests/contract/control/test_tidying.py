@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from webapp.nodes.models import Node
 from webapp.placements.models import ExtraReplica, GroupPlacement
 from workers.control import standbys
 from workers.control.context import ControlContext
+from workers.control.process import KEPT_AFTER_END, _is_forgotten
 
 
 def test_a_standby_that_is_kept_just_when_its_time_is_over_stays(
@@ -38,3 +40,16 @@ def test_a_standby_that_is_kept_just_when_its_time_is_over_stays(
     monkeypatch.setattr(standbys, "announce", keep)  # comes between the two
     standbys.tidy_copies(context)
     assert list(ExtraReplica.objects.values_list("pk", flat=True)) == [kept.pk]
+
+
+def test_checkpoints_of_what_was_removed_are_kept_for_a_while(
+    deployed: Callable[..., GroupPlacement],
+) -> None:
+    deployment = deployed("power", "edge-a").deployment
+    now_ms, grace_ms = int(time.time() * 1000), KEPT_AFTER_END.total_seconds() * 1000
+    long_ago_ms = now_ms - int(grace_ms) - 60_000
+    assert not _is_forgotten(f"{deployment.pk}.power", long_ago_ms)
+    deployment.removed = ["power"]
+    deployment.save()
+    assert _is_forgotten(f"{deployment.pk}.power", long_ago_ms)
+    assert not _is_forgotten(f"{deployment.pk}.power", now_ms)

@@ -22,7 +22,8 @@ from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control import operation_effects
 from workers.control.context import ControlContext
-from workers.control.operation_steps import LIMIT_MS, OperationPhase as P
+from workers.control.operation_model import OperationPhase as P
+from workers.control.operation_steps import LIMIT_MS
 from workers.control.operations import _Driver, drive_operation
 
 Deployed = Callable[..., GroupPlacement]

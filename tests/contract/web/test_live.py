@@ -241,7 +241,7 @@ async def test_when_something_under_way_is_gone_a_snapshot_says_so(
     async with connected(session) as socket:
         assert [each["id"] for each in (await socket.take())["data"]["handovers"]] == [str(handover.pk)]
         await do(handover.delete)
-        await do(announce, "handovers")
+        await do(announce)
         message = await socket.take_until(lambda m: m["type"] == "snapshot")
         assert message["data"]["handovers"] == []
 

@@ -15,6 +15,7 @@ from webapp.operations.models import Operation
 from webapp.placements.models import Deployment
 
 BEFORE = [
+    ("nodes", "0005_no_credential"),
     ("pipelines", "0007_anew_from"),
     ("handovers", "0007_operation_progress"),
     ("monitoring", "0001_initial"),

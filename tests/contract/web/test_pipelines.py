@@ -250,6 +250,39 @@ def test_what_runs_is_upgraded_in_place_after_saying_what_that_does(
     assert "upgraded already" in assert_problem(editor.post(f"{P}/deploy"), 409)["detail"]
 
 
+def test_elements_come_to_what_runs_and_go_after_saying_what_that_does(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor = caller("editor")
+    elements = [each for each in document["spec"]["elements"] if each["id"] != "archive"]
+    loud = {"id": "loud", "type": "filter", "title": "Loud", "params": {"condition": "mf01 > 5"}}
+    elements.append({**loud, "inputs": {"in": "readings"}, "node": "cloud"})
+    save(editor, {**document, "spec": {**document["spec"], "elements": elements}})
+    told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
+    came, went = told.pop("loud"), told.pop("archive")
+    assert (came["change"], came["title"], came["node"], came["why"]) == ("added", "Loud", "cloud", "pinned")
+    assert (went["change"], went["title"]) == ("removed", deployment.name_of("archive"))
+    assert {item["change"] for item in told.values()} == {"unchanged"}
+    before = deployment.version_id
+    assert editor.post(f"{P}/deploy").status_code == 202
+    operation = Operation.objects.get()
+    assert (operation.kind, operation.replaces_id) == ("upgrade", before)
+    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+
+
+def test_what_was_removed_comes_back_only_under_another_name(
+    caller: Call, deployment: Deployment, document: dict[str, Any]
+) -> None:
+    """What is left of it in Kafka and the central store has its name."""
+    deployment.placements.filter(group="archive").delete()
+    deployment.removed = ["archive"]
+    deployment.save()
+    editor = caller("editor")
+    problem = assert_problem(editor.post(f"{P}/deploy"), 409)
+    assert [fault["element"] for fault in problem["faults"]] == ["archive"]
+    assert "give it another id" in problem["detail"]
+
+
 @pytest.mark.usefixtures("pipeline")
 def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, document: dict[str, Any]) -> None:
     editor = caller("editor")

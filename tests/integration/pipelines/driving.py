@@ -87,6 +87,10 @@ class CommittedReader:
         wait_until(lambda: len(self.poll()) >= count, f"{count} records of {self._tp.topic}", timeout_s)
         return self.records
 
+    def topics(self) -> set[str]:
+        """All that there are."""
+        return set(self._consumer.topics())
+
     def close(self) -> None:
         self._consumer.close()
 

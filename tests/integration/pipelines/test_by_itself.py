@@ -1,4 +1,4 @@
-"""What a running Fogline does by itself or in place: restore from a hot standby, upgrade an element."""
+"""What a running Fogline does by itself or in place: restore from a hot standby, change what runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATH = f"{API}/pipelines/{PIPELINE}"
 
 @pytest.mark.integration
 @pytest.mark.timeout(900)
-def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: Path) -> None:
+def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Path) -> None:
     nodes = ("edge-a", "edge-b")
     with (
         RunningFogline(tmp_path / "data", nodes, FOGLINE_SILENCE_S="12") as fogline,
@@ -46,12 +46,13 @@ def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: 
         topic = "by-itself-in"
         create_topic(fogline.bootstrap, topic)
         document = statistics_document(PIPELINE, topic)
+        document["spec"]["elements"].append(LOW)
         deployment = deploy(client, document)
         producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
         producer.start()
         seq = owner_again(client, PIPELINE, 5, "edge-a")["seq"]
 
-        upgrade(client, document)
+        change(client, document)
         assert owner_again(client, PIPELINE, seq, "edge-a")["epoch"] == 2
 
         answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
@@ -71,18 +72,41 @@ def test_an_element_is_upgraded_and_restored_without_a_hand_or_a_loss(tmp_path: 
         events = producer.finish(5_000)
         reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
         assert_agrees_with_oracle(reader.read(len(events), RECOVERY_S), events)
+        assert_came(fogline.bootstrap, deployment, reader.records)
         reader.close()
+        assert element(client, PIPELINE, "events")["epoch"] == 1, "what was not changed went on untouched"
 
 
-def upgrade(client: httpx.Client, document: dict[str, Any]) -> None:
-    """A parameter that changes nothing of the output, so that the oracle stays the same."""
+LOW = {"id": "low", "type": "filter", "inputs": {"in": "events"}, "params": {"condition": "value < 500"}}
+HIGH = {"id": "high", "type": "filter", "inputs": {"in": "stats"}, "params": {"condition": "maximum >= 990"}}
+
+
+def assert_came(bootstrap: str, deployment: str, statistics: list[Any]) -> None:
+    """What came has read its input from the beginning, through upgrade and restoration of what it reads."""
+    reader = CommittedReader(bootstrap, stream_topic(deployment, "high"))
+    expected = [value for _, value in statistics if value["maximum"] >= 990]
+    assert expected
+    assert [value for _, value in reader.read(len(expected), RECOVERY_S)] == expected
+    assert stream_topic(deployment, "low") not in reader.topics(), "what went has left no stream"
+    reader.close()
+
+
+def change(client: httpx.Client, document: dict[str, Any]) -> None:
+    """One element goes and one comes; of a third a parameter that changes nothing of the output, so that the
+    oracle stays the same."""
     document["spec"]["elements"][1]["params"]["reset"] = True
+    document["spec"]["elements"][2] = HIGH
     tag = client.get(PATH).headers["ETag"]
     saved = client.put(PATH, json={"document": document}, headers={"If-Match": tag})
     assert saved.status_code == 200, saved.text
     told = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
-    assert {item["element"]: item["change"] for item in told} == {"events": "unchanged", "stats": "upgraded"}
-    operate(client, f"{PATH}/deploy", "the upgrade")
+    assert {item["element"]: item["change"] for item in told} == {
+        "events": "unchanged",
+        "stats": "upgraded",
+        "high": "added",
+        "low": "removed",
+    }
+    operate(client, f"{PATH}/deploy", "the change")
 
 
 def follows(client: httpx.Client, name: str) -> bool:

@@ -20,7 +20,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_steps
-from workers.control.operation_steps import OperationPhase
+from workers.control.operation_model import OperationPhase
 
 pytestmark = pytest.mark.integration
 
@@ -159,6 +159,29 @@ def test_a_running_pipeline_is_upgraded_from_where_it_is(kafka_cluster: Cluster)
     assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
     wait_until(lambda: (2, "edge-b") in kafka_cluster.commits(deployment, "kept"))
     assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}
+    assert ended(undeploy(deployment)).status == "done"
+
+
+def test_elements_come_and_go_while_the_others_run(kafka_cluster: Cluster, topics_of: TopicsOf) -> None:
+    content = document("reshaped", numbers="edge-a", saved="edge-b")
+    operation = ended(deploy(content))
+    assert operation.status == "done", operation.message
+    deployment, before = operation.deployment, operation.deployment.version
+    wait_until(lambda: kafka_cluster.owns(deployment, "saved", "edge-b"))
+    kept = {"id": "kept", "type": "filter", "params": {"condition": "value > 0"}, "inputs": {"in": "numbers"}}
+    content["spec"]["elements"][1] = {**kept, "node": "edge-b"}
+    deployment.version = PipelineVersion.objects.create(
+        pipeline=deployment.pipeline, number=2, document=content
+    )
+    deployment.save()
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment, replaces=before))
+    assert operation.status == "done", operation.message
+    parts = ("numbers.out", "numbers.journal", "numbers.dead", "kept.out", "kept.journal", "kept.dead")
+    topics = {f"fl.{deployment.pk}.{part}" for part in parts}
+    wait_until(lambda: topics_of(deployment) == topics, "streams come and go with their elements")
+    wait_until(lambda: kafka_cluster.owns(deployment, "kept", "edge-b"))
+    assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}, "it was not touched"
+    wait_until(lambda: kafka_cluster.status(deployment, "saved", "edge-b") is None)
     assert ended(undeploy(deployment)).status == "done"
 
 

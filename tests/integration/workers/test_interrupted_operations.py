@@ -23,7 +23,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control import operation_effects, operation_steps, operations
-from workers.control.operation_steps import Observed, OperationPhase as P, Progress, Step, Wait
+from workers.control.operation_model import Observed, OperationPhase as P, Progress, Step, Wait
 
 pytestmark = pytest.mark.integration
 
@@ -68,6 +68,38 @@ def upgrading(cluster: Cluster) -> Operation:
     )
     deployment.save()
     return Operation.objects.create(kind="upgrade", deployment=deployment)
+
+
+def reshaping(cluster: Cluster) -> Operation:
+    """One element changes, one goes, one comes."""
+    deployment, content = runs(cluster), document("lines")
+    numbers = {**content["spec"]["elements"][0], "params": {"rate": 20}}
+    params, inputs = {"condition": "value > 0"}, {"in": "numbers"}
+    kept = {"id": "kept", "type": "filter", "params": params, "inputs": inputs, "node": "edge-b"}
+    content["spec"]["elements"] = [numbers, kept]
+    before = deployment.version
+    deployment.version = PipelineVersion.objects.create(
+        pipeline=deployment.pipeline, number=2, document=content
+    )
+    deployment.save()
+    return Operation.objects.create(kind="upgrade", deployment=deployment, replaces=before)
+
+
+RESHAPING = [P.PLACE, P.TOPICS, P.SETTLE, P.RETIRE, P.STOP, P.ORDER, P.OWN, P.START, P.RUN, P.DELETE]
+
+
+def has_its_new_shape(cluster: Cluster, deployment: Deployment) -> None:
+    deployment.refresh_from_db()
+    assert deployment.status == "running"
+    assert set(deployment.placements.values_list("group", flat=True)) == {"numbers", "kept"}
+    assert deployment.removed == ["saved"]
+    wait_until(lambda: (2, "edge-a") in cluster.commits(deployment, "numbers"), "what changed goes on")
+    wait_until(lambda: cluster.owns(deployment, "kept", "edge-b"), "what came runs")
+    for group, epochs in (("numbers", {1, 2}), ("kept", {1}), ("saved", {1})):
+        commits = cluster.commits(deployment, group)
+        assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
+        assert {epoch for epoch, _ in commits} == epochs, f"{group} was ordered once"
+    wait_until(lambda: cluster.status(deployment, "saved", "edge-b") is None, "what went is let go of")
 
 
 def undeploying(cluster: Cluster) -> Operation:
@@ -159,6 +191,36 @@ def test_an_upgrade_goes_on_wherever_control_dies(cluster: Cluster, phase: P) ->
         assert {epoch for epoch, _ in commits} == {1, 2}, "ordered once"
 
 
+@pytest.mark.parametrize("phase", RESHAPING)
+def test_a_change_of_shape_goes_on_wherever_control_dies(
+    cluster: Cluster, topics: list[str], phase: P
+) -> None:
+    operation = interrupted(cluster, reshaping, phase, away=timedelta(0))
+    assert operation.status == "done", operation.message
+    assert [(step["name"], step["change"], step["state"]) for step in operation.steps] == [
+        ("saved", "removed", "done"),
+        ("numbers", "changed", "done"),
+        ("kept", "added", "done"),
+    ]
+    assert operation.message.endswith("1 of 2 elements were started again. Added: kept. Removed: saved.")
+    has_its_new_shape(cluster, operation.deployment)
+    assert set(topics) == {"create", "delete"}
+
+
+@pytest.mark.parametrize("phase", [P.RETIRE, P.STOP, P.ORDER, P.RUN])
+def test_a_change_of_shape_that_is_undeployed_halfway_leaves_nothing(
+    cluster: Cluster, topics: list[str], phase: P
+) -> None:
+    operation = stopped_in(phase, cluster, reshaping)
+    end = undeploy(operation.deployment)
+    cluster.start_control()
+    assert ended(end).status == "done", end.message
+    assert ended(operation).message.startswith("It was undeployed before it was upgraded.")
+    assert operation.deployment.status == "undeployed"
+    assert "did not confirm" not in end.message
+    assert topics[-1] == "delete"
+
+
 @pytest.mark.parametrize("phase", [P.SETTLE, P.RETIRE, P.STOP, P.DELETE])
 def test_an_undeployment_goes_on_wherever_control_dies(cluster: Cluster, topics: list[str], phase: P) -> None:
     operation = interrupted(cluster, undeploying, phase)
@@ -235,6 +297,7 @@ def test_the_deadline_of_an_undeployment_outlives_control_and_who_did_not_end_is
     [
         (deploying, [P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN]),
         (upgrading, [P.ORDER, P.OWN]),
+        (reshaping, RESHAPING),
         (undeploying, [P.SETTLE, P.RETIRE, P.STOP, P.DELETE]),
     ],
 )
@@ -256,8 +319,10 @@ def test_an_operation_goes_on_after_the_database_failed_in_each_step(
     operation = ended(begin(cluster))
     assert operation.status == "done", operation.message
     assert "did not confirm" not in operation.message
-    last = P.ORDER if operation.kind == "upgrade" else entered[-1]
+    last = P.ORDER if begin is upgrading else entered[-1]
     assert failed == [*((phase, "running") for phase in entered), (last, "done")]
-    if operation.kind == "upgrade":
+    if begin is upgrading:
         for group in ("numbers", "saved"):
             assert {epoch for epoch, _ in cluster.commits(operation.deployment, group)} <= {1, 2}
+    if begin is reshaping:
+        has_its_new_shape(cluster, operation.deployment)

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.planning.upgrade import changed_groups, element_changes
+from pipeline_runtime.planning.upgrade import element_changes, group_changes, obsolete_topics
 
 GROUPED = [{"id": "g", "elements": ["keep", "window"]}]
 
@@ -52,7 +52,7 @@ def elements(source, keep, window):
 def test_what_is_equal_is_unchanged_and_its_group_is_left_alone(plan, changes, elements):
     old, new = plan(*elements()), plan(*elements())
     assert {change.change for change in changes(old, new).values()} == {"unchanged"}
-    assert changed_groups(old, new) == ()
+    assert group_changes(old, new).changed == ()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_parameter_may_change_unless_it_shapes_what_is_kept(
     assert words in found[element].reason
     assert (found[element].loses is not None) is (change == "restart")
     assert {c.change for id, c in found.items() if id != element} == {"unchanged"}
-    assert [group.group for group in changed_groups(old, new)] == [element]
+    assert [group.group for group in group_changes(old, new).changed] == [element]
 
 
 def test_what_is_grouped_with_a_change_is_started_again(plan, changes, elements):
@@ -86,7 +86,7 @@ def test_what_is_grouped_with_a_change_is_started_again(plan, changes, elements)
     assert (found["keep"].change, found["window"].change) == ("upgraded", "upgraded")
     assert "around it" in found["window"].reason
     assert found["sink"].change == "unchanged"
-    assert [group.group for group in changed_groups(old, new)] == ["g"]
+    assert [group.group for group in group_changes(old, new).changed] == ["g"]
 
 
 def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, source, keep):
@@ -106,14 +106,60 @@ def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, sour
     assert "other columns" in found["sink"].reason
 
 
-def test_the_graph_stays_as_it_is(plan, changes, elements, keep):
+def test_what_stays_keeps_its_group_and_its_inputs(plan, changes, elements):
     old = plan(*elements())
-    assert changes(old, plan(*elements(without="statistics")))["statistics"].change == "incompatible"
-    assert changes(plan(*elements(without="statistics")), old)["statistics"].change == "incompatible"
     regrouped = changes(old, plan(*elements(), groups=GROUPED))
     assert "grouped otherwise" in regrouped["keep"].reason
     rewired = [e if e["id"] != "window" else {**e, "inputs": {"in": "source"}} for e in elements()]
     assert "connected otherwise" in changes(old, plan(*rewired))["window"].reason
+
+
+def test_elements_come_and_go_and_nothing_else_is_touched(plan, changes, elements):
+    with_it, without = plan(*elements()), plan(*elements(without="statistics"))
+    for old, new, change in ((without, with_it, "added"), (with_it, without, "removed")):
+        found = changes(old, new)
+        assert found.pop("statistics").change == change
+        assert {each.change for each in found.values()} == {"unchanged"}
+        groups = group_changes(old, new)
+        assert [group.group for group in getattr(groups, change)] == ["statistics"]
+        assert groups.changed == ()
+
+
+def test_what_goes_says_which_state_is_lost(plan, changes, elements, source, keep):
+    gone = changes(plan(*elements()), plan(source(), keep("keep")))
+    assert gone["statistics"].loses
+    assert gone["sink"].loses is None
+    assert {gone[id].change for id in ("window", "sink", "statistics")} == {"removed"}
+
+
+def test_a_group_that_runs_keeps_its_elements(plan, changes, elements):
+    three = [{"id": "g", "elements": ["keep", "window", "sink"]}]
+    larger, smaller = plan(*elements(), groups=three), plan(*elements(without="sink"), groups=GROUPED)
+    joins, leaves = changes(smaller, larger)["sink"], changes(larger, smaller)["sink"]
+    assert (joins.change, leaves.change) == ("incompatible", "incompatible")
+    assert "let it run by itself" in joins.reason
+    assert "from a group that goes on" in leaves.reason
+    alone = plan(*elements(without="window")[:2], groups=())
+    drawn_around = plan(*elements()[:3], groups=GROUPED)  # a new group, but with one that runs
+    assert changes(alone, drawn_around)["window"].change == "incompatible"
+
+
+def test_what_was_removed_does_not_come_back_under_its_name(registry, plan, elements):
+    old, new = plan(*elements(without="statistics")), plan(*elements())
+    [again] = [c for c in element_changes(old, new, registry, ["statistics"]) if c.element == "statistics"]
+    assert again.change == "incompatible"
+    assert "give it another id" in again.reason
+
+
+def test_a_group_that_gets_a_reader_outside_starts_again_with_its_state(plan, changes, elements):
+    """What only its own elements read had no stream; now somebody else reads it, too."""
+    old, new = plan(*elements(without="statistics"), groups=GROUPED), plan(*elements(), groups=GROUPED)
+    found = changes(old, new)
+    assert {found[id].change for id in ("keep", "window")} == {"upgraded"}
+    assert found["statistics"].change == "added"
+    made = obsolete_topics(new, old)
+    assert {name.rpartition("dep.")[2] for name in made} >= {"keep.out"}
+    assert obsolete_topics(old, new) == ()
 
 
 def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):
@@ -144,6 +190,6 @@ def test_a_group_that_is_followed_otherwise_since_an_update_is_started_again(
     monkeypatch.setattr(KeyedAggregate, "output_mode", "append")
     old = plan(*elements, groups=groups)
 
-    assert [group.group for group in changed_groups(old, new)] == ["g"]
+    assert [group.group for group in group_changes(old, new).changed] == ["g"]
     found = {id: change.change for id, change in changes(old, new).items()}
     assert found == {"source": "unchanged", "k": "upgraded", "sink": "upgraded"}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from workers.control.operation_steps import (
-    ASK_AGAIN_MS,
-    ERROR_MS_MAX,
-    HEARD_MS,
-    LIMIT_MS,
-    ORDERS_MAX,
-    UNDEPLOYED_BEFORE,
-    UNDEPLOYED_BEFORE_UPGRADE,
+from workers.control.operation_model import (
     Answer,
     CreateTopics,
     DeleteTopics,
@@ -33,6 +28,15 @@ from workers.control.operation_steps import (
     Step,
     Unplaced,
     Wait,
+)
+from workers.control.operation_steps import (
+    ASK_AGAIN_MS,
+    ERROR_MS_MAX,
+    HEARD_MS,
+    LIMIT_MS,
+    ORDERS_MAX,
+    UNDEPLOYED_BEFORE,
+    UNDEPLOYED_BEFORE_UPGRADE,
     failing_since,
     next_step,
 )
@@ -243,7 +247,7 @@ def test_what_came_while_control_was_away_counts_however_late_it_is(
 
 def test_each_group_in_turn_then_it_is_done() -> None:
     first, second = replace(OWNS, owns=False), replace(OWNS, group="saved", title="Saved")
-    assert next_step(upgrade(P.PENDING), running(), T0) == enters(P.ORDER)
+    assert next_step(upgrade(P.PENDING, "power", "saved"), running(), T0) == enters(P.ORDER)
     assert next_step(upgrade(P.ORDER, "power", "saved"), running(first, second), T0) == enters(P.OWN)
     assert isinstance(next_step(upgrade(P.OWN, "power", "saved"), running(first, second), T0), Wait)
     assert next_step(upgrade(P.OWN, "saved"), running(first, second), T0) == enters(P.ORDER)
@@ -280,6 +284,86 @@ def test_an_upgrade_fails_by_an_error_that_lasts_or_by_its_deadline() -> None:
     )
     ends = next_step(upgrade(P.OWN, "power"), running(SILENT), DEADLINE)
     assert ends == Fail("Power did not run its new version within 180 s.")
+
+
+def _phases(progress: Progress, groups: Mapping[str, GroupSeen], *, makes: bool) -> list[P]:
+    """Through which an upgrade goes when all that it asks for is there at once."""
+    passed: list[P] = []
+    while True:
+        concerned = {P.RETIRE: progress.removed, P.RUN: progress.added}.get(progress.phase, tuple(groups))
+        seen = Observed(
+            "running",
+            placement={"new": "edge-a"},
+            kafka=MADE,
+            groups=tuple(groups[group] for group in concerned),
+            new_topics=makes,
+        )
+        match next_step(progress, seen, T0):
+            case Enter(phase):
+                progress = replace(progress, phase=phase)
+            case OrderOwners():
+                progress = replace(progress, phase=P.RUN)
+            case Done():
+                return passed
+            case step:
+                raise AssertionError(step)
+        if passed[-1:] == [P.OWN]:
+            progress = replace(progress, groups=progress.groups[1:])
+        passed.append(progress.phase)
+
+
+@pytest.mark.parametrize(
+    ("changes", "phases"),
+    [
+        ({"added": ("new",)}, [P.PLACE, P.TOPICS, P.START, P.RUN]),
+        ({"removed": ("old",), "obsolete": True}, [P.SETTLE, P.RETIRE, P.STOP, P.DELETE]),
+        ({"groups": ("power",)}, [P.ORDER, P.OWN, P.ORDER]),
+        (
+            {"added": ("new",), "groups": ("power",), "removed": ("old",), "obsolete": True},
+            [
+                *(P.PLACE, P.TOPICS, P.SETTLE, P.RETIRE, P.STOP),
+                *(P.ORDER, P.OWN, P.ORDER, P.START, P.RUN, P.DELETE),
+            ],
+        ),
+        ({}, []),
+    ],
+)
+def test_an_upgrade_leaves_out_the_phases_that_have_nothing_to_do(
+    changes: dict[str, Any], phases: list[P]
+) -> None:
+    progress = replace(Progress("upgrade", P.PENDING, DEADLINE), **changes)
+    retired = replace(OWNS, group="old", retired=True, wanted=False)
+    groups = {"power": OWNS, "new": replace(OWNS, group="new"), "old": retired}
+    assert _phases(progress, groups, makes="added" in changes) == phases
+
+
+def test_a_group_that_changes_may_need_a_stream_of_its_own() -> None:
+    progress = upgrade(P.PENDING, "power")
+    assert next_step(progress, running(new_topics=True), T0) == enters(P.TOPICS)
+    made = running(kafka=MADE)
+    assert next_step(replace(progress, phase=P.TOPICS), made, T0) == enters(P.ORDER)
+
+
+@pytest.mark.parametrize(
+    ("phase", "seen"),
+    [
+        (P.PLACE, running(placement=NOWHERE)),
+        (P.TOPICS, running(kafka=replace(AWAY, refused="Kafka did not make fl.1.power.out"))),
+        (P.START, running(placement=NOWHERE)),
+        (P.RUN, running(FAILING)),
+    ],
+)
+def test_what_comes_and_cannot_fails_the_upgrade_and_takes_nothing_down(phase: P, seen: Observed) -> None:
+    progress = upgrade(phase, added=("power",), failing={"power": T0 - ERROR_MS_MAX})
+    assert isinstance(next_step(progress, seen, T0), Fail)
+
+
+def test_streams_that_cannot_be_deleted_are_left_over_and_named() -> None:
+    progress = upgrade(P.DELETE, obsolete=True)
+    assert isinstance(next_step(progress, running(kafka=REFUSAL), T0), Wait)
+    ends = next_step(progress, running(kafka=REFUSAL), DEADLINE)
+    assert isinstance(ends, Done)
+    assert ends.left_over.startswith("Kafka did not delete fl.1.power.out. They are left over")
 
 
 # --- undeploy

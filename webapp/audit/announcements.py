@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
+from functools import cache
 from typing import Literal
 
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
+from redis.exceptions import RedisError
 from typing_extensions import TypedDict
 
 from pipeline_runtime.wire.keys import LIVE_GROUP
 
+PAUSE_S = 0.05
+"""Between two announcements: a dashboard looks twice a second at most, however often it is told."""
 log = logging.getLogger(__name__)
 
 
@@ -22,20 +27,38 @@ class Announcement(TypedDict):
 
 
 def announce() -> None:
-    """After commit, tell every open dashboard to look again."""
-    transaction.on_commit(_send)
+    """After commit, tell every open dashboard to look again. Nobody waits for that."""
+    transaction.on_commit(lambda: _announcer().wanted.set())
 
 
-def _send() -> None:
+class _Announcer:
+    """A thread with an event loop that stays: the channel layer opens a connection for each loop."""
+
+    def __init__(self) -> None:
+        self.wanted = threading.Event()
+        threading.Thread(target=self._run, name="announcements", daemon=True).start()
+
+    def _run(self) -> None:
+        with asyncio.Runner() as runner:
+            while True:
+                self.wanted.wait()
+                self.wanted.clear()
+                try:
+                    runner.run(_send())
+                except Exception:
+                    log.exception("dashboards were not told of a change")
+                runner.run(asyncio.sleep(PAUSE_S))
+
+
+async def _send() -> None:
     message: Announcement = {"type": "live.changed"}
     try:
-        async_to_sync(get_channel_layer().group_send)(LIVE_GROUP, message)
-    except OSError as error:
+        await get_channel_layer().group_send(LIVE_GROUP, message)
+    except (OSError, RedisError) as error:
         # The change itself is committed; dashboards look again by themselves every few seconds.
         log.warning("Redis is away, dashboards are not told of a change: %s", error)
-    except Exception as error:
-        from redis.exceptions import RedisError
 
-        if not isinstance(error, RedisError):
-            raise
-        log.warning("Redis is away, dashboards are not told of a change: %s", error)
+
+@cache
+def _announcer() -> _Announcer:
+    return _Announcer()

@@ -9,12 +9,12 @@ from django.db.models.fields.json import KT
 
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.pipelines.selectors import pipeline_named
+from webapp.pipelines.selectors import no_element, pipeline_named
 from webapp.pipelines.shape import element_of, group_of, is_view, names_of
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.selectors import active_deployment
-from webapp.problems import Conflict, Missing
+from webapp.problems import Conflict
 
 
 def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
@@ -78,7 +78,7 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
     document = deployment.version.document if deployment else pipeline.draft
     found = element_of(document, element)
     if found is None:
-        raise Missing(f'There is no element "{element}" in the pipeline "{name}".')
+        raise no_element(name, element)
     title = names_of(document)[element]
     if deployment is None:
         raise Conflict(f"{title} cannot {doing}: {name} is not deployed.", safe="Nothing was changed.")

@@ -25,12 +25,12 @@ from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import elsewhere
 from webapp.pipelines.schemas import Elsewhere
+from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import elements_of, groups_of, is_view, names_of
 from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts, actions_of, status_of
 from webapp.placements.models import Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
 from webapp.placements.selectors import is_what_runs
-from webapp.problems import Missing
 
 
 class Board:
@@ -156,7 +156,7 @@ def element_named(pipeline: Pipeline, id: str) -> LiveElement:
     """One element's JSON, or Missing."""
     found = next((item for item in element_list(pipeline) if item["id"] == id), None)
     if found is None:
-        raise Missing(f'There is no element "{id}" in the pipeline "{pipeline.name}".')
+        raise no_element(pipeline.name, id)
     return found
 
 

@@ -20,6 +20,10 @@ def pipeline_named(name: str, *, for_update: bool = False) -> Pipeline:
     return pipeline
 
 
+def no_element(pipeline: str, id: str) -> Missing:
+    return Missing(f'There is no element "{id}" in the pipeline "{pipeline}".')
+
+
 def version_of(pipeline: Pipeline, number: int) -> PipelineVersion:
     version = pipeline.versions.select_related("created_by").filter(number=number).first()
     if version is None:

@@ -16,8 +16,9 @@ from django.conf import settings as django_settings
 from django.db import OperationalError
 
 from tests.contract.web.conftest import PIPELINE, Caller, report
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 from webapp.accounts.models import User
+from webapp.audit import announcements
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.config.asgi import application
@@ -231,6 +232,21 @@ async def test_a_client_that_watches_one_pipeline_gets_a_snapshot_of_it(
         assert (message["data"]["elements"], message["data"]["nodes"]) == ({}, [])
         await socket.say(watch={"pipeline": PIPELINE})
         assert set((await socket.take())["data"]["elements"]) == {PIPELINE}
+
+
+def test_announcements_in_a_row_are_told_together(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+
+    async def tell() -> None:
+        told.append(1)
+
+    monkeypatch.setattr(announcements, "_send", tell)
+    for _ in range(200):
+        announce()
+    wait_until(lambda: told and not announcements._announcer().wanted.is_set(), "they are told")
+    assert len(told) < 200
 
 
 async def test_when_something_under_way_is_gone_a_snapshot_says_so(

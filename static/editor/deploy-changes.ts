@@ -26,7 +26,7 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   },
   removed: {
     title: "Is removed",
-    text: "It ends after its running batch, for good: its state, its streams and its checkpoints do not come back by deploying the former version. Download before what it has written to files.",
+    text: "It ends after its running batch, for good: its state, its streams and its checkpoints do not come back by deploying the former version. Download what it has written to files before.",
   },
   unchanged: { title: "Goes on untouched", text: "" },
 };

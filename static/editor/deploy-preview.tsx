@@ -152,7 +152,9 @@ function ChangeLine({
       {each.reason && <span className="change__reason">{each.reason}</span>}
       {each.change === "added" && <span className="change__reason">{place(each)}</span>}
       {each.change === "removed" && each.loses && (
-        <span className="change__reason">{each.loses} is lost</span>
+        <p>
+          <b>Lost:</b> {each.loses}.
+        </p>
       )}
     </>
   );

@@ -101,8 +101,10 @@ def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(
 def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     deployed: httpx.Client, dashboard: Dashboard
 ) -> None:
-    page = dashboard.page
+    page, axe = dashboard.page, Axe(dashboard.page)
     preview = page.get_by_role("dialog", name=f"Deploy changes of {NAME}?")
+    high = {"id": "high", "title": "High", "type": "filter", "params": {"condition": "value > 0"}}
+    high |= {"inputs": {"in": "keep"}, "node": "edge-b"}
 
     # what cannot take over is said with what to do, and is not deployed
     save(deployed, numbers={"rate": 20})
@@ -115,14 +117,26 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     expect(preview.get_by_text("numbers cannot take over from what runs")).to_be_visible()
     preview.get_by_role("button", name="Cancel").click()
 
-    # what can is deployed when the user agrees
-    save(deployed, keep={"condition": "value > 1"})
+    # what can is deployed when the user agrees: one element changes, one goes, one comes
+    save(deployed, high, keep={"condition": "value > 1"})
     page.goto(f"/pipelines/{NAME}")
     dashboard.deploy_button.click()
     expect(preview.get_by_role("region", name="Starts again with its state")).to_contain_text("keep")
+    comes = preview.get_by_role("region", name="Is added")
+    expect(comes).to_contain_text(re.compile("High.*goes to edge-b: pinned"))
+    gone = preview.get_by_role("region", name="Is removed")
+    expect(gone).to_contain_text(re.compile("Per second.*Lost: the windows that are open now"))
+    expect(preview).to_contain_text("1 element goes on untouched.")
+    axe.look("elements that come and go")
+    axe.expect_nothing()
     preview.get_by_role("button", name="Deploy changes").click()
     expect(page.get_by_text(f"Changed {NAME}")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("Added: High. Removed: Per second.")).to_be_visible(timeout=SLOW_MS)
+    dashboard.expect_status("high", "running")
+    expect(dashboard.card("windows")).to_have_count(0)
+    wait_until(lambda: element(deployed, "high")["rows_out_total"], "rows of what came", 180)
     assert deployed.get(PATH).json()["deployed_version"] == 2
+    assert element(deployed, "numbers")["epoch"] == 1
 
 
 def test_a_change_that_cannot_keep_its_state_restarts_that_element_alone_when_its_loss_is_agreed_to(
@@ -165,9 +179,12 @@ def element(client: httpx.Client, id: str) -> dict[str, Any]:
     return found
 
 
-def save(client: httpx.Client, **params: dict[str, Any]) -> None:
-    """The draft is the deployed document, but for the parameters of these elements."""
+def save(client: httpx.Client, instead: dict[str, Any] | None = None, **params: dict[str, Any]) -> None:
+    """The draft is the deployed document, but for the parameters of these elements; `instead`: in the place
+    of the windows."""
     document = copy.deepcopy(DOCUMENT)
+    if instead is not None:
+        document["spec"]["elements"][-1] = instead
     for each in document["spec"]["elements"]:
         each["params"] = params.get(each["id"], each["params"])
     revision = client.get(PATH).json()["revision"]

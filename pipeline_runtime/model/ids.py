@@ -13,16 +13,21 @@ OWN_TOPICS = "fl."
 """What the names of Fogline's own topics begin with."""
 
 
+DEAD = "dead"
+"""Beside its outputs, the rows that an element could not process."""
+JOURNAL = "journal"
+
+
 def stream_topic(deployment: str, element: str, port: str = "out") -> str:
     return f"{OWN_TOPICS}{deployment}.{element}.{port}"
 
 
 def dead_letter_topic(deployment: str, element: str) -> str:
-    return f"{OWN_TOPICS}{deployment}.{element}.dead"
+    return f"{OWN_TOPICS}{deployment}.{element}.{DEAD}"
 
 
 def journal_topic(deployment: str, group: str) -> str:
-    return f"{OWN_TOPICS}{deployment}.{group}.journal"
+    return f"{OWN_TOPICS}{deployment}.{group}.{JOURNAL}"
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord
+from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.spec import GroupSpec
 
-DEAD_SUFFIX = ".dead"
 RAW_CHARACTERS_MAX = 100_000
 
 
@@ -45,7 +45,7 @@ def outgoing(
         records += _stream_records(output.topic, _rows(collected, output.source))
     rows_out = len(records)
     for element in spec.elements:
-        rows = _rows(collected, element.id + DEAD_SUFFIX)
+        rows = _rows(collected, f"{element.id}.{DEAD}")
         for value in rows["_value"].to_pylist():
             letter = {**json.loads(value), "element": element.id}
             letter["raw"] = _shortened(letter.get("raw"))

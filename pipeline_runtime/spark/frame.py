@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import (
@@ -39,7 +40,6 @@ from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_con
 from pipeline_runtime.spark.keyed import apply_keyed
 from pipeline_runtime.spark.source import FORMAT
 
-DEAD = "dead"
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 CONTROL_QUEUE = "control"
 
-DEPLOY = "fogline.control.deploy"  # (operation_id)
-UNDEPLOY = "fogline.control.undeploy"  # (operation_id)
+OPERATION = "fogline.control.operation"  # (operation_id)
 HANDOVER = "fogline.control.handover"  # (handover_id)
 CHECKPOINT = "fogline.control.checkpoint"  # (deployment, group)
-DESIRED_CHANGED = "fogline.control.desired_changed"  # (node_names)
-DRAIN = "fogline.control.drain"  # (node_name)
+DESIRED_CHANGED = "fogline.control.desired_changed"  # ()
+DRAIN = "fogline.control.drain"  # ()
 
 NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)

@@ -34,7 +34,7 @@ def set_paused(actor: User, name: str, element: str, paused: bool) -> None:
             placement.vouch()
         placement.save(update_fields=["paused_at", *GroupPlacement.VOUCHED])
         audit(actor, f"element.{doing}", f"{name}/{element}", group=group.group)
-        commands.send(tasks.DESIRED_CHANGED, [group.node])
+        commands.send(tasks.DESIRED_CHANGED)
         announce()
 
 

@@ -58,7 +58,7 @@ def keep_standby(actor: User, pipeline: str, element: str, node: str) -> None:
                 },
             )
         audit(actor, "element.keep_standby", f"{pipeline}/{element}", group=group.group, node=node)
-        commands.send(tasks.DESIRED_CHANGED, [node, group.node])
+        commands.send(tasks.DESIRED_CHANGED)
         announce()
 
 
@@ -75,5 +75,5 @@ def drop_standby(actor: User, pipeline: str, element: str) -> None:
         nodes = [standby.node for standby in group.standbys]
         ExtraReplica.objects.filter(deployment=deployment, group=group.group, role=STANDBY).delete()
         audit(actor, "element.drop_standby", f"{pipeline}/{element}", group=group.group, nodes=nodes)
-        commands.send(tasks.DESIRED_CHANGED, [*nodes, group.node])
+        commands.send(tasks.DESIRED_CHANGED)
         announce()

@@ -211,9 +211,7 @@ def _operate(
         operation=str(operation.pk),
         **({"restart": list(restart)} if restart else {}),
     )
-    # An upgrade is a deployment to the control side: it looks at the operation.
-    command = tasks.UNDEPLOY if kind == Operation.Kind.UNDEPLOY else tasks.DEPLOY
-    commands.send(command, str(operation.pk))
+    commands.send(tasks.OPERATION, str(operation.pk))
     announce()
     return operation
 

@@ -112,12 +112,8 @@ class ControlProcess:
 def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
     """The tasks that the web sends. They come late, twice or never: each only says "look now"."""
 
-    @app.task(name=tasks.DEPLOY, shared=False)
-    def deploy(operation_id: str) -> None:
-        work.operation(operation_id)
-
-    @app.task(name=tasks.UNDEPLOY, shared=False)
-    def undeploy(operation_id: str) -> None:
+    @app.task(name=tasks.OPERATION, shared=False)
+    def operation(operation_id: str) -> None:
         work.operation(operation_id)
 
     @app.task(name=tasks.HANDOVER, shared=False)
@@ -125,11 +121,11 @@ def register_commands(app: Celery, context: ControlContext, work: Work) -> None:
         work.handover(handover_id)
 
     @app.task(name=tasks.DRAIN, shared=False)
-    def drain(_: str) -> None:
+    def drain() -> None:
         work.look()
 
     @app.task(name=tasks.DESIRED_CHANGED, shared=False)
-    def desired_changed(_: Any = None) -> None:
+    def desired_changed() -> None:
         context.desired.notify()
 
     @app.task(name=tasks.CHECKPOINT, shared=False)

@@ -90,10 +90,7 @@ const asList = (value: unknown): string[] =>
 function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
   const first = records.find((record) => record.value && typeof record.value === "object")?.value as
     Record<string, unknown> | undefined;
-  const named = ["columns", "column", "fields", "values", "value", "y", "lines"].flatMap((name) =>
-    asList(params[name]),
-  );
-  const known = named.filter((name) => first && name in first);
+  const known = asList(params.columns).filter((name) => first && name in first);
   if (known.length > 0) return known;
   return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
 }

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { type ReactNode, useRef } from "react";
 import { ChevronLeft, ChevronRight, SkipForward, ZoomIn, ZoomOut } from "lucide-react";
 import { MARKS } from "./chart-plot";
 import { toTheSecond } from "../format";
@@ -36,46 +36,28 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
           ))}
         </div>
       )}
-      <button
-        type="button"
-        className="button button--quiet button--small button--icon"
-        aria-label="Earlier"
+      <Tool
+        label="Earlier"
         title="Earlier. Drag in a chart to choose a range."
-        aria-disabled={!follows && !held}
-        onClick={() => (follows || held) && shift(-1)}
+        off={!follows && !held}
+        run={() => shift(-1)}
       >
         <ChevronLeft aria-hidden="true" />
-      </button>
-      <button
-        type="button"
-        className="button button--quiet button--small button--icon"
-        aria-label="Later"
+      </Tool>
+      <Tool
+        label="Later"
         title={held ? "Later" : "Later: what is newest is shown already"}
-        aria-disabled={!held}
-        onClick={() => held && shift(1)}
+        off={!held}
+        run={() => shift(1)}
       >
         <ChevronRight aria-hidden="true" />
-      </button>
-      <button
-        type="button"
-        className="button button--quiet button--small button--icon"
-        aria-label="Closer"
-        title="Closer: half of the time"
-        aria-disabled={!follows && !held}
-        onClick={() => (follows || held) && scale(0.5)}
-      >
+      </Tool>
+      <Tool label="Closer" title="Closer: half of the time" off={!follows && !held} run={() => scale(0.5)}>
         <ZoomIn aria-hidden="true" />
-      </button>
-      <button
-        type="button"
-        className="button button--quiet button--small button--icon"
-        aria-label="Wider"
-        title="Wider: twice the time"
-        aria-disabled={!follows && !held}
-        onClick={() => (follows || held) && scale(2)}
-      >
+      </Tool>
+      <Tool label="Wider" title="Wider: twice the time" off={!follows && !held} run={() => scale(2)}>
         <ZoomOut aria-hidden="true" />
-      </button>
+      </Tool>
       <button
         type="button"
         className={`button button--small range-bar__now${held ? "" : " range-bar__now--none"}`}
@@ -90,6 +72,30 @@ export function RangeBar({ follows = true }: { follows?: boolean }) {
         {text}
       </span>
     </div>
+  );
+}
+
+interface ToolProps {
+  label: string;
+  title: string;
+  /** it stays where the keyboard finds it */
+  off: boolean;
+  run: () => void;
+  children: ReactNode;
+}
+
+function Tool({ label, title, off, run, children }: ToolProps) {
+  return (
+    <button
+      type="button"
+      className="button button--quiet button--small button--icon"
+      aria-label={label}
+      title={title}
+      aria-disabled={off}
+      onClick={() => !off && run()}
+    >
+      {children}
+    </button>
   );
 }
 

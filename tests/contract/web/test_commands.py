@@ -53,7 +53,7 @@ def test_the_demo_is_deployed_when_there_is_no_pipeline_yet(
     output_of("ensure_admin")
     output_of("demo", "--no-wait")
     operation = Operation.objects.get()
-    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    assert commands() == [("fogline.control.operation", [str(operation.pk)])]
     assert operation.deployment.pipeline.name == "machine-power"
     assert "already" in output_of("demo", "--no-wait")
     assert Pipeline.objects.count() == 1

@@ -65,7 +65,7 @@ def test_a_standby_is_kept_on_one_node_and_dropped(
         shown = operator.post(f"{E}/standby", {"node": "edge-b"})
         assert shown.status_code == 202
     assert shown.json()["standby"] == {"node": "edge-b", "behind": None, "armed": False, "wanted": True}
-    assert commands() == [("fogline.control.desired_changed", [["edge-b", "cloud"]])]
+    assert commands() == [("fogline.control.desired_changed", [])]
     [row] = ExtraReplica.objects.all()
     assert (row.role, row.wanted, row.generation) == ("standby", True, 2)
     report(deployment, "power", nodes["edge-b"], "standby", seq=5, behind=2)

@@ -196,7 +196,7 @@ def test_deploying_writes_an_operation_and_tells_the_control_side_its_id_only(
     assert response.status_code == 202
     operation = Operation.objects.get()
     assert response.json()["id"] == str(operation.pk)
-    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    assert commands() == [("fogline.control.operation", [str(operation.pk)])]
     deployment = operation.deployment
     assert (deployment.status, deployment.placement) == ("deploying", {"power": "edge-a"})
     assert len(deployment.pk) == 10
@@ -242,7 +242,7 @@ def test_what_runs_is_upgraded_in_place_after_saying_what_that_does(
     assert answer.status_code == 202
     operation = Operation.objects.get()
     assert operation.kind == "upgrade"
-    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    assert commands() == [("fogline.control.operation", [str(operation.pk)])]
     deployment.refresh_from_db()
     assert (deployment.status, deployment.version.number) == ("running", 2)
     assert audited("pipeline.upgrade") == 1
@@ -267,7 +267,7 @@ def test_elements_come_to_what_runs_and_go_after_saying_what_that_does(
     assert editor.post(f"{P}/deploy").status_code == 202
     operation = Operation.objects.get()
     assert (operation.kind, operation.replaces_id) == ("upgrade", before)
-    assert commands() == [("fogline.control.deploy", [str(operation.pk)])]
+    assert commands() == [("fogline.control.operation", [str(operation.pk)])]
 
 
 def test_what_was_removed_comes_back_only_under_another_name(
@@ -398,7 +398,7 @@ def test_undeploying_twice_is_one_operation(caller: Call, deployment: Deployment
     first, second = (caller("editor").post(f"{P}/undeploy") for _ in range(2))
     assert first.status_code == second.status_code == 202
     assert first.json()["id"] == second.json()["id"]
-    assert commands() == [("fogline.control.undeploy", [first.json()["id"]])]
+    assert commands() == [("fogline.control.operation", [first.json()["id"]])]
     deployment.refresh_from_db()
     assert deployment.status == "undeploying"
 

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from abc import abstractmethod
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import registry as module
 from pipeline_runtime.operators.aggregates import Function
+from pipeline_runtime.operators.filter import Filter
 from pipeline_runtime.operators.registry import (
     BUILT_IN,
     OperatorUnknown,
@@ -17,7 +19,7 @@ from pipeline_runtime.operators.registry import (
     default_registry,
     mismatches,
 )
-from pipeline_runtime.operators.sdk import SchemaMismatch, SourceOperator, ViewOperator
+from pipeline_runtime.operators.sdk import Port, SchemaMismatch, SourceOperator, ViewOperator
 
 OPERATORS = default_registry().all()
 
@@ -73,6 +75,23 @@ def test_one_packages_failure_takes_no_other_operator_away():
     assert set(failures) == {"gone", "no-operator", "other-name", "filter"}
     with pytest.raises(OperatorUnknown, match="failed to load"):
         Registry(operators, failures).get("gone")
+
+
+class Abstract(Filter):
+    @abstractmethod
+    def more(self): ...
+
+
+class WithDeadRows(Filter):
+    outputs = (Port("dead"),)
+
+
+@pytest.mark.parametrize(
+    ("operator", "why"), [(Abstract, "does not define more"), (WithDeadRows, 'an output "dead"')]
+)
+def test_what_could_not_run_is_refused_when_it_is_loaded(operator, why):
+    with pytest.raises(TypeError, match=why):
+        module._check("filter", operator)
 
 
 def columns_in(schema, params, definitions, path="params", beside=None):

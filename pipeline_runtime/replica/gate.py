@@ -6,6 +6,7 @@ per line, `{"value": ...}` or `{"error": ...}`.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import shutil
@@ -15,11 +16,12 @@ import threading
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
+_PREFIX = "fogline-gate-"
 
 
 class GateKeeper(Protocol):
@@ -33,7 +35,9 @@ class GateServer:
 
     def __init__(self) -> None:
         # Unix socket paths end at about 100 characters, so it does not lie in the node's directory.
-        self.directory = Path(tempfile.mkdtemp(prefix="fogline-gate-"))
+        _remove_left_behind()
+        self.directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock_file = _locked(self.directory)
         self._path = str(self.directory / "gate")
         self._keepers: dict[str, GateKeeper] = {}
         self._connections: dict[socket.socket, str] = {}  # each with the keeper that was asked by it
@@ -68,6 +72,7 @@ class GateServer:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # ends the accept that waits, as close alone does not
         self._socket.close()
+        self._lock_file.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _accept(self) -> None:
@@ -114,6 +119,23 @@ class GateServer:
             if keeper is not None:
                 self._connections[connection] = name
             return keeper
+
+
+def _locked(directory: Path) -> IO[str]:
+    """Says, as long as its process lives, that the directory is in use."""
+    draft = directory / "lock.new"
+    file = open(draft, "w")  # noqa: SIM115 - held until the gate is closed
+    fcntl.flock(file, fcntl.LOCK_EX)
+    draft.rename(directory / "lock")  # nobody sees it unlocked
+    return file
+
+
+def _remove_left_behind() -> None:
+    """The directories of processes that were killed."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/lock"):
+        with suppress(OSError), open(lock) as file:  # another user's, or in use
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _answer(name: str, keeper: GateKeeper | None, op: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,3 +133,19 @@ def test_who_asks_for_a_keeper_that_has_left_is_told_and_hung_up_on(gate: GateSe
         client.ask("hello")
     wait_until(client.hung_up)
     client.close()
+
+
+def test_what_a_killed_process_has_left_is_removed_and_what_is_in_use_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "fogline-gate-left"
+    left.mkdir()
+    gate_module._locked(left).close()  # as the kernel does when its process ends
+    (left / "gate").touch()
+    first, second = GateServer(), GateServer()
+    assert set(tmp_path.iterdir()) == {first.directory, second.directory}
+    assert first.open("g", Echo()).startswith(str(first.directory))
+    first.close()
+    second.close()
+    assert not list(tmp_path.iterdir())

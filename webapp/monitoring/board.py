@@ -61,14 +61,16 @@ class Board:
     def _read_elements(self, pipeline: Pipeline) -> list[LiveElement]:
         deployment = self.deployment(pipeline)
         document = deployment.version.document if deployment else pipeline.draft
-        status = deployment.status if deployment else None
+        unplaced = deployment.status if deployment else None
+        if deployment is not None and deployment.pk in self._failed_upgrades:
+            unplaced = Deployment.Status.FAILED  # it was to be added, and waits for nothing any more
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
         group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
         names = names_of(document)
         found = []
         for element in elements_of(document):
             group = group_of[element["id"]]
-            facts = groups.get(group) or GroupFacts(group=group, deployment_status=status)
+            facts = groups.get(group) or GroupFacts(group=group, deployment_status=unplaced)
             found.append(element_json(element, facts, names))
         return found
 

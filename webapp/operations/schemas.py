@@ -20,6 +20,8 @@ class Step(TypedDict):
     """of an upgrade, whose steps are groups"""
     title: NotRequired[str]
     """what people call that group"""
+    unconfirmed: NotRequired[bool]
+    """it was removed, and its node did not say that it has ended"""
 
 
 class Operation(TypedDict):

@@ -224,9 +224,11 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
     )
 
 
-def forget_groups(deployment: Deployment, groups: Collection[str]) -> None:
-    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names."""
+def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
+    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names.
+    Returns those of them that did not confirm their end."""
     placements = deployment.placements.filter(group__in=groups)
+    unconfirmed = {placement.group for placement in placements if placement.retire}
     names = {
         name
         for placement in placements
@@ -236,6 +238,7 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> None:
     deployment.save(update_fields=["removed"])
     placements.delete()
     Replica.objects.filter(deployment=deployment, group__in=groups).delete()
+    return unconfirmed
 
 
 # -- undeploy, what is left of a deployment that failed, and groups that an upgrade removes ----------
@@ -269,10 +272,15 @@ def _retired(placement: GroupPlacement) -> bool:
 
 def left_running(deployment: Deployment) -> str:
     """Which groups did not confirm their end, if any, as the end of a message."""
-    left = [deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)]
-    if not left:
-        return ""
-    return f" These did not confirm their end, they stop when their nodes answer: {', '.join(left)}."
+    return unconfirmed(
+        deployment.name_of(placement.group) for placement in deployment.placements.filter(retire=True)
+    )
+
+
+def unconfirmed(titles: Iterable[str]) -> str:
+    """Of groups that did not confirm their end, as the end of a message; empty: of none."""
+    left = ", ".join(titles)
+    return left and f" These did not confirm their end, they stop when their nodes answer: {left}."
 
 
 # -- topics ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
-from workers.control.operation_effects import Change, left_running, set_status
+from workers.control.operation_effects import Change, left_running, set_status, unconfirmed
 from workers.control.operation_model import Fail, GroupFault, OperationPhase as P
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,13 @@ def mark_running(operation: Operation, state: str) -> None:
     for step in operation.steps:
         if step["state"] == "running":
             _set(step, state)
+
+
+def mark_unconfirmed(operation: Operation, groups: Collection[str]) -> None:
+    """Groups that an upgrade has removed, and whose nodes did not say that they have ended."""
+    for step in operation.steps:
+        if step["name"] in groups:
+            step["unconfirmed"] = True
 
 
 def _set(step: dict[str, str | None], state: str) -> None:
@@ -151,6 +158,7 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
     if operation.restart:
         anew = ", ".join(deployment.name_of(element) for element in operation.restart)
         text += f" Without the state that it had, as was agreed: {anew}."
+    text += unconfirmed(step["title"] for step in operation.steps if step.get("unconfirmed"))
     if topics_left:
         text += f" {topics_left}"
     _end(operation, Operation.Status.DONE, text)

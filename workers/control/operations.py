@@ -233,7 +233,7 @@ class _Driver:
             effects.keep_as_upgraded(deployment, record.groups_left(operation, "changed")[0])
             record.mark_running(operation, "done")
         if before == P.STOP and removed is not None:
-            effects.forget_groups(deployment, removed)
+            record.mark_unconfirmed(operation, effects.forget_groups(deployment, removed))
         match phase:
             case P.OWN:
                 group = record.groups_left(operation, "changed")[0]

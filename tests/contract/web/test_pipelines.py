@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from pipeline_runtime.model.document import parse_document
 from tests.contract.web.conftest import PIPELINE, Caller, audited
@@ -268,6 +269,17 @@ def test_elements_come_to_what_runs_and_go_after_saying_what_that_does(
     operation = Operation.objects.get()
     assert (operation.kind, operation.replaces_id) == ("upgrade", before)
     assert commands() == [("fogline.control.operation", [str(operation.pk)])]
+
+
+def test_what_was_to_come_and_could_not_is_shown_as_failed(
+    caller: Call, deployment: Deployment, document: dict[str, Any]
+) -> None:
+    viewer = caller("viewer")
+    deployment.placements.filter(group="archive").delete()  # as if it had never been there
+    assert viewer.get(f"{P}/elements/archive").json()["status"] == "deploying"
+    Operation.objects.create(kind="upgrade", deployment=deployment, status="failed", ended_at=timezone.now())
+    assert viewer.get(f"{P}/elements/archive").json()["status"] == "failed"
+    assert viewer.get(f"{P}/elements/power").json()["status"] == "running"
 
 
 def test_what_was_removed_comes_back_only_under_another_name(

@@ -71,11 +71,15 @@ def upgrading(cluster: Cluster) -> Operation:
 
 
 def reshaping(cluster: Cluster) -> Operation:
-    """One element changes, one goes, one comes."""
-    deployment, content = runs(cluster), document("lines")
+    return reshape(runs(cluster), "edge-b")
+
+
+def reshape(deployment: Deployment, node: str) -> Operation:
+    """One element changes, one goes, one comes, to `node`."""
+    content = document("lines")
     numbers = {**content["spec"]["elements"][0], "params": {"rate": 20}}
     params, inputs = {"condition": "value > 0"}, {"in": "numbers"}
-    kept = {"id": "kept", "type": "filter", "params": params, "inputs": inputs, "node": "edge-b"}
+    kept = {"id": "kept", "type": "filter", "params": params, "inputs": inputs, "node": node}
     content["spec"]["elements"] = [numbers, kept]
     before = deployment.version
     deployment.version = PipelineVersion.objects.create(
@@ -205,6 +209,21 @@ def test_a_change_of_shape_goes_on_wherever_control_dies(
     assert operation.message.endswith("1 of 2 elements were started again. Added: kept. Removed: saved.")
     has_its_new_shape(cluster, operation.deployment)
     assert set(topics) == {"create", "delete"}
+
+
+def test_what_was_removed_and_did_not_end_is_named(
+    cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_steps, "HEARD_MS", 500)
+    for phase in (P.RETIRE, P.STOP):
+        monkeypatch.setitem(operation_steps.LIMIT_MS, phase, 500)
+    deployment = runs(cluster)
+    cluster.signal_node("edge-b", signal.SIGSTOP)
+    operation = ended(reshape(deployment, "edge-a"))
+    assert operation.status == "done", operation.message
+    assert operation.message.endswith("they stop when their nodes answer: saved.")
+    cluster.signal_node("edge-b", signal.SIGCONT)
+    wait_until(lambda: cluster.owns(deployment, "kept", "edge-a"), "what came runs")
 
 
 @pytest.mark.parametrize("phase", [P.RETIRE, P.STOP, P.ORDER, P.RUN])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -78,18 +78,21 @@ class Ownership:
         kafka: KafkaSettings,
         node: str,
         read_journal: Callable[[str, bool], JournalEnd],
-        start_ends: Callable[[], Ends],
+        start_ends: Callable[[Mapping[str, int]], Ends],
         begins_anew: Callable[[], bool],
+        moves: Callable[[Mapping[str, int]], Ends | None],
     ) -> None:
         """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
         hides. `begins_anew`: whether an order to begin anew still leaves a state behind, by what was read
-        then. The first two raise Doubtful, and what else they raise ends the claim."""
+        then. `start_ends` and `moves`, of ClaimOrder.starts: as in CLAIM. All but `begins_anew` raise
+        Doubtful, and what else they raise ends the claim."""
         self._spec = spec
         self._kafka = kafka
         self._node = node
         self._read_journal = read_journal
         self._start_ends = start_ends
         self._begins_anew = begins_anew
+        self._moves = moves
         self._transactions: Transactions | None = None
         self.state: State = Following()
         self.cancelled = threading.Event()
@@ -225,7 +228,9 @@ class Ownership:
         raise AssertionError(f"{action} is not carried out here")
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
-        rewind, anew = (order.rewind, order.anew) if isinstance(order, ClaimOrder) else (None, False)
+        rewind, anew, starts = None, False, dict[str, int]()
+        if isinstance(order, ClaimOrder):
+            rewind, anew, starts = order.rewind, order.anew, order.starts
         # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
         anew = anew and self._begins_anew()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
@@ -236,11 +241,13 @@ class Ownership:
             epoch,
             order.id,
             self._node,
-            self._start_ends(),
+            self._start_ends(starts),
             rewind,
             self._spec.version,
             spec,
             anew,
+            # A rewind goes on from where the same definition stood: see JournalFollower.check_not_rewound.
+            None if rewind is not None else self._moves(starts),
         )
 
     def _commit(self, record: Record) -> None:

@@ -80,6 +80,9 @@ class Claim:
     anew: bool = False
     """Its state begins empty here: that of the former definition is of no use to this one. Its inputs and its
     sinks' files go on where they stand."""
+    moves: Ends | None = None
+    """Where its first batch begins, if it reads other inputs than the definition before it. None: where the
+    last batch ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline_runtime.journal.intervals import noted, usual_ms
@@ -38,6 +38,7 @@ class JournalView:
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
     anew: list[Seq] = field(default_factory=list)  # the last seq when a CLAIM began the state anew
+    moves: list[tuple[Seq, Ends]] = field(default_factory=list)  # (the last seq then, CLAIM.moves)
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
     output_times: tuple[int, ...] = ()  # of the newest commits with an output, by the same
@@ -58,6 +59,9 @@ class JournalView:
                     self._rewind(record.rewind)
                 if record.anew and self.last_seq not in self.anew:
                     self.anew.append(self.last_seq)
+                if record.moves is not None:
+                    before = [(seq, ends) for seq, ends in self.moves if seq != self.last_seq]
+                    self.moves = [*before, (self.last_seq, record.moves)]
             case Release():
                 if self.following(record.seq) <= self.last_seq:
                     raise JournalBroken(f"a release at seq {record.seq}, but the journal has {self.last_seq}")
@@ -126,6 +130,12 @@ class JournalView:
         """What follows `seq` is processed with a state that was empty there."""
         return seq in self.anew or self.following(seq) - 1 in self.anew
 
+    def moved(self, boundary: Boundary) -> Boundary:
+        """As the batch behind it begins there: with other inputs, if its definition has others."""
+        last = self.following(boundary.seq) - 1
+        ends = next((ends for seq, ends in self.moves if seq in (boundary.seq, last)), boundary.ends)
+        return replace(boundary, ends=ends)
+
     def is_void(self, seq: Seq) -> bool:
         """A local state at `seq` holds what was rewound."""
         return any(to < seq <= up_to for to, up_to in self.rewinds)
@@ -169,6 +179,7 @@ class JournalView:
             "marks": self.marks,
             "rewinds": self.rewinds,
             "anew": self.anew,
+            "moves": self.moves,
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_output_at_ms": self.last_output_at_ms,
             "output_times": self.output_times,
@@ -184,6 +195,7 @@ class JournalView:
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
+                "moves": [(Seq(seq), ends) for seq, ends in data.get("moves", ())],
                 "ended": _ended(data["ended"]),
                 "output_times": tuple(data.get("output_times", ())),
                 "commit_times": tuple(data.get("commit_times", ())),

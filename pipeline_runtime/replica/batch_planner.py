@@ -101,6 +101,8 @@ class BatchPlanner:
     ) -> None:
         self._spec = spec
         self._inputs = inputs
+        self._passed: Ends | None = None
+        self._keys = {key for item in inputs for key in item.end_keys()}
         self._state = state
         self._offsets = offsets
         self._cpu = cpu
@@ -142,9 +144,25 @@ class BatchPlanner:
                 self._state.changed.wait(1.0)
             return Boundary(Seq(0), self._state.view.start or {}, 0).to_json()
 
+    def _moved(self, start: Boundary) -> Boundary:
+        """Where the batch behind `start` begins: Spark knows only where the last one ended, which a
+        definition with other inputs may have processed."""
+        with self._state.changed:
+            moved = self._state.view.moved(start)
+        return moved if self._is_of_inputs(moved) else start
+
+    def _is_of_inputs(self, boundary: Boundary) -> bool:
+        """Whether it says where this definition's inputs stand; else it is not its turn yet."""
+        return self._keys <= boundary.ends.keys()
+
+    def _pass(self, start: Boundary) -> None:
+        if self._is_of_inputs(start) and self._passed is not start.ends:
+            self._passed = start.ends
+            self._offsets.passed(start.ends)
+
     def latest(self, start: Boundary) -> Boundary:
         self._asked(start.seq)
-        self._offsets.passed(start.ends)
+        self._pass(self._moved(start))
         with self._state.changed:
             self._state.granted = None
             self._state.tell()
@@ -156,13 +174,15 @@ class BatchPlanner:
                 self._state.tell()
             raise
 
-    def _next(self, start: Boundary) -> Boundary:
+    def _next(self, ended: Boundary) -> Boundary:
+        """`ended`, where the last batch has: there is nothing to do."""
         deadline = monotonic() + LONG_POLL_S
         state = self._state
         while True:
             with state.changed:
                 if self._closed:
-                    return start
+                    return ended
+                start = self._moved(ended)  # by its own CLAIM, which may have come meanwhile
                 seen = state.version
                 followed = None if state.draining else self._followed(start.seq)
                 if followed is not None:
@@ -172,7 +192,7 @@ class BatchPlanner:
                 remaining = deadline - monotonic()
                 # Spark would run a first batch that is empty, so before it there is only waiting.
                 if state.draining or (remaining <= 0 and start.seq > state.begins.seq):
-                    return start
+                    return ended
                 remaining = max(remaining, LONG_POLL_S / 10)
                 owner = (
                     state.permit is not None
@@ -180,6 +200,7 @@ class BatchPlanner:
                     and state.view.definition in ("", self._spec.version)
                     and not state.view.is_void(start.seq)  # a claim may stand behind somebody's rewind
                     and not state.has_former_state(start.seq)
+                    and self._is_of_inputs(start)
                 )
                 releases = owner and self._release.due() is not None
                 alone = releases and self._idle()
@@ -192,6 +213,7 @@ class BatchPlanner:
             if not may_own:
                 state.wait_for_change(seen, remaining)
                 continue
+            self._pass(start)
             end = self._own(start, seen, remaining)
             if end is not None:
                 self._release.announce(end)
@@ -295,6 +317,7 @@ class BatchPlanner:
         return bool(ends.get(END_STAGE, 0) == self._end_stages)
 
     def _plan(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
+        start = self._moved(start)
         with self._state.changed:
             self._state.plan = (start, end)
         slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)

@@ -98,6 +98,11 @@ class JournalFollower:
                 f"{self._spec.id}: a rewind to {to}, but its state was begun anew since, at"
                 f" {max(view.anew)}: with its present parameters it cannot go on from there"
             )
+        if to is not None and any(to < seq for seq, _ in view.moves):
+            raise RewindUndone(
+                f"{self._spec.id}: a rewind to {to}, but since {max(seq for seq, _ in view.moves)} it reads"
+                " other inputs, in which it has no place from before"
+            )
         if view.is_void(local):
             raise LocalStateDamaged(f"{self._spec.id}: at {local}, which was rewound since")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pipeline_runtime.journal.records import Ends
@@ -98,6 +98,14 @@ class InputOffsets:
                 found = ask(partitions)
                 ends |= {key: found[self._partitions[key]] for key in item.end_keys()}
         return ends
+
+    def newest(self, keys: Collection[str]) -> dict[str, int]:
+        """Where these partitions end now. Raises KafkaError."""
+        if not keys:
+            return {}
+        partitions = {key: self._partitions[key] for key in keys}
+        found = self._open().end_offsets(list(partitions.values()))
+        return {key: found[partition] for key, partition in partitions.items()}
 
     def _check_partitions(self, item: GroupInput) -> None:
         """A user's own topic has as many as it has: rows of others would be left out without a word."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import traceback
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -33,7 +34,7 @@ from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import explain
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
-from pipeline_runtime.replica.input_offsets import InputOffsets
+from pipeline_runtime.replica.input_offsets import END_STAGE, InputOffsets
 from pipeline_runtime.replica.local_state import (
     begin_anew,
     beginning,
@@ -49,7 +50,7 @@ from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.inputs import open_source
+from pipeline_runtime.spark.inputs import group_inputs, open_source
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,13 @@ class Replica:
         self._sized_at_s = 0.0
         self.growing = GrowingFiles()  # of the run that is on, or was the last
         self._ownership = Ownership(
-            spec, host.kafka, host.node, self._journal.read_for, self._start_ends, self._begins_anew
+            spec,
+            host.kafka,
+            host.node,
+            self._journal.read_for,
+            self._start_ends,
+            self._begins_anew,
+            self._moves,
         )
         # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
         # its own CLAIM would go by what was before it.
@@ -319,7 +326,7 @@ class Replica:
         self.growing = sink.growing
         with self._state.changed:
             self._state.failure = None
-            self._state.ended = planner.is_last_stage(local.ends)
+            self._state.ended = planner.is_last_stage(self._state.view.moved(local).ends)
         return frame, planner, sink
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
@@ -441,19 +448,43 @@ class Replica:
 
     # --- called by others
 
-    def _start_ends(self) -> Ends:
-        """For the CLAIM, when the journal was read to its end: where the group's first batch begins, unless
-        the journal says so already. Raises Doubtful, and LocalStateDamaged or RewindUndone when somebody
-        else has rewound meanwhile what this replica would go on from or rewind to."""
+    def _start_ends(self, starts: Mapping[str, int]) -> Ends:
+        """For the CLAIM, when the journal was read to its end: where the group's first batch begins, as the
+        order says (`ClaimOrder.starts`) or at the beginning, unless the journal says so already. Raises
+        Doubtful, and LocalStateDamaged or RewindUndone when somebody else has rewound meanwhile what this
+        replica would go on from or rewind to."""
         with self._state.changed:
             self._journal.check_not_rewound()
             if self._state.view.start is not None:
                 return self._state.view.start
         assert self._offsets is not None
         try:
-            return self._offsets.beginning(now_ms())
+            beginning = self._offsets.beginning(now_ms())
+            return beginning | {key: at for key, at in starts.items() if key in beginning}
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
+
+    def _moves(self, starts: Mapping[str, int]) -> Ends | None:
+        """For the CLAIM, likewise: where the first batch begins, if this definition has other inputs than
+        what the journal's last batch was of. Inputs that stay go on where that has ended. Raises Doubtful."""
+        with self._state.changed:
+            view = self._state.view
+            if view.start is None:
+                return None
+            ends = view.moved(Boundary(view.last_seq, view.last_ends or view.start, 0)).ends
+        inputs = group_inputs(self.spec)
+        keys = {key for item in inputs for key in item.end_keys()}
+        if keys | {END_STAGE} >= ends.keys() >= keys:
+            return None
+        offsets = InputOffsets(self._host.kafka, inputs, {}, 0, self._state.poke)
+        try:
+            new = {key: starts.get(key, end) for key, end in offsets.newest(keys - ends.keys()).items()}
+        except KafkaError as error:
+            raise Doubtful(f"{self.spec.id}: where its new inputs end was not answered ({error})") from error
+        finally:
+            offsets.close()
+        # A group whose inputs had all come to their end may go on with another one.
+        return {key: end for key, end in ends.items() if key in keys} | new
 
     def _begins_anew(self) -> bool:
         with self._state.changed:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit
+from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit, Ends
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
@@ -91,6 +91,9 @@ class Arrived:
     """Stands in for Kafka and the CPU: there is always another row, and all the time to process it."""
 
     oldest_at_s = None
+
+    def passed(self, ends: Ends) -> None:
+        pass
 
     def advance(self, ends: dict[str, int], now_ms: int) -> dict[str, int]:
         return {"in-0": ends["in-0"] + 1}

@@ -35,10 +35,10 @@ def replica(tmp_path: Path) -> Replica:
 def test_what_a_claim_would_go_on_from_must_not_have_been_rewound_meanwhile(replica: Replica) -> None:
     state = replica._state
     state.local = Seq(3)
-    assert replica._start_ends() == {"in-0": 0}
+    assert replica._start_ends({}) == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
     with pytest.raises(LocalStateDamaged, match="at 3, which was rewound since"):
-        replica._start_ends()
+        replica._start_ends({})
 
 
 @pytest.mark.parametrize("local", [1, 2], ids=["it follows up to there", "it is there"])
@@ -46,10 +46,10 @@ def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so(replica: Rep
     state = replica._state
     state.local = Seq(local)
     state.wishes.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
-    assert replica._start_ends() == {"in-0": 0}
+    assert replica._start_ends({}) == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
     with pytest.raises(RewindUndone, match="a rewind to 2, which was rewound itself") as raised:
-        replica._start_ends()
+        replica._start_ends({})
     assert "another checkpoint" in explain(raised.value, "", 0).next
 
 

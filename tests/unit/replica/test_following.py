@@ -44,7 +44,7 @@ def claim(spec: GroupSpec, epoch: int) -> Claim:
     def nothing_read(order: str, whole: bool) -> JournalEnd:
         raise AssertionError("nothing reads it here")
 
-    owner = Ownership(spec, KafkaSettings("none:1"), "a", nothing_read, dict, bool)
+    owner = Ownership(spec, KafkaSettings("none:1"), "a", nothing_read, lambda _: {}, bool, lambda _: None)
     record = owner._claim_record(Epoch(epoch), ClaimOrder(id=f"o{epoch}", over=Epoch(epoch - 1)))
     written = decode(encode(record))
     assert isinstance(written, Claim)

@@ -39,7 +39,7 @@ class Claims(Ownership):
     """Takes note of the orders by which it was to claim; a broker is not needed for that."""
 
     def __init__(self) -> None:
-        super().__init__(SPEC, NOWHERE, "a", no_journal, dict, bool)
+        super().__init__(SPEC, NOWHERE, "a", no_journal, lambda _: {}, bool, lambda _: None)
         self.orders: list[str] = []
 
     def claim(self, order: ClaimOrder) -> CommitPermit | None:

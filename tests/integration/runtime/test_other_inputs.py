@@ -1,0 +1,133 @@
+"""A group that reads another stream than before goes on from its state: no row twice, none left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.ids import Epoch, stream_topic
+from pipeline_runtime.model.spec import GroupSpec
+from tests.integration.runtime.copying import copy_state
+from tests.integration.runtime.documents import by_key, events, running_sums, sums
+from tests.integration.runtime.engine import (
+    STOP_S,
+    Deployed,
+    Node,
+    create_topic,
+    owning,
+    produce,
+    read_all,
+    wait_for_status,
+)
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+Row = dict[str, Any]
+
+
+class Rows:
+    """Of a user's topic."""
+
+    def __init__(self, kafka: str, topic: str, step: int) -> None:
+        self._kafka, self._topic, self._step = kafka, topic, step
+        self.sent: list[Row] = []
+
+    def send(self, count: int) -> None:
+        numbers = range(len(self.sent), len(self.sent) + count)
+        rows = [{"k": f"k{n % 3}", "v": n * self._step} for n in numbers]
+        produce(self._kafka, self._topic, rows, key=lambda row: row["k"])
+        self.sent += rows
+
+
+def rewired(spec: GroupSpec, producer: str) -> GroupSpec:
+    """The same element, with another element's stream at its port."""
+    [element], [stream] = spec.elements, spec.inputs
+    source, topic = f"{producer}.out", stream_topic(spec.deployment, producer)
+    schemas = {port: schema for port, schema in spec.schemas.items() if port != stream.source}
+    return spec.model_copy(
+        update={
+            "elements": (element.model_copy(update={"inputs": {"in": source}}),),
+            "inputs": (stream.model_copy(update={"source": source, "topic": topic}),),
+            "schemas": {**schemas, source: stream.data_schema},
+            "version": f"{spec.version}-{producer}",
+        }
+    )
+
+
+def processed(deployed: Deployed, rows: list[Row]) -> None:
+    """Exactly these, in this order for each key."""
+    wait_until(lambda: len(deployed.records("sums")) >= len(rows), "all rows are processed")
+    assert by_key(deployed.records("sums")) == running_sums(rows)
+
+
+@pytest.mark.parametrize("begin", [0, 7, None], ids=["at the beginning", "in the middle", "now"])
+def test_its_state_goes_on_with_the_rows_of_the_other_stream(
+    kafka: str, node: Node, other_node: Node, tmp_path: Path, begin: int | None
+) -> None:
+    topics = [create_topic(kafka), create_topic(kafka)]
+    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
+    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+    first.send(30)
+    processed(deployed, first.sent)
+    second.send(12)
+    wait_until(lambda: len(deployed.records("others")) == 12, "the other stream has rows")
+    copy_state(deployed.specs["sums"], node, other_node, tmp_path)
+    first.send(10)
+    processed(deployed, first.sent)
+    replicas["sums"].stop(STOP_S)
+
+    spec = rewired(deployed.specs["sums"], "others")
+    topic = spec.inputs[0].topic
+    starts = {} if begin is None else {f"{topic}-0": read_all(kafka, topic)[begin].offset if begin else 0}
+    owner = node.start(spec)
+    owner.own(ClaimOrder(id="rewired", over=Epoch(1), starts=starts))
+    owning(owner)
+    skipped = 12 if begin is None else begin
+    first.send(5)  # nobody reads them any more
+    second.send(5)
+    read = first.sent[:40] + second.sent[skipped:]
+    processed(deployed, read)
+
+    # Who starts from a checkpoint of before follows it through both, and takes over.
+    standby = other_node.start(spec)
+    wait_for_status(standby, lambda s: s.seq > 0 and s.seq == owner.status().seq, "the standby has followed")
+    owner.stop(STOP_S)
+    standby.own(ClaimOrder(id="taken over", over=Epoch(2)))
+    owning(standby)
+    second.send(5)
+    processed(deployed, first.sent[:40] + second.sent[skipped:])
+    assert standby.status().error is None
+    moves = [claim.moves for claim in deployed.claims("sums")]
+    assert [move is not None for move in moves] == [False, True, False]
+    deployed.assert_journal_lawful("sums")
+
+
+def test_an_owner_that_is_killed_before_its_first_batch_begins_where_its_claim_said(
+    kafka: str, node: Node
+) -> None:
+    topics = [create_topic(kafka), create_topic(kafka)]
+    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
+    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+    first.send(20)
+    processed(deployed, first.sent)
+    replicas["sums"].stop(STOP_S)
+    spec = rewired(deployed.specs["sums"], "others")
+    owner = node.start(spec)
+    owner.own(ClaimOrder(id="rewired", over=Epoch(1)))
+    owning(owner)
+    owner.stop(STOP_S)
+    second.send(10)  # behind where it claimed to begin, and before anybody goes on
+    wait_until(lambda: len(deployed.records("others")) == 10, "the other stream has rows")
+    owner = node.own(spec, over=2)
+    processed(deployed, first.sent + second.sent)
+    assert [claim.moves is not None for claim in deployed.claims("sums")] == [False, True, False]

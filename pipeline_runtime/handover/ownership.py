@@ -230,7 +230,7 @@ class Ownership:
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
         rewind, anew, starts = None, False, dict[str, int]()
         if isinstance(order, ClaimOrder):
-            rewind, anew, starts = order.rewind, order.anew, order.starts
+            rewind, anew, starts = order.rewind, order.anew, dict(order.starts)
         # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
         anew = anew and self._begins_anew()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")

@@ -32,9 +32,9 @@ class ClaimOrder(Frozen):
     rewind: Seq | None = None  # what was committed after this seq is void: it is processed and emitted again
     anew: bool = False  # taking over from another definition, it begins without the state that this one left
     anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it goes on with all the same
-    # "<topic>-<partition>" -> offset: where it begins inputs that the definition before it did not read. Of
+    # ("<topic>-<partition>", offset): where it begins inputs that the definition before it did not read. Of
     # others, a group that is new reads all there is, one that was there before what comes from now on.
-    starts: dict[str, int] = {}
+    starts: tuple[tuple[str, int], ...] = ()
 
 
 class ArmOrder(Frozen):

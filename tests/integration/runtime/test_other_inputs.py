@@ -87,7 +87,7 @@ def test_its_state_goes_on_with_the_rows_of_the_other_stream(
     topic = spec.inputs[0].topic
     starts = {} if begin is None else {f"{topic}-0": read_all(kafka, topic)[begin].offset if begin else 0}
     owner = node.start(spec)
-    owner.own(ClaimOrder(id="rewired", over=Epoch(1), starts=starts))
+    owner.own(ClaimOrder(id="rewired", over=Epoch(1), starts=tuple(starts.items())))
     owning(owner)
     skipped = 12 if begin is None else begin
     first.send(5)  # nobody reads them any more

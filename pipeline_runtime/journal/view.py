@@ -133,8 +133,8 @@ class JournalView:
     def moved(self, boundary: Boundary) -> Boundary:
         """As the batch behind it begins there: with other inputs, if its definition has others."""
         last = self.following(boundary.seq) - 1
-        ends = next((ends for seq, ends in self.moves if seq in (boundary.seq, last)), boundary.ends)
-        return replace(boundary, ends=ends)
+        ends = next((ends for seq, ends in self.moves if seq in (boundary.seq, last)), None)
+        return boundary if ends is None else replace(boundary, ends=ends)
 
     def is_void(self, seq: Seq) -> bool:
         """A local state at `seq` holds what was rewound."""

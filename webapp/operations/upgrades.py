@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
@@ -14,6 +13,7 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import elements_of, is_view
 from webapp.placements.models import Deployment
+from webapp.placements.selectors import specs_of
 from webapp.problems import Conflict
 
 SAFE = "What runs goes on unchanged."
@@ -22,7 +22,7 @@ SAFE = "What runs goes on unchanged."
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
     """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
     new = planned(parse_document(document), deployment.pk)
-    found = element_changes(_running(deployment), new, default_registry(), deployment.removed)
+    found = element_changes(specs_of(deployment), new, default_registry(), deployment.removed)
     return [*found, *_views(deployment, document)]
 
 
@@ -89,7 +89,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     if going.exists():
         raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")
     new = planned(parse_document(document), deployment.pk)
-    groups = group_changes(_running(deployment), new)
+    groups = group_changes(specs_of(deployment), new)
     changed = [group.group for group in groups.changed]
     ending = [*changed, *(group.group for group in groups.removed)]
     moving = Handover.objects.filter(deployment=deployment, group__in=ending, outcome__isnull=True).first()
@@ -105,10 +105,6 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             safe=SAFE,
             next="Restore it on another node, then deploy again.",
         )
-
-
-def _running(deployment: Deployment) -> list[GroupSpec]:
-    return [GroupSpec.model_validate(placement.spec) for placement in deployment.placements.all()]
 
 
 def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from pipeline_runtime.model.spec import GroupSpec
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import with_pins_of
 from webapp.pipelines.selectors import document_key
@@ -23,6 +24,11 @@ def active_deployment(pipeline: Pipeline) -> Deployment | None:
 
 def active_deployments() -> QuerySet[Deployment]:
     return Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related("version", "pipeline")
+
+
+def specs_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
+    """What its groups are to run, by group."""
+    return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
 
 
 def is_what_runs(

@@ -29,6 +29,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.placing import asked_nodes, candidates
+from webapp.placements.selectors import specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced
 from workers.control.replica_rows import epoch_known, reported
@@ -115,14 +116,10 @@ def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployme
 # -- upgrade ---------------------------------------------------------------------------------------
 
 
-def running_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
-
-
 def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
     """The operation's groups as its steps, and what nobody needs when it is done; not saved."""
     deployment = operation.deployment
-    running, before = running_specs(deployment), _upgrade_before(operation)
+    running, before = specs_of(deployment), _upgrade_before(operation)
     changes, changing = group_changes(running, specs), groups_to_upgrade(operation, specs)
     former = operation.replaces.document if operation.replaces else {}
     names = {**names_of(former), **names_of(deployment.version.document)}
@@ -327,7 +324,7 @@ def _topics(specs: Iterable[GroupSpec]) -> list[Topic]:
 
 def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
     """Of its placements; when it was not placed yet, of its document: it may have topics already."""
-    placed = tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.all())
+    placed = specs_of(deployment)
     if placed:
         return placed
     try:

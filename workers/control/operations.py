@@ -27,6 +27,7 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
+from webapp.placements.selectors import specs_of
 from workers.control import operation_effects as effects, operation_record as record
 from workers.control.context import ControlContext, now_ms
 from workers.control.operation_model import (
@@ -149,7 +150,8 @@ class _Driver:
             case P.PLACE | P.START:
                 document = parse_document(deployment.version.document)
                 placement = effects.choose_nodes(document, self._to_place(operation), deployment)
-                new_topics = self._has_new_topics(operation)
+                # What START leads to makes none.
+                new_topics = progress.phase is P.PLACE and self._has_new_topics(operation)
                 return Observed(status, heard_ms, placement=placement, new_topics=new_topics)
             case P.TOPICS:
                 self._planned(operation)  # what it asks for, outside of this transaction
@@ -174,7 +176,7 @@ class _Driver:
 
     def _has_new_topics(self, operation: Operation) -> bool:
         specs = self._planned(operation)
-        return bool(obsolete_topics(specs, effects.running_specs(operation.deployment)))
+        return bool(obsolete_topics(specs, specs_of(operation.deployment)))
 
     def _to_place(self, operation: Operation) -> tuple[GroupSpec, ...]:
         """An upgrade leaves what runs where it is, also what is pinned elsewhere by now."""

@@ -68,6 +68,9 @@ class JournalFollower:
         )
         self._tail.start()
         self.catch_up()
+        if local > view.last_seq:
+            # A broker that died between its answer to a commit and its marks hides that until it is back.
+            self.catch_up(hidden=True)
         with self._state.changed:
             if local > view.last_seq:
                 raise LocalStateDamaged(f"{self._spec.id}: at {local}, its journal ends at {view.last_seq}")

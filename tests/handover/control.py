@@ -348,7 +348,8 @@ class Control:
             stopped = status is not None and status.role is Role.STOPPED
             if node.ready and self.reachable(node) and (node.name not in self.started or stopped):
                 phase = status.phase if status is not None else "stopped"
-                assert phase in ("fenced", "refused", "stopped"), f"{node.name}: {status}"
+                why = status.error.message if status is not None and status.error is not None else "no error"
+                assert phase in ("fenced", "refused", "stopped"), f"{node.name}: {why}; {status}"
                 node.stop(self.group.spec)
                 self._start(node)
 

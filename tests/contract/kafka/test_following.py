@@ -1,0 +1,70 @@
+"""How a replica reads its journal when a real broker hides a part of it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.journal.records import Boundary, Claim, Commit, encode
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.outgoing import send_all
+from pipeline_runtime.kafka.transactions import Doubtful, OutgoingRecord, Transactions
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
+from pipeline_runtime.replica.following import JournalFollower
+from pipeline_runtime.replica.state import ReplicaState
+from tests.waiting import PATIENCE_S, wait_until
+
+pytestmark = pytest.mark.integration
+
+SPEC = GroupSpec(deployment="hidden", pipeline="p", group="g", elements=(ElementSpec(id="g", type="filter"),))
+ONE = Epoch(1)
+
+
+def opened(kafka: KafkaSettings, transactional_id: str) -> Transactions:
+    transactions = Transactions(kafka, transactional_id)
+    transactions.initialise()
+    return transactions
+
+
+def commit(seq: int, marks: dict[str, Any]) -> OutgoingRecord:
+    record = Commit(ONE, Boundary(Seq(seq), {"in/0": seq}, 0), marks=marks)
+    return OutgoingRecord(SPEC.journal, encode(record))
+
+
+def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_path: Path) -> None:
+    """A replica starts again while the journal hides what it has committed: a broker that died between its
+    answer and its marks does so until it is back, and so does somebody else's open transaction."""
+    settings = KafkaSettings(kafka)
+    ensure_topics(settings, [Topic(SPEC.journal, "journal")])
+    owner, other = opened(settings, "hidden-owner"), opened(settings, "hidden-other")
+    owner.commit([OutgoingRecord(SPEC.journal, encode(Claim(ONE, "o", "a")))])
+    owner.commit([commit(1, {"sink": "first"})])
+    other.keep_open([SPEC.journal])
+    for sent in send_all(other._producer, [OutgoingRecord(SPEC.journal, encode(Claim(Epoch(2), "p", "b")))]):
+        sent.get(PATIENCE_S)
+    owner.commit([commit(2, {"sink": "second"})])
+
+    state = ReplicaState()
+    follower = JournalFollower(SPEC, settings, tmp_path, state)
+
+    def followed() -> dict[str, Any]:
+        while True:
+            with suppress(Doubtful):  # as the replica does: on a slow machine it may stay hidden for long
+                return follower.follow(Seq(2))
+
+    with ThreadPoolExecutor(1) as pool:
+        marks = pool.submit(followed)
+        wait_until(lambda: state.view.last_seq == 1 or marks.done(), "what can be seen to be read")
+        other.close()
+        opened(settings, "hidden-other").close()  # which ends what the other one had open
+
+        assert marks.result(PATIENCE_S) == {"sink": "second"}
+    assert (state.view.last_seq, state.view.granted) == (2, ONE)
+    follower.close()
+    owner.close()

@@ -12,24 +12,18 @@ import pytest
 from pipeline_runtime.journal.records import Boundary, Claim, Commit, encode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.outgoing import send_all
-from pipeline_runtime.kafka.transactions import Doubtful, OutgoingRecord, Transactions
+from pipeline_runtime.kafka.transactions import Doubtful, OutgoingRecord
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.state import ReplicaState
+from tests.contract.kafka.test_transactions import opened
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.integration
 
 SPEC = GroupSpec(deployment="hidden", pipeline="p", group="g", elements=(ElementSpec(id="g", type="filter"),))
 ONE = Epoch(1)
-
-
-def opened(kafka: KafkaSettings, transactional_id: str) -> Transactions:
-    transactions = Transactions(kafka, transactional_id)
-    transactions.initialise()
-    return transactions
 
 
 def commit(seq: int, marks: dict[str, Any]) -> OutgoingRecord:
@@ -42,12 +36,11 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
     answer and its marks does so until it is back, and so does somebody else's open transaction."""
     settings = KafkaSettings(kafka)
     ensure_topics(settings, [Topic(SPEC.journal, "journal")])
-    owner, other = opened(settings, "hidden-owner"), opened(settings, "hidden-other")
+    owner, other = opened(kafka, "hidden-owner"), opened(kafka, "hidden-other")
     owner.commit([OutgoingRecord(SPEC.journal, encode(Claim(ONE, "o", "a")))])
     owner.commit([commit(1, {"sink": "first"})])
-    other.keep_open([SPEC.journal])
-    for sent in send_all(other._producer, [OutgoingRecord(SPEC.journal, encode(Claim(Epoch(2), "p", "b")))]):
-        sent.get(PATIENCE_S)
+    other._producer.begin_transaction()
+    other._producer.send(SPEC.journal, encode(Claim(Epoch(2), "p", "b"))).get(PATIENCE_S)
     owner.commit([commit(2, {"sink": "second"})])
 
     state = ReplicaState()
@@ -62,7 +55,7 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
         marks = pool.submit(followed)
         wait_until(lambda: state.view.last_seq == 1 or marks.done(), "what can be seen to be read")
         other.close()
-        opened(settings, "hidden-other").close()  # which ends what the other one had open
+        opened(kafka, "hidden-other").close()  # which ends what the other one had open
 
         assert marks.result(PATIENCE_S) == {"sink": "second"}
     assert (state.view.last_seq, state.view.granted) == (2, ONE)

@@ -4,7 +4,7 @@ An upgrade in place keeps every element's state: its group stops after its runni
 from its local state with the new parameters. So only parameters may change that shape neither the state
 nor what was written outside. Where the state alone is in the way, the element can begin without it
 ("restart"), if the user agrees to that loss. Elements come and go by whole groups; a group that stays keeps
-its elements and its inputs, so its state and its positions are not touched. Pure.
+its elements, and may read other streams than before (`reconnect`). Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
 from pipeline_runtime.planning.plan import topics
+from pipeline_runtime.planning.reconnect import NewInput, Reconnections, reconnections
 
 _VALUE_LENGTH_MAX = 30
 _UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
@@ -41,17 +42,24 @@ class GroupChanges(Frozen):
 
 
 def element_changes(
-    old: Sequence[GroupSpec], new: Sequence[GroupSpec], registry: Registry, gone: Collection[str] = ()
+    old: Sequence[GroupSpec],
+    new: Sequence[GroupSpec],
+    registry: Registry,
+    gone: Collection[str] = (),
+    left: Sequence[GroupSpec] = (),
 ) -> tuple[ElementChange, ...]:
     """One for each element that a node runs, in the new version's order; removed ones last.
 
     `gone`: ids of groups and elements that were removed from this deployment before. Their streams, journals
-    and checkpoints had these names, so nothing else may have them.
+    and checkpoints had these names, so nothing else may have them. `left`: as of `reconnections`.
     """
     before = {element.id: group for group in old for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
+    connected = reconnections(old, new, left)
     found = [
-        _change(id, before[id], group, registry) if id in before else _added(id, group, old, before, gone)
+        _change(id, before[id], group, connected, registry)
+        if id in before
+        else _added(id, group, old, before, gone, connected)
         for id, group in after.items()
     ]
     staying = {group.group for group in new}
@@ -82,7 +90,12 @@ def obsolete_topics(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> tuple
 
 
 def _added(
-    id: str, new: GroupSpec, old: Sequence[GroupSpec], before: Collection[str], gone: Collection[str]
+    id: str,
+    new: GroupSpec,
+    old: Sequence[GroupSpec],
+    before: Collection[str],
+    gone: Collection[str],
+    connected: Reconnections,
 ) -> ElementChange:
     reused = next((name for name in (id, new.group) if name in gone), None)
     if reused is not None:
@@ -97,7 +110,10 @@ def _added(
             "it is new in a group that runs, and a group that runs keeps its elements: let it run by itself"
         )
         return ElementChange(element=id, change="incompatible", reason=reason)
-    return ElementChange(element=id, change="added")
+    if new.group in connected.refused:
+        return ElementChange(element=id, change="incompatible", reason=connected.refused[new.group])
+    taken = [_begins(item) for item in _read_by(id, new, connected) if item.giver is not None]
+    return ElementChange(element=id, change="added", reason="; ".join(taken) or None)
 
 
 def _removed(id: str, old: GroupSpec, others_stay: bool, registry: Registry) -> ElementChange:
@@ -108,7 +124,9 @@ def _removed(id: str, old: GroupSpec, others_stay: bool, registry: Registry) -> 
     return ElementChange(element=id, change="removed", loses=operator.keeps if operator.stateful else None)
 
 
-def _change(id: str, old: GroupSpec, new: GroupSpec, registry: Registry) -> ElementChange:
+def _change(
+    id: str, old: GroupSpec, new: GroupSpec, connected: Reconnections, registry: Registry
+) -> ElementChange:
     def incompatible(reason: str, path: str | None = None) -> ElementChange:
         return ElementChange(element=id, change="incompatible", reason=reason, path=path)
 
@@ -118,7 +136,7 @@ def _change(id: str, old: GroupSpec, new: GroupSpec, registry: Registry) -> Elem
         return ElementChange(element=id, change="restart", reason=reason, path=path, loses=operator.keeps)
 
     was, is_ = _element(old, id), _element(new, id)
-    graph = _graph_difference(old, new, was, is_)
+    graph = _graph_difference(old, new, was, is_) or connected.refused.get(new.group)
     if graph is not None:
         return incompatible(graph)
     operator = registry.get(is_.type)
@@ -130,15 +148,15 @@ def _change(id: str, old: GroupSpec, new: GroupSpec, registry: Registry) -> Elem
         return without_its_state(f"{changed}, which shapes {_kept(operator)}", f"params.{key}")
     if _keeps(operator):
         for port, source in is_.inputs.items():
-            if old.schemas.get(source) != new.schemas.get(source):
+            if old.schemas.get(was.inputs[port]) != new.schemas.get(source):
                 return without_its_state(
                     f"the rows that come to its port {port} have other columns now, which shape "
                     f"{_kept(operator)}"
                 )
-    if differing:
-        return ElementChange(
-            element=id, change="upgraded", reason=_described(was.params, is_.params, differing)
-        )
+    said = [_described(was.params, is_.params, differing)] if differing else []
+    said += [_begins(item) for item in _read_by(id, new, connected)]
+    if said:
+        return ElementChange(element=id, change="upgraded", reason="; ".join(said))
     if old.version == new.version:
         return ElementChange(element=id, change="unchanged")
     if len(new.elements) > 1 or old.schemas != new.schemas:
@@ -155,15 +173,44 @@ def _change(id: str, old: GroupSpec, new: GroupSpec, registry: Registry) -> Elem
 def _graph_difference(old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: ElementSpec) -> str | None:
     if was.type != is_.type:
         return f"its type was {was.type} and is {is_.type}"
-    if was.inputs != is_.inputs:
-        return "its inputs are connected otherwise"
     if old.group != new.group or {e.id for e in old.elements} != {e.id for e in new.elements}:
         return "it is grouped otherwise"
     streams = [[(stream.topic, stream.partitions) for stream in spec.outputs] for spec in (old, new)]
     if streams[0] != streams[1]:
         # Spark's query would read its source another number of times, and refuses its own checkpoint then.
         return "its group has other streams than before"
+    if _inner_inputs(old, was) != _inner_inputs(new, is_) or was.inputs.keys() != is_.inputs.keys():
+        return "its inputs are connected otherwise inside its group"
+    if len(_topics_read(old)) != len(_topics_read(new)):
+        return (  # likewise
+            f"its group read {len(_topics_read(old))} streams of others, and would read {len(_topics_read(new))}"
+        )
     return None
+
+
+def _inner_inputs(group: GroupSpec, element: ElementSpec) -> dict[str, str]:
+    """Of its ports, those that another element of its group feeds."""
+    outside = {stream.source for stream in group.inputs}
+    return {port: source for port, source in element.inputs.items() if source not in outside}
+
+
+def _topics_read(group: GroupSpec) -> set[str]:
+    return {stream.topic for stream in group.inputs}
+
+
+def _read_by(id: str, group: GroupSpec, connected: Reconnections) -> list[NewInput]:
+    read = set(_element(group, id).inputs.values())
+    return [item for item in connected.of(group.group) if item.stream.source in read]
+
+
+def _begins(item: NewInput) -> str:
+    name = item.stream.source.partition(".")[0]
+    if item.whole:
+        return f"it reads {name} now, from its first row"
+    if item.giver is None:
+        return f"it reads {name} now, with the rows that come from then on"
+    stopped = "it stopped before" if item.giver == item.group else f"{item.giver} stops"
+    return f"it reads {name} now, from the row at which {stopped}"
 
 
 def _element(group: GroupSpec, id: str) -> ElementSpec:

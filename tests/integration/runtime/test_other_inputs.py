@@ -131,3 +131,34 @@ def test_an_owner_that_is_killed_before_its_first_batch_begins_where_its_claim_s
     owner = node.own(spec, over=2)
     processed(deployed, first.sent + second.sent)
     assert [claim.moves is not None for claim in deployed.claims("sums")] == [False, True, False]
+
+
+def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node) -> None:
+    topics = [create_topic(kafka), create_topic(kafka)]
+    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
+    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+    first.send(20)
+    processed(deployed, first.sent)
+    second.send(12)
+    wait_until(lambda: len(deployed.records("others")) == 12, "the other stream has rows")
+    replicas["sums"].stop(STOP_S)
+    spec = rewired(deployed.specs["sums"], "others")
+    topic = spec.inputs[0].topic
+    starts = ((f"{topic}-0", read_all(kafka, topic)[7].offset),)
+    owner = node.start(spec)
+    owner.own(ClaimOrder(id="rewired", over=Epoch(1), anew=True, starts=starts))
+    owning(owner)
+    second.send(5)
+    rows = second.sent[7:]
+    wait_until(lambda: len(deployed.records("sums")) >= 20 + len(rows), "all rows are processed")
+    assert by_key(deployed.records("sums")[20:]) == running_sums(rows)
+    owner.stop(STOP_S)
+    owner = node.own(spec, over=2)
+    second.send(5)
+    rows = second.sent[7:]
+    wait_until(lambda: len(deployed.records("sums")) >= 20 + len(rows), "it goes on")
+    assert by_key(deployed.records("sums")[20:]) == running_sums(rows)
+    deployed.assert_journal_lawful("sums")

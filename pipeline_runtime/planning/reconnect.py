@@ -1,0 +1,172 @@
+"""Where groups begin in streams that they did not read before, when what runs is connected otherwise. Pure.
+
+                                   the new reader begins
+    A -> C       A -> N -> C       N in A's rows where C stopped in them; C at N's first
+    A -> B -> C  A -> C            C in A's rows where B stopped in them, when it has read B's to their end
+    A -> B -> C  A -> N -> C       N in A's rows where B stopped in them; C at N's first, when it has read B's
+    A -> C       D -> C            with the rows that D writes from then on
+    A            A -> N            at A's first row
+
+So none of the rows that C lives on is left out or comes twice. Where that cannot be had, it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipeline_runtime.model.spec import Frozen, GroupSpec, InputStream
+from pipeline_runtime.planning.graph import topological_order
+
+
+class NewInput(Frozen):
+    """A stream that `group` has not read before."""
+
+    group: str
+    stream: InputStream
+    giver: str | None = None  # the group that read it before: it begins where that one has stopped
+    whole: bool = False  # it begins at the first row, since what writes it is new, too
+
+
+class LastRows(Frozen):
+    """A stream that `group` no longer reads and nobody writes any more: it is to be read to its end first."""
+
+    group: str
+    stream: InputStream
+
+
+class Reconnections(Frozen):
+    inputs: tuple[NewInput, ...] = ()
+    last_rows: tuple[LastRows, ...] = ()
+    refused: Mapping[str, str] = {}  # group -> why it cannot be connected so
+
+    def of(self, group: str) -> tuple[NewInput, ...]:
+        return tuple(item for item in self.inputs if item.group == group)
+
+    @property
+    def givers(self) -> frozenset[str]:
+        return frozenset(item.giver for item in self.inputs if item.giver is not None)
+
+    def in_order(self, groups: Iterable[str]) -> tuple[str, ...]:
+        """Each behind those that it takes over from; those that would wait for each other are left out."""
+        return topological_order(
+            groups,
+            {
+                item.group: [other.giver for other in self.of(item.group) if other.giver not in (None, item.group)]
+                for item in self.inputs
+            },
+        )
+
+
+def reconnections(
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec] = ()
+) -> Reconnections:
+    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since."""
+    before, after = _Graph([*old, *left]), _Graph(new)
+    reads = {spec.group: _streams(spec) for spec in old}
+    inputs: list[NewInput] = []
+    refused: dict[str, str] = {}
+    for group, streams in after.reads.items():
+        for topic, stream in streams.items():
+            if topic in reads.get(group, {}):
+                continue
+            found = _new_input(group, stream, before, after)
+            if isinstance(found, NewInput):
+                inputs.append(found)
+            else:
+                refused.setdefault(group, found)
+    last_rows = [
+        LastRows(group=group, stream=stream)
+        for group, streams in reads.items()
+        if group in after.reads
+        for topic, stream in streams.items()
+        if topic not in after.reads[group] and topic not in after.writers
+    ]
+    found = Reconnections(inputs=tuple(inputs), last_rows=tuple(last_rows))
+    takers = [group for group in after.reads if group in before.reads and found.of(group)]
+    for group in set(takers) - set(found.in_order(takers)):
+        refused.setdefault(group, "it would have to wait for an element that waits for it: change one at a time")
+    return found.model_copy(update={"refused": refused})
+
+
+class _Graph:
+    def __init__(self, specs: Sequence[GroupSpec]) -> None:
+        self.reads: dict[str, dict[str, InputStream]] = {}  # group -> topic -> stream
+        self.writers: dict[str, str] = {}  # topic -> group
+        for spec in specs:
+            self.reads.setdefault(spec.group, {}).update(_streams(spec))
+            self.writers.update({stream.topic: spec.group for stream in spec.outputs if not stream.external})
+
+    def feeds(self, group: str, other: str) -> bool:
+        """Directly."""
+        return any(self.writers.get(topic) == group for topic in self.reads.get(other, ()))
+
+    def is_before(self, group: str, other: str) -> bool:
+        """Whether its rows reach the other, by whatever way."""
+        seen, frontier = {other}, [other]
+        while frontier:
+            for topic in self.reads.get(frontier.pop(), ()):
+                writer = self.writers.get(topic)
+                if writer == group:
+                    return True
+                if writer is not None and writer not in seen:
+                    seen.add(writer)
+                    frontier.append(writer)
+        return False
+
+
+def _streams(spec: GroupSpec) -> dict[str, InputStream]:
+    return {stream.topic: stream for stream in spec.inputs if not stream.external}
+
+
+def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -> NewInput | str:
+    """Or why it is refused."""
+    topic, name = stream.topic, _element(stream)
+    if topic in before.reads.get(group, {}):
+        return NewInput(group=group, stream=stream, giver=group)  # it goes back to what it has left
+    if topic not in before.writers:
+        return NewInput(group=group, stream=stream, whole=True)
+    leaving = [
+        other for other, streams in before.reads.items() if topic in streams and topic not in after.reads.get(other, {})
+    ]
+    removed = [other for other in leaving if other not in after.reads]
+    changed = [other for other in leaving if other in after.reads]
+    swapped = next((other for other in changed if before.is_before(other, group)), None)
+    if swapped is not None:
+        return f"it and {swapped} change places, and what is on its way between them would be lost: move one at a time"
+    reached = _reached(group, before, after)
+    replaced = [other for other in removed if any(before.is_before(other, at) for at in reached)]
+    indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
+    if indirect is not None:
+        return (
+            f"{indirect} and what comes behind it are removed at once, and what is on its way between them would be "
+            "lost: take out one at a time"
+        )
+    givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
+    if len(givers) > 1:
+        return (
+            f"{' and '.join(givers)} stop reading {name} for it, each at another row: give each an element of its own"
+        )
+    return NewInput(group=group, stream=stream, giver=givers[0] if givers else None)
+
+
+def _reached(group: str, before: _Graph, after: _Graph) -> list[str]:
+    """Those that were there before and that live on what the group reads newly."""
+    if group in before.reads:
+        return [group]
+    return [other for other in after.reads if other in before.reads and after.is_before(group, other)]
+
+
+def _is_next_to(removed: str, reached: Sequence[str], before: _Graph, after: _Graph) -> bool:
+    """Whether nothing else lies between, in which rows of it may be on their way."""
+    between = [
+        other
+        for other in before.reads
+        if other not in after.reads
+        and before.feeds(removed, other)
+        and any(before.is_before(other, at) for at in reached)
+    ]
+    return not between and any(before.feeds(removed, at) for at in reached)
+
+
+def _element(stream: InputStream) -> str:
+    return stream.source.partition(".")[0]

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 from time import monotonic, sleep
-from typing import Any
 
 from pipeline_runtime.journal.records import Record, decode
 from pipeline_runtime.kafka.clients import (
-    IsolationLevel,
     KafkaError,
     KafkaSettings,
-    OffsetSpec,
     TopicPartition,
     close_spent,
-    open_admin,
     open_consumer,
-    within,
 )
+from pipeline_runtime.kafka.reading import committed_values
 from pipeline_runtime.kafka.transactions import Doubtful
 
-_ANSWER_MS = 10_000
-_NO_ANSWER_S = 3 * _ANSWER_MS / 1000  # for a connection, the leader and the end
+_POLL_MS = 500
 
 
 class JournalTrimmed(RuntimeError):
     """The journal does not reach to the point from which it is to be read: what lies between is gone."""
+
+
+def read_once(kafka: KafkaSettings, topic: str, offset: int = 0, *, hidden: bool = False) -> Iterator[Record]:
+    """From `offset` up to what is its end when it is asked for; `hidden`: see TopicEnd. Raises Doubtful."""
+    return (decode(value) for value in committed_values(kafka, topic, offset, hidden=hidden))
 
 
 class JournalTail:
@@ -108,7 +107,7 @@ class JournalTail:
                 )
             consumer.seek(tp, first if resume is None else resume)
             while not self._closing.is_set():
-                records = consumer.poll(500).get(tp, [])
+                records = consumer.poll(_POLL_MS).get(tp, [])
                 if records:
                     self._apply(
                         [(record.offset, record.timestamp, decode(record.value)) for record in records]
@@ -120,39 +119,3 @@ class JournalTail:
                         self._progress.notify_all()
         finally:
             close_spent(consumer)
-
-
-class JournalEnds:
-    """Asks where a journal ends. Its connection is kept, since a claim asks three times and to open one takes
-    longer than the answer. Used by one thread at a time."""
-
-    def __init__(self, kafka: KafkaSettings, topic: str) -> None:
-        self._kafka = kafka
-        self._topic = topic
-        self._client: Any = None
-
-    def end(self, *, hidden: bool = False) -> int:
-        """The offset behind the last record that a reader can see. Doubtful when the broker does not answer.
-
-        A transaction that is still open hides all that was committed behind its first record; `hidden`:
-        the offset behind that, which a reader reaches only when every open transaction has ended.
-        """
-        isolation = IsolationLevel.READ_UNCOMMITTED if hidden else IsolationLevel.READ_COMMITTED
-        try:
-            self._client, end = within(_NO_ANSWER_S, partial(self._ask, self._client, isolation))
-            return end
-        except KafkaError as error:
-            self.close()
-            raise Doubtful(f"{self._topic}: its end could not be read ({error})") from error
-
-    def _ask(self, client: Any, isolation: IsolationLevel) -> tuple[Any, int]:
-        """The client that was used, and its answer."""
-        if client is None:
-            client = open_admin(self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS)
-        tp = TopicPartition(self._topic, 0)
-        return client, client.list_partition_offsets({tp: OffsetSpec.LATEST}, isolation)[tp].offset
-
-    def close(self) -> None:
-        if self._client is not None:
-            close_spent(self._client)
-            self._client = None

@@ -48,13 +48,11 @@ class Reconnections(Frozen):
 
     def in_order(self, groups: Iterable[str]) -> tuple[str, ...]:
         """Each behind those that it takes over from; those that would wait for each other are left out."""
-        return topological_order(
-            groups,
-            {
-                item.group: [other.giver for other in self.of(item.group) if other.giver not in (None, item.group)]
-                for item in self.inputs
-            },
-        )
+        waits_for: dict[str, list[str]] = {}
+        for item in self.inputs:
+            if item.giver is not None and item.giver != item.group:
+                waits_for.setdefault(item.group, []).append(item.giver)
+        return topological_order(groups, waits_for)
 
 
 def reconnections(
@@ -69,11 +67,11 @@ def reconnections(
         for topic, stream in streams.items():
             if topic in reads.get(group, {}):
                 continue
-            found = _new_input(group, stream, before, after)
-            if isinstance(found, NewInput):
-                inputs.append(found)
+            item = _new_input(group, stream, before, after)
+            if isinstance(item, NewInput):
+                inputs.append(item)
             else:
-                refused.setdefault(group, found)
+                refused.setdefault(group, item)
     last_rows = [
         LastRows(group=group, stream=stream)
         for group, streams in reads.items()
@@ -84,7 +82,7 @@ def reconnections(
     found = Reconnections(inputs=tuple(inputs), last_rows=tuple(last_rows))
     takers = [group for group in after.reads if group in before.reads and found.of(group)]
     for group in set(takers) - set(found.in_order(takers)):
-        refused.setdefault(group, "it would have to wait for an element that waits for it: change one at a time")
+        refused.setdefault(group, "it would wait for an element that waits for it: change one at a time")
     return found.model_copy(update={"refused": refused})
 
 
@@ -125,27 +123,25 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
         return NewInput(group=group, stream=stream, giver=group)  # it goes back to what it has left
     if topic not in before.writers:
         return NewInput(group=group, stream=stream, whole=True)
-    leaving = [
-        other for other, streams in before.reads.items() if topic in streams and topic not in after.reads.get(other, {})
-    ]
+    readers = [other for other, streams in before.reads.items() if topic in streams]
+    leaving = [other for other in readers if topic not in after.reads.get(other, {})]
     removed = [other for other in leaving if other not in after.reads]
     changed = [other for other in leaving if other in after.reads]
     swapped = next((other for other in changed if before.is_before(other, group)), None)
     if swapped is not None:
-        return f"it and {swapped} change places, and what is on its way between them would be lost: move one at a time"
+        return f"it and {swapped} change places, and rows between them would be lost: move one at a time"
     reached = _reached(group, before, after)
     replaced = [other for other in removed if any(before.is_before(other, at) for at in reached)]
     indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
     if indirect is not None:
         return (
-            f"{indirect} and what comes behind it are removed at once, and what is on its way between them would be "
-            "lost: take out one at a time"
+            f"{indirect} and what comes behind it are removed at once, and rows between them would be lost: "
+            "take out one at a time"
         )
     givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
     if len(givers) > 1:
-        return (
-            f"{' and '.join(givers)} stop reading {name} for it, each at another row: give each an element of its own"
-        )
+        stop = f"{' and '.join(givers)} stop reading {name} for it"
+        return f"{stop}, each at another row: give each an element of its own"
     return NewInput(group=group, stream=stream, giver=givers[0] if givers else None)
 
 

@@ -181,10 +181,9 @@ def _graph_difference(old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: Ele
         return "its group has other streams than before"
     if _inner_inputs(old, was) != _inner_inputs(new, is_) or was.inputs.keys() != is_.inputs.keys():
         return "its inputs are connected otherwise inside its group"
-    if len(_topics_read(old)) != len(_topics_read(new)):
-        return (  # likewise
-            f"its group read {len(_topics_read(old))} streams of others, and would read {len(_topics_read(new))}"
-        )
+    counts = [len({stream.topic for stream in group.inputs}) for group in (old, new)]
+    if counts[0] != counts[1]:  # likewise
+        return f"its group read {counts[0]} streams of others, and would read {counts[1]}"
     return None
 
 
@@ -192,10 +191,6 @@ def _inner_inputs(group: GroupSpec, element: ElementSpec) -> dict[str, str]:
     """Of its ports, those that another element of its group feeds."""
     outside = {stream.source for stream in group.inputs}
     return {port: source for port, source in element.inputs.items() if source not in outside}
-
-
-def _topics_read(group: GroupSpec) -> set[str]:
-    return {stream.topic for stream in group.inputs}
 
 
 def _read_by(id: str, group: GroupSpec, connected: Reconnections) -> list[NewInput]:

@@ -8,10 +8,11 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
-from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
+from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Claim, Record
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
@@ -29,7 +30,7 @@ class JournalFollower:
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
         self._spec = spec
         self._kafka = kafka
-        self._ends = JournalEnds(kafka, spec.journal)
+        self._ends = TopicEnd(kafka, spec.journal)
         self._directory = directory
         self._state = state
         self._tail: JournalTail | None = None
@@ -89,7 +90,7 @@ class JournalFollower:
         """Until all that the journal holds now has been read (`hidden`: also what an open transaction
         hides); Doubtful when that makes no progress."""
         assert self._tail is not None
-        self._tail.wait_until(self._ends.end(hidden=hidden), _TIMEOUT_S)
+        self._tail.wait_until(self._ends.ask(hidden=hidden), _TIMEOUT_S)
 
     def check_not_rewound(self) -> None:
         """With `changed` held. Raises RewindUndone, LocalStateDamaged."""

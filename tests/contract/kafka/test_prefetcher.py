@@ -10,10 +10,11 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from pipeline_runtime.journal.reader import JournalEnds, JournalTail, JournalTrimmed
+from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
+from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from tests.ports import free_ports
 from tests.waiting import PATIENCE_S, wait_until
@@ -32,7 +33,7 @@ class Setting:
         self.writer = Transactions(self.settings, f"writer-{self.topic}")
         self.writer.initialise()
         self._changed = threading.Condition()
-        self.ends = JournalEnds(self.settings, self.topic)
+        self.ends = TopicEnd(self.settings, self.topic)
         self.prefetcher = Prefetcher(self.settings, {KEY: TopicPartition(self.topic, 0)}, self._arrived)
 
     def write(self, count: int) -> None:
@@ -110,8 +111,8 @@ def test_an_open_transaction_hides_what_was_committed_behind_it(setting: Setting
     abandoned._producer.begin_transaction()
     abandoned._producer.send(setting.topic, value=b"open").get(PATIENCE_S)
     setting.write(2)
-    seen = setting.ends.end()
-    whole = setting.ends.end(hidden=True)
+    seen = setting.ends.ask()
+    whole = setting.ends.ask(hidden=True)
     abandoned.close()
     assert (seen, whole) == (2, 6)
 
@@ -158,11 +159,11 @@ def test_a_client_that_fails_at_its_end_ends_no_thread_and_hides_nothing(
     setting.prefetcher.close()
     setting.prefetcher._thread.join(PATIENCE_S)
     assert not setting.prefetcher._thread.is_alive()
-    assert setting.ends.end() == 0
+    assert setting.ends.ask() == 0
     setting.ends.close()
     assert failing_ends == ["KafkaConsumer", "KafkaConsumer", "KafkaAdminClient"]
     assert failed == []
-    assert setting.ends.end() == 0, "it is opened anew"
+    assert setting.ends.ask() == 0, "it is opened anew"
 
 
 def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None:
@@ -170,7 +171,7 @@ def test_a_transaction_that_is_kept_open_hides_nothing(setting: Setting) -> None
     armed.initialise()
     armed.keep_open([setting.topic])
     setting.write(2)
-    assert setting.ends.end() == 3
+    assert setting.ends.ask() == 3
     before = armed.requests
     armed.commit([OutgoingRecord(setting.topic, b"first")])
     # Its partition was known: written and ended, nothing else.

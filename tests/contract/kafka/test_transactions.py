@@ -11,9 +11,9 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewTopic
 from kafka.partitioner import murmur2
 
-from pipeline_runtime.journal.reader import JournalEnds
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import (
     END_HEADER,
     Doubtful,
@@ -189,10 +189,10 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     quiet.keep_open([topic])
     forgotten._producer.begin_transaction()
     forgotten._producer.send(neighbours, b"never committed").get(PATIENCE_S)
-    ends = JournalEnds(KafkaSettings(kafka), neighbours)
+    ends = TopicEnd(KafkaSettings(kafka), neighbours)
     quiet.close_unused(0)
     # A reader gets past it when the broker has ended it: that was begun after the other one.
-    wait_until(lambda: ends.end() == ends.end(hidden=True), "the broker to end what was forgotten")
+    wait_until(lambda: ends.ask() == ends.end(hidden=True), "the broker to end what was forgotten")
     with pytest.raises((Fenced, Doubtful)):
         forgotten.commit([OutgoingRecord(neighbours, b"too late")])
     quiet.commit([OutgoingRecord(topic, b"the first row")])

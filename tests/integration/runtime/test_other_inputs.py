@@ -156,7 +156,7 @@ def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node
     wait_until(lambda: len(deployed.records("sums")) >= 20 + len(rows), "all rows are processed")
     assert by_key(deployed.records("sums")[20:]) == running_sums(rows)
     owner.stop(STOP_S)
-    owner = node.own(spec, over=2)
+    owner = node.own(spec, over=max(claim.epoch for claim in deployed.claims("sums")))
     second.send(5)
     rows = second.sent[7:]
     wait_until(lambda: len(deployed.records("sums")) >= 20 + len(rows), "it goes on")

@@ -1,5 +1,6 @@
 """Where a group begins in a stream that it did not read before."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ def plan(registry, pipeline, source, keep):
             ids = way.split(">")
             for id in ids:
                 inputs.setdefault(id, [])
-            for before, id in zip(ids, ids[1:], strict=False):
+            for before, id in pairwise(ids):
                 inputs[id] = [*dict.fromkeys([*inputs[id], before])]
 
         def element(id: str) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def plan(registry, pipeline, source, keep):
 
 
 def found(old, new, left=()):
-    """{(group, element whose stream it reads): where it begins}, {(group, element)} to be read to their ends."""
+    """{(group, whose stream it reads): where it begins}, {(group, whose stream it reads to its end first)}"""
     result = reconnections(old, new, left)
     assert not result.refused, result.refused
     begins = {}
@@ -92,10 +93,18 @@ def found(old, new, left=()):
             id="one that has run is put between",
         ),
         pytest.param(
-            ["a>b", "a>c"], ["a>b", "a>n"], {("n", "a"): "now"}, set(), id="one that comes beside one that goes"
+            ["a>b", "a>c"],
+            ["a>b", "a>n"],
+            {("n", "a"): "now"},
+            set(),
+            id="one that comes beside one that goes",
         ),
         pytest.param(
-            ["a>j", "x>j"], ["a>n>j", "x>j"], {("n", "a"): "j", ("j", "n"): "first row"}, set(), id="one of two"
+            ["a>j", "x>j"],
+            ["a>n>j", "x>j"],
+            {("n", "a"): "j", ("j", "n"): "first row"},
+            set(),
+            id="one of two",
         ),
         pytest.param(["a>c"], ["x>c"], {("c", "x"): "first row"}, {("c", "a")}, id="a new source"),
     ],

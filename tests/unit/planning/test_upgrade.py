@@ -106,12 +106,56 @@ def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, sour
     assert "other columns" in found["sink"].reason
 
 
-def test_what_stays_keeps_its_group_and_its_inputs(plan, changes, elements):
-    old = plan(*elements())
-    regrouped = changes(old, plan(*elements(), groups=GROUPED))
+def test_what_stays_keeps_its_group(plan, changes, elements):
+    regrouped = changes(plan(*elements()), plan(*elements(), groups=GROUPED))
     assert "grouped otherwise" in regrouped["keep"].reason
-    rewired = [e if e["id"] != "window" else {**e, "inputs": {"in": "source"}} for e in elements()]
-    assert "connected otherwise" in changes(old, plan(*rewired))["window"].reason
+
+
+def connected(elements, **inputs: str):
+    """With other inputs of single elements."""
+    return [{**e, "inputs": {"in": inputs[e["id"]]}} if e["id"] in inputs else e for e in elements]
+
+
+def test_what_stays_may_read_another_stream(plan, changes, elements, keep):
+    old, between = plan(*elements()), [*elements(), keep("between", "keep")]
+    found = changes(old, plan(*connected(between, window="between")))
+    assert (found["window"].change, found["between"].change) == ("upgraded", "added")
+    assert found["window"].reason == "it reads between now, from its first row"
+    assert found["between"].reason == "it reads keep now, from the row at which window stops"
+    found = changes(plan(*connected(between, window="between")), old)
+    assert found["window"].reason == "it reads keep now, from the row at which between stops"
+    assert found["between"].change == "removed"
+    found = changes(old, plan(*connected(elements(), window="source")))
+    assert found["window"].reason == "it reads source now, with the rows that come from then on"
+    assert {id for id, change in found.items() if change.change == "unchanged"} == {
+        "source",
+        "keep",
+        "sink",
+        "statistics",
+    }
+
+
+def test_what_stays_is_not_connected_otherwise_inside_its_group(plan, changes, elements, keep):
+    groups = [{"id": "g", "elements": ["keep", "second", "window"]}]
+    all_of_them = [*elements(), keep("second", "keep")]
+    old, new = (
+        plan(*all_of_them, groups=groups),
+        plan(*connected(all_of_them, window="second"), groups=groups),
+    )
+    assert "connected otherwise inside" in changes(old, new)["window"].reason
+
+
+def test_other_columns_of_another_stream_are_told_from_those_before(plan, changes, elements):
+    derived = {
+        "id": "derived",
+        "type": "derive",
+        "params": {"columns": [{"name": "twice", "expression": "value * 2"}]},
+        "inputs": {"in": "keep"},
+    }
+    old, new = plan(*elements()), [*elements(), derived]
+    found = changes(old, plan(*connected(new, statistics="derived")))
+    assert (found["statistics"].change, found["sink"].change) == ("restart", "unchanged")
+    assert "other columns" in found["statistics"].reason
 
 
 def test_elements_come_and_go_and_nothing_else_is_touched(plan, changes, elements):

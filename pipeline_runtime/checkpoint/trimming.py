@@ -40,6 +40,9 @@ class TrimGroup:
     spec: GroupSpec
     oldest: Kept | None
     replicas_at: Seq | None  # where the last of its wanted replicas stands; None: one has not said it yet
+    # (topic, seq): streams that it read before it was connected otherwise, and from which seq on nothing of it
+    # reads them any more; None: that is not known.
+    former: tuple[tuple[str, Seq | None], ...] = ()
 
 
 def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
@@ -77,6 +80,11 @@ def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
                 end = kept.ends.get(f"{item.topic}-{partition}") if kept is not None else None
                 offset = end if isinstance(end, int) else 0
                 point = (item.topic, partition)
+                needed[point] = min(offset, needed.get(point, offset))
+        for topic, until in group.former:
+            if kept is None or until is None or kept.seq < until:
+                end = kept.ends.get(f"{topic}-0") if kept is not None else None
+                offset, point = end if isinstance(end, int) else 0, (topic, 0)
                 needed[point] = min(offset, needed.get(point, offset))
     return needed
 

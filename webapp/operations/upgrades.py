@@ -7,13 +7,14 @@ from typing import Any
 
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.planning.reconnect import reconnections
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import elements_of, is_view
 from webapp.placements.models import Deployment
-from webapp.placements.selectors import specs_of
+from webapp.placements.selectors import left_by, specs_of
 from webapp.problems import Conflict
 
 SAFE = "What runs goes on unchanged."
@@ -22,7 +23,8 @@ SAFE = "What runs goes on unchanged."
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
     """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
     new = planned(parse_document(document), deployment.pk)
-    found = element_changes(specs_of(deployment), new, default_registry(), deployment.removed)
+    old, left = specs_of(deployment), left_by(deployment)
+    found = element_changes(old, new, default_registry(), deployment.removed, left)
     return [*found, *_views(deployment, document)]
 
 
@@ -89,9 +91,10 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     if going.exists():
         raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")
     new = planned(parse_document(document), deployment.pk)
-    groups = group_changes(specs_of(deployment), new)
-    changed = [group.group for group in groups.changed]
-    ending = [*changed, *(group.group for group in groups.removed)]
+    old = specs_of(deployment)
+    groups = group_changes(old, new)
+    changed, removed = ([group.group for group in each] for each in (groups.changed, groups.removed))
+    ending = [*changed, *removed]
     moving = Handover.objects.filter(deployment=deployment, group__in=ending, outcome__isnull=True).first()
     if moving is not None:
         raise Conflict(
@@ -99,9 +102,13 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             safe=SAFE,
             next="Deploy again when its handover has ended.",
         )
-    for placement in deployment.placements.filter(group__in=changed, node__up=False).select_related("node"):
+    # Others go on where these have stopped, which they have to say.
+    givers = reconnections(old, new, left_by(deployment)).givers.intersection(removed)
+    silent = deployment.placements.filter(group__in=[*changed, *givers], node__up=False)
+    for placement in silent.select_related("node"):
+        done = "removed" if placement.group in givers else "upgraded"
         raise Conflict(
-            f'"{placement.group}" cannot be upgraded: its node {placement.node.name} does not answer.',
+            f'"{placement.group}" cannot be {done}: its node {placement.node.name} does not answer.',
             safe=SAFE,
             next="Restore it on another node, then deploy again.",
         )

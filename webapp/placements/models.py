@@ -32,6 +32,9 @@ class Deployment(models.Model):
     message = models.TextField(blank=True)
     # Ids of the groups and elements that were removed while it ran. What they have left has these names.
     removed = models.JSONField(default=list)
+    # {group: {spec, starts}}: what an upgrade that has not ended well made groups stop reading, and nobody reads
+    # on yet. The spec is of before, with only these inputs; `starts` of its placement.
+    left = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -79,6 +82,9 @@ class GroupPlacement(models.Model):
     java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
     vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
     anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
+    starts = models.JSONField(default=dict)  # {"<topic>-<partition>": offset}, ClaimOrder.starts
+    # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.
+    former_inputs = models.JSONField(default=list)
 
     class Meta:
         ordering = ["deployment", "group"]

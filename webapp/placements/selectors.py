@@ -31,6 +31,11 @@ def specs_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
     return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
 
 
+def left_by(deployment: Deployment) -> tuple[GroupSpec, ...]:
+    """Groups as they were, each with the inputs that it has left and nobody has taken over since."""
+    return tuple(GroupSpec.model_validate(each["spec"]) for each in deployment.left.values())
+
+
 def is_what_runs(
     document: dict[str, Any], deployment: Deployment, groups: Collection[str] | None = None
 ) -> bool:

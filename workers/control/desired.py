@@ -73,6 +73,7 @@ def _of_placement(
         rewind=None if rewind is None else Seq(rewind),
         anew=placement.order_anew,
         anew_but_for=tuple(placement.order_anew_but_for),
+        starts=tuple(sorted(placement.starts.items())),
     )
     return DesiredReplica(
         spec=spec,

@@ -32,6 +32,7 @@ from webapp.placements.placing import asked_nodes, candidates
 from webapp.placements.selectors import specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced
+from workers.control.reconnecting import connections, note_left
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
@@ -94,8 +95,14 @@ def choose_nodes(
         )
 
 
-def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployment: Deployment) -> bool:
-    """False: a node was cordoned or removed since it was chosen, and nothing was ordered."""
+def order_owners(
+    specs: Iterable[GroupSpec],
+    placed: Mapping[str, str],
+    deployment: Deployment,
+    starts: Mapping[str, Mapping[str, int]],
+) -> bool:
+    """`starts`: group -> ClaimOrder.starts. False: a node was cordoned or removed since it was chosen, and
+    nothing was ordered."""
     # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
     locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
     nodes = {node.name: node for node in locked.order_by("name")}
@@ -106,7 +113,7 @@ def order_owners(specs: Iterable[GroupSpec], placed: Mapping[str, str], deployme
         return False
     for spec in new:
         placement = GroupPlacement(deployment=deployment, group=spec.group, node=nodes[placed[spec.group]])
-        placement.spec = spec.model_dump(mode="json")
+        placement.spec, placement.starts = spec.model_dump(mode="json"), dict(starts.get(spec.group, {}))
         placement.give_order(over=0)
         placement.save()
     announce()
@@ -120,12 +127,14 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
     """The operation's groups as its steps, and what nobody needs when it is done; not saved."""
     deployment = operation.deployment
     running, before = specs_of(deployment), _upgrade_before(operation)
-    changes, changing = group_changes(running, specs), groups_to_upgrade(operation, specs)
+    # Who goes on where another one stops comes behind it.
+    connected = connections(deployment, specs)
+    changes, changing = group_changes(running, specs), connected.in_order(groups_to_upgrade(operation, specs))
     former = operation.replaces.document if operation.replaces else {}
     names = {**names_of(former), **names_of(deployment.version.document)}
     groups: dict[Change, list[str]] = {
         "removed": [spec.group for spec in changes.removed],
-        "changed": changing,
+        "changed": list(changing),
         "added": [spec.group for spec in changes.added],
     }
     operation.status = Operation.Status.RUNNING
@@ -166,18 +175,38 @@ def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[
     return [spec.group for spec in specs if concerned(spec)]
 
 
-def order_group(spec: GroupSpec, deployment: Deployment, restart: Collection[str]) -> None:
-    """The new definition with an order to own.
+def order_group(
+    spec: GroupSpec, deployment: Deployment, restart: Collection[str], starts: Mapping[str, int]
+) -> None:
+    """The new definition with an order to own, which begins there in streams that it has not read before.
 
     Its node stops the replica after its running batch, starts it from its local state with the new
     parameters, and it claims: the journal decides as ever, and nothing is lost or written twice. `restart`:
     elements that begin without the state that the former definition has left. That stays with this
     definition, whoever takes it up: an order that comes after its first CLAIM leaves nothing behind any more.
     """
-    placement = GroupPlacement.objects.get(deployment=deployment, group=spec.group)
-    if placement.spec["version"] != spec.version or _is_down(placement):
+    placement = deployment.placements.get(group=spec.group)
+    changes = placement.spec["version"] != spec.version
+    if changes:
+        note_left(placement, spec)
+        deployment.save(update_fields=["left"])
+        _connect(placement, spec, starts)
+    if changes or _is_down(placement):
         _ask_anew(placement, spec, anew=any(element.id in restart for element in spec.elements))
         announce()
+
+
+def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, int]) -> None:
+    """Not saved. Where it was to begin by an order before, which may have come to nothing, holds on."""
+    read = {stream.topic for stream in spec.inputs}
+    placement.starts = {
+        key: at for key, at in placement.starts.items() if key.rpartition("-")[0] in read
+    } | dict(starts)
+    before = [stream["topic"] for stream in placement.spec["inputs"] if stream["topic"] not in read]
+    placement.former_inputs = [
+        *placement.former_inputs,
+        *({"topic": topic, "until": None} for topic in dict.fromkeys(before)),
+    ]
 
 
 def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None:
@@ -196,7 +225,14 @@ def _ask_anew(placement: GroupPlacement, spec: GroupSpec, *, anew: bool) -> None
     if changes or fenced or refusal(placement, status) is not None:
         placement.give_order(epoch_known(placement))
     placement.vouch()
-    fields = ["spec", *GroupPlacement.ANEW, *GroupPlacement.ORDER, *GroupPlacement.VOUCHED]
+    fields = [
+        "spec",
+        "starts",
+        "former_inputs",
+        *GroupPlacement.ANEW,
+        *GroupPlacement.ORDER,
+        *GroupPlacement.VOUCHED,
+    ]
     placement.save(update_fields=fields)
 
 
@@ -216,9 +252,13 @@ def order_again(deployment: Deployment, group: str) -> None:
 
 def keep_as_upgraded(deployment: Deployment, group: str) -> None:
     """It owns: the journal has its definition, and there is nothing left to begin without."""
-    GroupPlacement.objects.filter(deployment=deployment, group=group).update(
-        order_anew=False, order_anew_but_for=[]
-    )
+    placement = deployment.placements.get(group=group)
+    placement.order_anew, placement.order_anew_but_for = False, []
+    status = status_on(placement)
+    for former in placement.former_inputs:
+        if former["until"] is None and status is not None:
+            former["until"] = status.seq
+    placement.save(update_fields=["former_inputs", *GroupPlacement.ANEW])
 
 
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
@@ -244,6 +284,13 @@ def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
 def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
     # Not those that were let go of already, before this was broken off: nobody would retire them.
     _placements(deployment, only).filter(role="owner").update(retire=True)
+
+
+def note_removed(deployment: Deployment, groups: Collection[str]) -> None:
+    """What they read now, from which others may go on."""
+    for placement in deployment.placements.filter(group__in=groups):
+        note_left(placement, None)
+    deployment.save(update_fields=["left"])
 
 
 def let_go(deployment: Deployment, only: Collection[str] | None = None) -> None:
@@ -296,7 +343,9 @@ def create_topics(specs: Iterable[GroupSpec], kafka: KafkaSettings) -> Answer:
 def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
     """Of an upgrade, what nobody needs any more; else all of the deployment's."""
     deployment = operation.deployment
-    names = list(operation.obsolete)
+    # Older copies and checkpoints of what stays may still read these, until it is undeployed.
+    former = {each["topic"] for placement in deployment.placements.all() for each in placement.former_inputs}
+    names = [name for name in operation.obsolete if name not in former]
     if operation.kind != Operation.Kind.UPGRADE:
         names = [topic.name for topic in _topics(_deployed_specs(deployment))]
         # And what upgrades that were broken off have left.

@@ -40,6 +40,8 @@ class Progress:
     groups: tuple[str, ...] = ()  # of an upgrade: to change yet; in ORDER and OWN it is at the first
     added: tuple[str, ...] = ()  # of an upgrade: groups that come, and do not run yet
     removed: tuple[str, ...] = ()  # of an upgrade: groups that go, and may run yet
+    gives: frozenset[str] = frozenset()  # those of them where others go on reading
+    asks: bool = False  # of ORDER and START: some begin where others stop, or have rows to read before that
     obsolete: bool = False  # of an upgrade: there are topics that nobody needs then
     orders: int = 0  # to own, that this one was given
     failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
@@ -73,11 +75,13 @@ class Unplaced:
 
 @dataclass(frozen=True)
 class Answer:
-    """Kafka's, to what was asked for in this phase. All of it empty: it is done."""
+    """Kafka's, to what was asked for in this phase. No text in it: it is done."""
 
     at_ms: int
     refused: str = ""  # with the names of the topics, without a full stop
     away: str = ""  # it did not answer: likewise
+    unread: str = ""  # what is waited for, in words: rows that are to be read first
+    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # group -> ClaimOrder.starts
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class Observed:
     groups: tuple[GroupSeen, ...] = ()
     unsettled: tuple[str, ...] = ()  # what else of the deployment has not ended, in words
     running: tuple[str, ...] = ()  # copies on nodes that answer, in words
+    unconfirmed: tuple[str, ...] = ()  # copies, on any node, of those that give and did not confirm their end
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,11 @@ class CreateTopics:
 @dataclass(frozen=True)
 class DeleteTopics:
     pass
+
+
+@dataclass(frozen=True)
+class ReadPositions:
+    """Where others have stopped from whom the groups at work go on."""
 
 
 @dataclass(frozen=True)
@@ -153,4 +163,15 @@ class Done:
     left_over: str = ""  # what of it could not be cleared away, as a sentence
 
 
-Step = Enter | Wait | CreateTopics | DeleteTopics | OrderOwners | OrderAgain | GiveUp | Fail | Done
+Step = (
+    Enter
+    | Wait
+    | CreateTopics
+    | DeleteTopics
+    | ReadPositions
+    | OrderOwners
+    | OrderAgain
+    | GiveUp
+    | Fail
+    | Done
+)

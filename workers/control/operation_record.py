@@ -127,8 +127,9 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     anew = ", ".join(deployment.name_of(element) for element in operation.restart)
     kept = f"Lost is at most what was agreed to, the state of {anew}" if anew else "Nothing is lost"
+    waits = " What lies behind an element that is missing now waits." if deployment.left else ""
     text = (
-        f"{why.message} What was upgraded before it runs on, the rest runs as before. {kept}: deploy "
+        f"{why.message} What was upgraded before it runs on, the rest runs as before.{waits} {kept}: deploy "
         "a corrected version, or the former one, to go on from where it is."
     )
     log.warning("%s was not upgraded: %s", name, why.message)

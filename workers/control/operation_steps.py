@@ -13,16 +13,19 @@
     VALIDATE  -                                   -: an invalid document fails
     PLACE     -                                   a node for each group, where nodes are starting    90 s
     TOPICS    Kafka is asked to make the topics   its answer                                         30 s
-    START     -                                   as PLACE: a node may have been cordoned since      90 s
+    START     Kafka is asked for positions        as PLACE: a node may have been cordoned since      90 s
     RUN       of each group's node, to own        each to own; one with an error 10 s               180 s
-    ORDER     -                                   nobody to move the group                          180 s
+    ORDER     likewise                            nobody to move the group; it to read last rows    180 s
     OWN       the new definition, to own with it  the group to own by that; with an error 10 s      180 s
     SETTLE    -                                   handovers and the operation before to end          90 s
     RETIRE    of each group, to end for good      those to confirm it that can                       40 s
     STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
     DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
 
-Of an upgrade, SETTLE to STOP concern the groups that go; PLACE, START and RUN those that come.
+Of an upgrade, SETTLE to STOP concern the groups that go; PLACE, START and RUN those that come. In ORDER and
+START each group gets to know where it begins in streams that it has not read before (`planning.reconnect`):
+where those have stopped that went or were changed before. What it no longer reads and nobody writes any more
+it reads to its end first. An upgrade fails where one that others go on from does not confirm its end.
 
 A deployment that cannot go on leaves nothing running. When it is undeployed meanwhile, it just ends, as an
 upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
@@ -49,6 +52,7 @@ from workers.control.operation_model import (
     OrderAgain,
     OrderOwners,
     Progress,
+    ReadPositions,
     Step,
     Unplaced,
     Wait,
@@ -201,7 +205,8 @@ def _place(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return gives_up(progress, message, found.faults, now_ms)
     if progress.phase is P.PLACE:
         return _on(P.TOPICS, progress, seen, now_ms)
-    return OrderOwners(found, now_ms + LIMIT_MS[P.RUN])
+    asks = _read_positions(progress, seen, now_ms) if progress.asks else None
+    return asks or OrderOwners(found, now_ms + LIMIT_MS[P.RUN])
 
 
 def _create_topics(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -311,10 +316,26 @@ def _order(progress: Progress, seen: Observed, now_ms: int) -> Step:
     if group is None:
         return Fail(f"{progress.groups[0]} has no place any more, so it was not upgraded.")
     if not group.moving:
-        return _enter(P.OWN, now_ms)
+        asks = _read_positions(progress, seen, now_ms) if progress.asks else None
+        return asks or _enter(P.OWN, now_ms)
     if _in_vain(progress, seen, now_ms):
         return Fail(f"{group.title} is being moved all the time, so it was not upgraded.")
     return _wait(seen, f"{group.title}, which is being moved")
+
+
+def _read_positions(progress: Progress, seen: Observed, now_ms: int) -> Step | None:
+    """None: it is known where the groups at work begin."""
+    answer = seen.kafka
+    if answer is None:
+        return ReadPositions()
+    if answer.refused:
+        return Fail(sentence(answer.refused))
+    trouble = answer.away or answer.unread
+    if not trouble:
+        return None
+    if _in_vain(progress, seen, now_ms):
+        return Fail(sentence(f"It waited too long: for {trouble}" if answer.unread else trouble))
+    return ReadPositions() if _asks_again(answer, now_ms) else _wait(seen, trouble)
 
 
 def _at_work(progress: Progress, seen: Observed) -> GroupSeen | None:
@@ -350,18 +371,43 @@ def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    # There is no hope for those whose node is away, and that have failed.
     awaited = [
         each
         for each in seen.groups
-        if each.wanted and each.node_up and each.error is None and not each.retired
+        if each.wanted and not each.retired and (_may_confirm(each) or _has_to_confirm(each, progress))
     ]
-    if not awaited or _in_vain(progress, seen, now_ms):
+    if not awaited:
         return _enter(P.STOP, now_ms)
+    if _in_vain(progress, seen, now_ms):
+        silent = next((each for each in awaited if each.group in progress.gives), None)
+        if silent is None:
+            return _enter(P.STOP, now_ms)
+        return Fail(
+            f"{silent.title} on {silent.node} did not confirm its end, so it is not known from where others go "
+            "on. Restore it on another node, then deploy again."
+        )
     return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
 
+def _may_confirm(each: GroupSeen) -> bool:
+    """There is no hope for those whose node is away, and that have failed."""
+    return each.node_up and each.error is None
+
+
+def _has_to_confirm(each: GroupSeen, progress: Progress) -> bool:
+    """Others go on where it has stopped. One that has failed cannot say so, but its node can stop it."""
+    return each.group in progress.gives and not each.node_up
+
+
 def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if seen.unconfirmed:
+        if _in_vain(progress, seen, now_ms):
+            names = ", ".join(seen.unconfirmed[:NAMED_MAX])
+            return Fail(
+                f"These may still run, so it is not known from where others go on: {names}. See that these nodes "
+                "answer, then deploy again."
+            )
+        return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
     if not seen.running or _in_vain(progress, seen, now_ms):
         if progress.kind == "upgrade":
             return _upgrade_on(P.STOP, progress, seen, now_ms)

@@ -20,6 +20,7 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.planning.reconnect import Reconnections
 from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
@@ -28,7 +29,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
 from webapp.placements.selectors import specs_of
-from workers.control import operation_effects as effects, operation_record as record
+from workers.control import operation_effects as effects, operation_record as record, reconnecting
 from workers.control.context import ControlContext, now_ms
 from workers.control.operation_model import (
     Answer,
@@ -46,6 +47,7 @@ from workers.control.operation_model import (
     OrderAgain,
     OrderOwners,
     Progress,
+    ReadPositions,
     Step,
     Wait,
 )
@@ -91,6 +93,11 @@ class _Driver:
             return self._failed(error)
         if isinstance(step, CreateTopics):
             self._answer = effects.create_topics(self._planned(operation), self._context.kafka)
+        elif isinstance(step, ReadPositions):
+            groups, connected = self._at_work(operation), self._connected(operation)
+            self._answer = reconnecting.positions(
+                operation.deployment, connected, groups, self._context.kafka
+            )
         elif isinstance(step, DeleteTopics):
             self._answer = effects.remove_topics(operation, self._context.kafka)
         elif not isinstance(step, Wait):
@@ -128,14 +135,27 @@ class _Driver:
     def _decide(self, operation: Operation) -> Step:
         if operation.phase == P.PENDING:
             self._begin(operation)
-        at_ms, progress = now_ms(), _progress(operation)
+        at_ms, progress = now_ms(), self._progress(operation)
         seen = self._observe(operation, progress)
         failing = failing_since(progress, seen, at_ms)
         if failing != progress.failing:
             operation.failing = failing
             operation.save(update_fields=["failing"])
-            progress = _progress(operation)
+            progress = replace(progress, failing=failing)
         return next_step(progress, seen, at_ms)
+
+    def _progress(self, operation: Operation) -> Progress:
+        progress = _progress(operation)
+        if operation.kind != Operation.Kind.UPGRADE:
+            return progress
+        match progress.phase:
+            case P.RETIRE | P.STOP:
+                gives = self._connected(operation).givers.intersection(progress.removed)
+                return replace(progress, gives=gives)
+            case P.ORDER | P.START:
+                asks = reconnecting.asks(self._connected(operation), self._at_work(operation))
+                return replace(progress, asks=asks)
+        return progress
 
     def _observe(self, operation: Operation, progress: Progress) -> Observed:
         """What the phase depends on."""
@@ -144,6 +164,11 @@ class _Driver:
         match progress.phase:
             case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
                 try:
+                    if progress.kind == "upgrade" and (refused := self._connected(operation).refused):
+                        why = "; ".join(f"{group}: {reason}" for group, reason in refused.items())
+                        return Observed(
+                            status, heard_ms, invalid=f"It cannot take over from what runs: {why}"
+                        )
                     return Observed(status, heard_ms, new_topics=self._has_new_topics(operation))
                 except DocumentInvalid as error:
                     return Observed(status, heard_ms, invalid=str(error), faults=_json(error))
@@ -152,7 +177,9 @@ class _Driver:
                 placement = effects.choose_nodes(document, self._to_place(operation), deployment)
                 # What START leads to makes none.
                 new_topics = progress.phase is P.PLACE and self._has_new_topics(operation)
-                return Observed(status, heard_ms, placement=placement, new_topics=new_topics)
+                return Observed(
+                    status, heard_ms, placement=placement, new_topics=new_topics, kafka=self._answer
+                )
             case P.TOPICS:
                 self._planned(operation)  # what it asks for, outside of this transaction
                 return Observed(status, heard_ms, kafka=self._answer)
@@ -165,12 +192,16 @@ class _Driver:
                     status, heard_ms, groups=_groups(operation, _only(operation, progress.removed))
                 )
             case P.ORDER | P.OWN:
-                return Observed(status, heard_ms, groups=_groups(operation, progress.groups[:1]))
+                groups = _groups(operation, progress.groups[:1])
+                return Observed(status, heard_ms, groups=groups, kafka=self._answer)
             case P.SETTLE:
                 return Observed(status, heard_ms, unsettled=_unsettled(operation, progress.removed))
             case P.STOP:
                 return Observed(
-                    status, heard_ms, running=_running(operation, _only(operation, progress.removed))
+                    status,
+                    heard_ms,
+                    running=_running(operation, _only(operation, progress.removed)),
+                    unconfirmed=_unconfirmed(operation, progress.gives),
                 )
         return Observed(status, heard_ms)
 
@@ -185,6 +216,15 @@ class _Driver:
             return specs
         return tuple(spec for spec in specs if spec.group in record.groups_left(operation, "added"))
 
+    def _connected(self, operation: Operation) -> Reconnections:
+        return reconnecting.connections(operation.deployment, self._planned(operation))
+
+    def _at_work(self, operation: Operation) -> tuple[str, ...]:
+        """The groups that the phase orders next."""
+        if operation.phase == P.START:
+            return record.groups_left(operation, "added")
+        return record.groups_left(operation, "changed")[:1]
+
     def _planned(self, operation: Operation) -> tuple[GroupSpec, ...]:
         if self._specs is None:
             deployment = operation.deployment
@@ -196,7 +236,7 @@ class _Driver:
     def _apply(self, step: Step, operation: Operation) -> None:
         deployment = operation.deployment
         match step:
-            case CreateTopics() | DeleteTopics():
+            case CreateTopics() | DeleteTopics() | ReadPositions():
                 return
             case Wait(what):
                 if what != operation.waits_for:
@@ -207,7 +247,8 @@ class _Driver:
             case Enter(phase, deadline_ms):
                 self._enter(operation, phase, deadline_ms)
             case OrderOwners(placement, deadline_ms):
-                if not effects.order_owners(self._to_place(operation), placement, deployment):
+                starts = self._starts(operation)
+                if not effects.order_owners(self._to_place(operation), placement, deployment, starts):
                     return  # the next look finds other nodes
                 self._enter(operation, P.RUN, deadline_ms)
             case OrderAgain(group):
@@ -228,7 +269,6 @@ class _Driver:
         record.save(operation)
 
     def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:
-        self._answer = None
         deployment, before = operation.deployment, operation.phase
         removed = _only(operation, record.groups_left(operation, "removed"))
         if before == P.OWN:
@@ -240,13 +280,27 @@ class _Driver:
             case P.OWN:
                 group = record.groups_left(operation, "changed")[0]
                 spec = next(spec for spec in self._planned(operation) if spec.group == group)
-                effects.order_group(spec, deployment, operation.restart)
+                starts = self._starts(operation).get(group, {})
+                effects.order_group(spec, deployment, operation.restart, starts)
                 operation.orders = 1
             case P.RETIRE:
                 effects.retire(deployment, removed)
+                if removed is not None:
+                    effects.note_removed(deployment, removed)
             case P.STOP:
                 effects.let_go(deployment, removed)
+        self._answer = None
         record.enter(operation, phase, deadline_ms)
+
+    def _starts(self, operation: Operation) -> dict[str, dict[str, int]]:
+        """Of the groups that are ordered now: from here on nobody else is to begin there."""
+        if operation.kind != Operation.Kind.UPGRADE:
+            return {}
+        connected, found = self._connected(operation), self._answer.starts if self._answer else {}
+        groups = self._at_work(operation)
+        reconnecting.taken_over(operation.deployment, (i for group in groups for i in connected.of(group)))
+        operation.deployment.save(update_fields=["left"])
+        return {group: reconnecting.order_starts(connected, group, found) for group in groups}
 
     def _begin(self, operation: Operation) -> None:
         """Not saved: with the step that is decided next."""
@@ -266,6 +320,8 @@ class _Driver:
             case Operation.Kind.UNDEPLOY:
                 record.end_undeployed(operation, left_over)
             case Operation.Kind.UPGRADE:
+                operation.deployment.left = {}
+                operation.deployment.save(update_fields=["left"])
                 changed = {
                     step["name"] for step in operation.steps if step.get("change", "changed") == "changed"
                 }
@@ -353,6 +409,16 @@ def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...
         return tuple(moving)
     before = deployment.operations.filter(status__in=UNFINISHED, created_at__lt=operation.created_at)
     return (*moving, *(f"the {each.get_kind_display().lower()} before it to end" for each in before))
+
+
+def _unconfirmed(operation: Operation, groups: Collection[str]) -> tuple[str, ...]:
+    placements = operation.deployment.placements.filter(group__in=groups)
+    silent = [placement.group for placement in placements if placement.retire]
+    rows = Replica.objects.filter(deployment=operation.deployment, group__in=silent)
+    rows, names = rows.exclude(role=Role.STOPPED.value), _names(operation)
+    return tuple(
+        f"{names.get(row.group, row.group)} on {row.node.name}" for row in rows.select_related("node")
+    )
 
 
 def _running(operation: Operation, only: Collection[str] | None) -> tuple[str, ...]:

@@ -53,7 +53,9 @@ class Trimmer:
         """Once; returns how many offsets went of each partition that was trimmed."""
         close_old_connections()
         groups = []
-        for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
+        active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
+        # Where an upgrade is to connect elements otherwise, or failed to, others may go on from any row.
+        for placement in active.select_related("deployment").filter(deployment__left={}):
             groups.append(self._group(placement))
         trimmed = trim_topics(self._context.kafka, trim_points(groups))
         for (topic, partition), count in sorted(trimmed.items()):
@@ -76,7 +78,8 @@ class Trimmer:
         if kept is not None and kept.journal_offset:
             granted = grants_from(self._context.kafka, spec.journal, kept.journal_offset)
             kept = replace(kept, granted_after=granted)
-        return TrimGroup(spec, kept, replicas_at)
+        former = tuple((each["topic"], each["until"]) for each in placement.former_inputs)
+        return TrimGroup(spec, kept, replicas_at, former)
 
     def _oldest(self, spec: GroupSpec) -> Kept | None:
         manifests = self._context.central.manifests(spec.id)

@@ -192,7 +192,7 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     ends = TopicEnd(KafkaSettings(kafka), neighbours)
     quiet.close_unused(0)
     # A reader gets past it when the broker has ended it: that was begun after the other one.
-    wait_until(lambda: ends.ask() == ends.end(hidden=True), "the broker to end what was forgotten")
+    wait_until(lambda: ends.ask() == ends.ask(hidden=True), "the broker to end what was forgotten")
     with pytest.raises((Fenced, Doubtful)):
         forgotten.commit([OutgoingRecord(neighbours, b"too late")])
     quiet.commit([OutgoingRecord(topic, b"the first row")])

@@ -40,8 +40,8 @@ class TrimGroup:
     spec: GroupSpec
     oldest: Kept | None
     replicas_at: Seq | None  # where the last of its wanted replicas stands; None: one has not said it yet
-    # (topic, seq): streams that it read before it was connected otherwise, and from which seq on nothing of it
-    # reads them any more; None: that is not known.
+    # (topic, seq): streams that it read before it was connected otherwise, and from which seq on nothing of
+    # it reads them any more; None: that is not known.
     former: tuple[tuple[str, Seq | None], ...] = ()
 
 

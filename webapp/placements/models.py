@@ -32,8 +32,8 @@ class Deployment(models.Model):
     message = models.TextField(blank=True)
     # Ids of the groups and elements that were removed while it ran. What they have left has these names.
     removed = models.JSONField(default=list)
-    # {group: {spec, starts}}: what an upgrade that has not ended well made groups stop reading, and nobody reads
-    # on yet. The spec is of before, with only these inputs; `starts` of its placement.
+    # {group: {spec, starts}}: what an upgrade that has not ended well made groups stop reading, and nobody
+    # reads on yet. The spec is of before, with only these inputs; `starts` of its placement.
     left = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

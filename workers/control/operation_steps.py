@@ -383,8 +383,8 @@ def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if silent is None:
             return _enter(P.STOP, now_ms)
         return Fail(
-            f"{silent.title} on {silent.node} did not confirm its end, so it is not known from where others go "
-            "on. Restore it on another node, then deploy again."
+            f"{silent.title} on {silent.node} did not confirm its end, so it is not known from where others "
+            "go on. Restore it on another node, then deploy again."
         )
     return _wait(seen, *(f"{each.title} on {each.node} to end" for each in awaited))
 
@@ -404,8 +404,8 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
         if _in_vain(progress, seen, now_ms):
             names = ", ".join(seen.unconfirmed[:NAMED_MAX])
             return Fail(
-                f"These may still run, so it is not known from where others go on: {names}. See that these nodes "
-                "answer, then deploy again."
+                f"These may still run, so it is not known from where others go on: {names}. See that these "
+                "nodes answer, then deploy again."
             )
         return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
     if not seen.running or _in_vain(progress, seen, now_ms):

@@ -96,8 +96,8 @@ def order_starts(
 
 
 def note_left(placement: GroupPlacement, spec: GroupSpec | None) -> None:
-    """Before it gets this spec, or is ended for good (None): what it reads now and will not. Its deployment is
-    not saved."""
+    """Before it gets this spec, or is ended for good (None): what it reads now and will not. Its deployment
+    is not saved."""
     deployment, was = placement.deployment, GroupSpec.model_validate(placement.spec)
     kept = set() if spec is None else {stream.topic for stream in spec.inputs}
     before = [each for each in left_by(deployment) if each.group == placement.group]

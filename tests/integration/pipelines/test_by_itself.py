@@ -55,6 +55,26 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         change(client, document)
         assert owner_again(client, PIPELINE, seq, "edge-a")["epoch"] == 2
 
+        document["spec"]["elements"].append(BETWEEN)
+        connect(
+            client,
+            document,
+            "between",
+            {
+                "between": "it reads events now, from the row at which stats stops",
+                "stats": "it reads between now, from its first row",
+            },
+        )
+        seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
+        document["spec"]["elements"].remove(BETWEEN)
+        connect(
+            client,
+            document,
+            "events",
+            {"stats": "it reads events now, from the row at which between stops"},
+        )
+        seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
+
         answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
         assert answer.status_code == 202, answer.text
         wait_until(lambda: follows(client, "edge-b"), "the standby on edge-b to follow", RECOVERY_S)
@@ -89,6 +109,31 @@ def assert_came(bootstrap: str, deployment: str, statistics: list[Any]) -> None:
     assert [value for _, value in reader.read(len(expected), RECOVERY_S)] == expected
     assert stream_topic(deployment, "low") not in reader.topics(), "what went has left no stream"
     reader.close()
+
+
+BETWEEN = {
+    "id": "between",
+    "type": "filter",
+    "inputs": {"in": "events"},
+    "params": {"condition": "value >= 0"},
+}
+
+
+def connect(client: httpx.Client, document: dict[str, Any], source: str, told: dict[str, str]) -> None:
+    """The statistics to another element, which lets all rows through: the oracle stays the same."""
+    stats = document["spec"]["elements"][1]
+    stats["inputs"] = {"in": source}
+    assert {id: reason for id, reason in save(client, document).items() if reason} == told
+    operate(client, f"{PATH}/deploy", "the change")
+
+
+def save(client: httpx.Client, document: dict[str, Any]) -> dict[str, str | None]:
+    """{element: what would be done to it and why}"""
+    tag = client.get(PATH).headers["ETag"]
+    saved = client.put(PATH, json={"document": document}, headers={"If-Match": tag})
+    assert saved.status_code == 200, saved.text
+    told = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
+    return {item["element"]: item["reason"] for item in told}
 
 
 def change(client: httpx.Client, document: dict[str, Any]) -> None:

@@ -22,8 +22,8 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
-from workers.control import operation_effects, operation_steps, operations
-from workers.control.operation_model import Observed, OperationPhase as P, Progress, Step, Wait
+from workers.control import operation_effects, operation_steps, operations, reconnecting
+from workers.control.operation_model import Fail, Observed, OperationPhase as P, Progress, Step, Wait
 
 pytestmark = pytest.mark.integration
 
@@ -90,6 +90,85 @@ def reshape(deployment: Deployment, node: str) -> Operation:
 
 
 RESHAPING = [P.PLACE, P.TOPICS, P.SETTLE, P.RETIRE, P.STOP, P.ORDER, P.OWN, P.START, P.RUN, P.DELETE]
+
+
+def connecting(cluster: Cluster) -> Operation:
+    """One comes between the two that run, and begins where the second stops."""
+    deployment = runs(cluster)
+    content = document("lines")
+    params, inputs = {"condition": "value > 0"}, {"in": "numbers"}
+    kept = {"id": "kept", "type": "filter", "params": params, "inputs": inputs, "node": "edge-b"}
+    numbers, saved = content["spec"]["elements"]
+    content["spec"]["elements"] = [numbers, kept, {**saved, "inputs": {"in": "kept"}}]
+    before = deployment.version
+    deployment.version = PipelineVersion.objects.create(
+        pipeline=deployment.pipeline, number=2, document=content
+    )
+    deployment.save()
+    return Operation.objects.create(kind="upgrade", deployment=deployment, replaces=before)
+
+
+CONNECTING = [P.PLACE, P.TOPICS, P.ORDER, P.OWN, P.START, P.RUN]
+
+
+@pytest.fixture
+def journals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Of stand-in nodes: the second element has always read as far as 7. With real ones, test_by_itself."""
+    asked: list[str] = []
+
+    def positions(_: object, journal: str) -> dict[str, int]:
+        asked.append(journal)
+        return {f"{journal.replace('saved.journal', 'numbers.out')}-0": 7}
+
+    monkeypatch.setattr(reconnecting, "read_positions", positions)
+    return asked
+
+
+@pytest.mark.parametrize("phase", CONNECTING)
+def test_a_change_of_connections_goes_on_wherever_control_dies(
+    cluster: Cluster, topics: list[str], journals: list[str], phase: P
+) -> None:
+    operation = interrupted(cluster, connecting, phase, away=timedelta(0))
+    assert operation.status == "done", operation.message
+    deployment = Deployment.objects.get(pk=operation.deployment_id)
+    starts = {placement.group: placement.starts for placement in deployment.placements.all()}
+    prefix = f"fl.{deployment.pk}"
+    assert starts == {
+        "numbers": {},
+        "kept": {f"{prefix}.numbers.out-0": 7},
+        "saved": {f"{prefix}.kept.out-0": 0},
+    }
+    assert set(journals) == {f"{prefix}.saved.journal"}
+    assert deployment.left == {}
+    [former] = deployment.placements.get(group="saved").former_inputs
+    assert former["topic"] == f"{prefix}.numbers.out"
+    assert former["until"] is not None
+
+
+@pytest.mark.parametrize("phase", [P.ORDER, P.START])
+def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_where_it_stopped(
+    cluster: Cluster, topics: list[str], journals: list[str], monkeypatch: pytest.MonkeyPatch, phase: P
+) -> None:
+    next_step = operations.next_step
+
+    def fails(progress: Progress, seen: Observed, now_ms: int) -> Step:
+        fails_now = progress.phase == phase and (phase != P.ORDER or not progress.groups)
+        return Fail("No.") if fails_now else next_step(progress, seen, now_ms)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(operations, "next_step", fails)
+        operation = ended(connecting(cluster))
+    assert operation.status == "failed"
+    assert "What lies behind an element that is missing now waits." in operation.message
+    deployment = Deployment.objects.get(pk=operation.deployment_id)
+    assert set(deployment.left) == {"saved"}
+    deployment.version = operation.replaces
+    deployment.save()
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    assert operation.status == "done", operation.message
+    deployment.refresh_from_db()
+    assert deployment.left == {}
+    assert deployment.placements.get(group="saved").starts == {f"fl.{deployment.pk}.numbers.out-0": 7}
 
 
 def has_its_new_shape(cluster: Cluster, deployment: Deployment) -> None:

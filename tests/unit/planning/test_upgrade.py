@@ -137,7 +137,7 @@ def test_what_stays_may_read_another_stream(plan, changes, elements, keep):
 
 def test_what_stays_is_not_connected_otherwise_inside_its_group(plan, changes, elements, keep):
     groups = [{"id": "g", "elements": ["keep", "second", "window"]}]
-    all_of_them = [*elements(), keep("second", "keep"), keep("third", "second")]
+    all_of_them = [keep("second", "keep"), *elements(), keep("third", "second")]
     old, new = (
         plan(*all_of_them, groups=groups),
         plan(*connected(all_of_them, window="second"), groups=groups),

@@ -25,6 +25,7 @@ from workers.control.operation_model import (
     OrderAgain,
     OrderOwners,
     Progress,
+    ReadPositions,
     Step,
     Unplaced,
     Wait,
@@ -286,6 +287,40 @@ def test_an_upgrade_fails_by_an_error_that_lasts_or_by_its_deadline() -> None:
     assert ends == Fail("Power did not run its new version within 180 s.")
 
 
+@pytest.mark.parametrize("phase", [P.ORDER, P.START])
+def test_positions_are_asked_for_before_a_group_is_ordered_that_goes_on_from_others(phase: P) -> None:
+    progress = upgrade(phase, "power", added=("new",), asks=True)
+    seen = running(replace(OWNS, owns=False), placement={"new": "edge-a"})
+    known = Answer(T0, starts={"power": {"t-0": 7}})
+    ordered = enters(P.OWN) if phase is P.ORDER else OrderOwners({"new": "edge-a"}, T0 + LIMIT_MS[P.RUN])
+    assert next_step(progress, seen, T0) == ReadPositions()
+    assert next_step(progress, replace(seen, kafka=known), T0) == ordered
+    assert next_step(replace(progress, asks=False), seen, T0) == ordered
+    for trouble in (AWAY, Answer(T0, unread="Power to read the last rows of filter")):
+        waits = replace(seen, kafka=trouble)
+        assert next_step(progress, waits, T0) == Wait(trouble.away or trouble.unread)
+        assert next_step(progress, waits, T0 + ASK_AGAIN_MS) == ReadPositions()
+        assert isinstance(next_step(progress, waits, DEADLINE), Fail)
+    unknown = replace(seen, kafka=Answer(T0, refused="It is not known where Power stopped"))
+    assert next_step(progress, unknown, T0) == Fail("It is not known where Power stopped.")
+
+
+def test_one_that_others_go_on_from_has_to_confirm_its_end() -> None:
+    progress = upgrade(P.RETIRE, removed=("power",), gives=frozenset({"power"}))
+    assert next_step(progress, running(replace(OWNS, retired=True)), T0) == enters(P.STOP)
+    for silent in (SILENT, replace(SILENT, error="no such file"), OWNS):
+        assert isinstance(next_step(progress, running(silent), T0), Wait)
+        ends = next_step(progress, running(silent), DEADLINE)
+        assert isinstance(ends, Fail)
+        assert "Power on edge-a did not confirm its end" in ends.message
+    # Its node can stop it, and has to.
+    assert next_step(progress, running(FAILING), T0) == enters(P.STOP)
+    progress, seen = replace(progress, phase=P.STOP), running(unconfirmed=("Power on edge-a",))
+    assert next_step(progress, seen, T0) == Wait("Power on edge-a to stop")
+    assert isinstance(next_step(progress, seen, DEADLINE), Fail)
+    assert next_step(progress, running(), T0) == Done()
+
+
 def _phases(progress: Progress, groups: Mapping[str, GroupSeen], *, makes: bool) -> list[P]:
     """Through which an upgrade goes when all that it asks for is there at once."""
     passed: list[P] = []
@@ -452,6 +487,7 @@ def progresses(draw: st.DrawFn) -> Progress:
         draw(st.integers(T0 - 10**6, T0 + 180_000)) if phase in LIMIT_MS else None,
         error="No." if clears_away else "",
         groups=tuple(draw(st.lists(st.sampled_from(GROUPS), unique=True))) if kind == "upgrade" else (),
+        asks=kind == "upgrade" and draw(st.booleans()),
         orders=draw(st.integers(0, ORDERS_MAX)),
         failing=draw(st.dictionaries(st.sampled_from(GROUPS), st.integers(T0 - 10**6, T0))),
     )
@@ -522,7 +558,7 @@ def test_from_any_state_an_end_is_reached_whatever_is_answered(
                 return
             case Wait(for_what):
                 assert for_what, "the user is told what it waits for"
-            case CreateTopics() | DeleteTopics():
+            case CreateTopics() | DeleteTopics() | ReadPositions():
                 asked = True
             case _:
                 asked, progress = False, carried_out(progress, step)

@@ -101,3 +101,15 @@ def test_the_mark_of_a_checkpoint_is_the_one_that_its_replica_would_use() -> Non
     assert journal_mark(written, Seq(11)) is None, "a view that is ahead of the state is not used"
     for unusable in (b"", b"[]", b"{}", b'{"journal_offset": 3, "view": null}'):
         assert journal_mark(unusable, Seq(12)) is None
+
+
+def test_a_stream_that_was_read_before_is_kept_for_what_still_reads_it() -> None:
+    left = replace(SLOW, spec=SLOW.spec.model_copy(update={"inputs": ()}))
+    assert trim_points([SOURCE, FAST, left])[("s", 0)] == 70
+    for until in (None, Seq(10**6)):
+        assert trim_points([SOURCE, FAST, replace(left, former=(("s", until),))])[("s", 0)] == 40
+    assert SLOW.oldest is not None
+    passed = replace(left, former=(("s", SLOW.oldest.seq),))
+    assert trim_points([SOURCE, FAST, passed])[("s", 0)] == 70
+    unknown = replace(left, oldest=None, former=(("s", Seq(1)),))
+    assert ("s", 0) not in trim_points([SOURCE, FAST, unknown])

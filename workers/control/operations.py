@@ -247,9 +247,12 @@ class _Driver:
             case Enter(phase, deadline_ms):
                 self._enter(operation, phase, deadline_ms)
             case OrderOwners(placement, deadline_ms):
-                starts = self._starts(operation)
-                if not effects.order_owners(self._to_place(operation), placement, deployment, starts):
+                specs, connected, starts = self._to_place(operation), self._connected(operation), {}
+                if operation.kind == Operation.Kind.UPGRADE:
+                    starts = {spec.group: self._starts(connected, spec.group) for spec in specs}
+                if not effects.order_owners(specs, placement, deployment, starts):
                     return  # the next look finds other nodes
+                self._take_over(operation, connected)
                 self._enter(operation, P.RUN, deadline_ms)
             case OrderAgain(group):
                 effects.order_again(deployment, group)
@@ -280,7 +283,9 @@ class _Driver:
             case P.OWN:
                 group = record.groups_left(operation, "changed")[0]
                 spec = next(spec for spec in self._planned(operation) if spec.group == group)
-                starts = self._starts(operation).get(group, {})
+                connected = self._connected(operation)
+                self._take_over(operation, connected)
+                starts = self._starts(connected, group)
                 effects.order_group(spec, deployment, operation.restart, starts)
                 operation.orders = 1
             case P.RETIRE:
@@ -292,15 +297,15 @@ class _Driver:
         self._answer = None
         record.enter(operation, phase, deadline_ms)
 
-    def _starts(self, operation: Operation) -> dict[str, dict[str, int]]:
-        """Of the groups that are ordered now: from here on nobody else is to begin there."""
-        if operation.kind != Operation.Kind.UPGRADE:
-            return {}
-        connected, found = self._connected(operation), self._answer.starts if self._answer else {}
-        groups = self._at_work(operation)
-        reconnecting.taken_over(operation.deployment, (i for group in groups for i in connected.of(group)))
+    def _starts(self, connected: Reconnections, group: str) -> dict[str, int]:
+        return reconnecting.order_starts(connected, group, self._answer.starts if self._answer else {})
+
+    def _take_over(self, operation: Operation, connected: Reconnections) -> None:
+        """The groups at work are ordered in this transaction: from here on nobody else is to begin there."""
+        reconnecting.taken_over(
+            operation.deployment, (item for group in self._at_work(operation) for item in connected.of(group))
+        )
         operation.deployment.save(update_fields=["left"])
-        return {group: reconnecting.order_starts(connected, group, found) for group in groups}
 
     def _begin(self, operation: Operation) -> None:
         """Not saved: with the step that is decided next."""

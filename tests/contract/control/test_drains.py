@@ -276,9 +276,9 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     assert is_drained("edge-a")
     Deployment.objects.update(status=Deployment.Status.DEPLOYING)
     with transaction.atomic():
-        assert not order_owners((spec,), chosen, placement.deployment)
+        assert not order_owners((spec,), chosen, placement.deployment, {})
         assert not GroupPlacement.objects.exists()
-        assert order_owners((spec,), {"power": "edge-b"}, placement.deployment)
+        assert order_owners((spec,), {"power": "edge-b"}, placement.deployment, {})
     assert GroupPlacement.objects.get().node.name == "edge-b"
 
 

@@ -118,7 +118,7 @@ def restores(placement: GroupPlacement, actor: User | None) -> None:
 
 def deploys_a_changed_version(placement: GroupPlacement) -> None:
     spec = GroupSpec.model_validate(placement.spec).model_copy(update={"version": "2"})
-    order_group(spec, placement.deployment, restart=[])
+    order_group(spec, placement.deployment, restart=[], starts={})
 
 
 @pytest.mark.parametrize("action", ["a user restores it", "a user deploys a changed version"])

@@ -78,7 +78,7 @@ def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
     upgraded: GroupPlacement, order_id: str, again: bool
 ) -> None:
     refused(upgraded, 5, order_id)
-    order_group(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, restart=[])
+    order_group(GroupSpec.model_validate(upgraded.spec), upgraded.deployment, restart=[], starts={})
     upgraded.refresh_from_db()
     assert (upgraded.order_id != "of-the-upgrade") is again
 
@@ -88,12 +88,12 @@ def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
     upgraded: GroupPlacement, anew: bool
 ) -> None:
     spec = GroupSpec.model_validate(upgraded.spec).model_copy(update={"version": "other"})
-    order_group(spec, upgraded.deployment, restart=["power"] if anew else [])
+    order_group(spec, upgraded.deployment, restart=["power"] if anew else [], starts={})
     upgraded.refresh_from_db()
     assert (upgraded.spec["version"], upgraded.order_anew) == ("other", anew)
     # Refused, and ordered once more: by an upgrade that has nothing to ask for any more.
     refused(upgraded, 5)
-    order_group(spec, upgraded.deployment, restart=[])
+    order_group(spec, upgraded.deployment, restart=[], starts={})
     upgraded.refresh_from_db()
     assert upgraded.order_anew is anew
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
@@ -106,14 +106,16 @@ def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_i
 ) -> None:
     spec = GroupSpec.model_validate(upgraded.spec)
     second, third = (spec.model_copy(update={"version": version}) for version in ("v2", "v3"))
-    order_group(second, upgraded.deployment, restart=["power"])
-    order_group(third, upgraded.deployment, restart=[])  # it could go on with what v2 would have left
+    order_group(second, upgraded.deployment, restart=["power"], starts={})
+    order_group(
+        third, upgraded.deployment, restart=[], starts={}
+    )  # it could go on with what v2 would have left
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert (wanted.order.anew, wanted.order.anew_but_for) == (True, ("v2",))
     # It owns: what is changed from now on goes on with its state.
     wait(upgraded, context, lambda: owns(upgraded))
-    order_group(second, upgraded.deployment, restart=[])
+    order_group(second, upgraded.deployment, restart=[], starts={})
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert (wanted.order.anew, wanted.order.anew_but_for) == (False, ())

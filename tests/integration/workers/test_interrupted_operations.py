@@ -145,10 +145,16 @@ def test_a_change_of_connections_goes_on_wherever_control_dies(
     assert former["until"] is not None
 
 
-@pytest.mark.parametrize("phase", [P.ORDER, P.START])
+@pytest.mark.parametrize(("phase", "reader"), [(P.ORDER, "saved"), (P.START, "saved"), (P.RUN, "kept")])
 def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_where_it_stopped(
-    cluster: Cluster, topics: list[str], journals: list[str], monkeypatch: pytest.MonkeyPatch, phase: P
+    cluster: Cluster,
+    topics: list[str],
+    journals: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    phase: P,
+    reader: str,
 ) -> None:
+    """`reader`: who has read the first element's rows last, or was to."""
     next_step = operations.next_step
 
     def fails(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -169,6 +175,7 @@ def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_wh
     deployment.refresh_from_db()
     assert deployment.left == {}
     assert deployment.placements.get(group="saved").starts == {f"fl.{deployment.pk}.numbers.out-0": 7}
+    assert journals[-1] == f"fl.{deployment.pk}.{reader}.journal"
 
 
 def has_its_new_shape(cluster: Cluster, deployment: Deployment) -> None:

@@ -75,17 +75,14 @@ def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
     needed: dict[Point, int] = {}
     for group in groups:
         kept = _restart(group)
-        for item in group.spec.inputs:
-            for partition in range(item.partitions):
-                end = kept.ends.get(f"{item.topic}-{partition}") if kept is not None else None
-                offset = end if isinstance(end, int) else 0
-                point = (item.topic, partition)
-                needed[point] = min(offset, needed.get(point, offset))
-        for topic, until in group.former:
-            if kept is None or until is None or kept.seq < until:
-                end = kept.ends.get(f"{topic}-0") if kept is not None else None
-                offset, point = end if isinstance(end, int) else 0, (topic, 0)
-                needed[point] = min(offset, needed.get(point, offset))
+        read = [(item.topic, partition) for item in group.spec.inputs for partition in range(item.partitions)]
+        read += [
+            (topic, 0) for topic, until in group.former if kept is None or until is None or kept.seq < until
+        ]
+        for topic, partition in read:
+            end = kept.ends.get(f"{topic}-{partition}") if kept is not None else None
+            offset = end if isinstance(end, int) else 0
+            needed[topic, partition] = min(offset, needed.get((topic, partition), offset))
     return needed
 
 

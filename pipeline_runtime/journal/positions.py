@@ -12,7 +12,7 @@ from pipeline_runtime.model.ids import Seq
 
 
 def read_positions(kafka: KafkaSettings, journal: str) -> dict[str, int]:
-    """ "<topic>-<partition>" -> the offset that it has not read yet. Raises Doubtful."""
+    """Of each partition ("<topic>-<partition>"), the first offset that it has not read. Raises Doubtful."""
     found = last_positions(read_once(kafka, journal, hidden=True))
     return {key: at for key, at in found.items() if isinstance(at, int)}
 

@@ -146,8 +146,6 @@ class _Driver:
 
     def _progress(self, operation: Operation) -> Progress:
         progress = _progress(operation)
-        if operation.kind != Operation.Kind.UPGRADE:
-            return progress
         match progress.phase:
             case P.RETIRE | P.STOP:
                 gives = self._connected(operation).givers.intersection(progress.removed)
@@ -164,7 +162,7 @@ class _Driver:
         match progress.phase:
             case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
                 try:
-                    if progress.kind == "upgrade" and (refused := self._connected(operation).refused):
+                    if refused := self._connected(operation).refused:
                         why = "; ".join(f"{group}: {reason}" for group, reason in refused.items())
                         return Observed(
                             status, heard_ms, invalid=f"It cannot take over from what runs: {why}"
@@ -217,6 +215,8 @@ class _Driver:
         return tuple(spec for spec in specs if spec.group in record.groups_left(operation, "added"))
 
     def _connected(self, operation: Operation) -> Reconnections:
+        if operation.kind != Operation.Kind.UPGRADE:
+            return Reconnections()
         return reconnecting.connections(operation.deployment, self._planned(operation))
 
     def _at_work(self, operation: Operation) -> tuple[str, ...]:
@@ -247,9 +247,8 @@ class _Driver:
             case Enter(phase, deadline_ms):
                 self._enter(operation, phase, deadline_ms)
             case OrderOwners(placement, deadline_ms):
-                specs, connected, starts = self._to_place(operation), self._connected(operation), {}
-                if operation.kind == Operation.Kind.UPGRADE:
-                    starts = {spec.group: self._starts(connected, spec.group) for spec in specs}
+                specs, connected = self._to_place(operation), self._connected(operation)
+                starts = {spec.group: self._starts(connected, spec.group) for spec in specs}
                 if not effects.order_owners(specs, placement, deployment, starts):
                     return  # the next look finds other nodes
                 self._take_over(operation, connected)
@@ -419,15 +418,16 @@ def _unsettled(operation: Operation, removed: Collection[str]) -> tuple[str, ...
 def _unconfirmed(operation: Operation, groups: Collection[str]) -> tuple[str, ...]:
     placements = operation.deployment.placements.filter(group__in=groups)
     silent = [placement.group for placement in placements if placement.retire]
-    rows = Replica.objects.filter(deployment=operation.deployment, group__in=silent)
-    rows, names = rows.exclude(role=Role.STOPPED.value), _names(operation)
-    return tuple(
-        f"{names.get(row.group, row.group)} on {row.node.name}" for row in rows.select_related("node")
-    )
+    return _copies(operation, silent)
 
 
 def _running(operation: Operation, only: Collection[str] | None) -> tuple[str, ...]:
-    rows = Replica.objects.filter(deployment=operation.deployment, node__up=True)
+    return _copies(operation, only, node__up=True)
+
+
+def _copies(operation: Operation, only: Collection[str] | None, **where: object) -> tuple[str, ...]:
+    """That have not stopped, in words."""
+    rows = Replica.objects.filter(deployment=operation.deployment, **where)
     rows = rows.exclude(role=Role.STOPPED.value)
     rows, names = rows if only is None else rows.filter(group__in=only), _names(operation)
     return tuple(

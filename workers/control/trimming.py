@@ -55,7 +55,7 @@ class Trimmer:
         groups = []
         active = GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE)
         # Where an upgrade is to connect elements otherwise, or failed to, others may go on from any row.
-        for placement in active.select_related("deployment").filter(deployment__left={}):
+        for placement in active.filter(deployment__left={}):
             groups.append(self._group(placement))
         trimmed = trim_topics(self._context.kafka, trim_points(groups))
         for (topic, partition), count in sorted(trimmed.items()):

@@ -107,9 +107,8 @@ def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_i
     spec = GroupSpec.model_validate(upgraded.spec)
     second, third = (spec.model_copy(update={"version": version}) for version in ("v2", "v3"))
     order_group(second, upgraded.deployment, restart=["power"], starts={})
-    order_group(
-        third, upgraded.deployment, restart=[], starts={}
-    )  # it could go on with what v2 would have left
+    # It could go on with what v2 would have left.
+    order_group(third, upgraded.deployment, restart=[], starts={})
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
     assert (wanted.order.anew, wanted.order.anew_but_for) == (True, ("v2",))

@@ -10,6 +10,7 @@ import pytest
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, stream_topic
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.replica import Replica
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import by_key, events, running_sums, sums
 from tests.integration.runtime.engine import (
@@ -58,6 +59,17 @@ def rewired(spec: GroupSpec, producer: str) -> GroupSpec:
     )
 
 
+def two_streams(kafka: str, node: Node) -> tuple[Deployed, dict[str, Replica], Rows, Rows]:
+    """Of which the sums read the first; all of it runs."""
+    topics = [create_topic(kafka), create_topic(kafka)]
+    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
+    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+    return deployed, replicas, first, second
+
+
 def processed(deployed: Deployed, rows: list[Row]) -> None:
     """Exactly these, in this order for each key."""
     wait_until(lambda: len(deployed.records("sums")) >= len(rows), "all rows are processed")
@@ -68,12 +80,7 @@ def processed(deployed: Deployed, rows: list[Row]) -> None:
 def test_its_state_goes_on_with_the_rows_of_the_other_stream(
     kafka: str, node: Node, other_node: Node, tmp_path: Path, begin: int | None
 ) -> None:
-    topics = [create_topic(kafka), create_topic(kafka)]
-    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
-    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
-    replicas = deployed.run(node)
-    for replica in replicas.values():
-        owning(replica)
+    deployed, replicas, first, second = two_streams(kafka, node)
     first.send(30)
     processed(deployed, first.sent)
     second.send(12)
@@ -112,12 +119,7 @@ def test_its_state_goes_on_with_the_rows_of_the_other_stream(
 def test_an_owner_that_is_killed_before_its_first_batch_begins_where_its_claim_said(
     kafka: str, node: Node
 ) -> None:
-    topics = [create_topic(kafka), create_topic(kafka)]
-    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
-    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
-    replicas = deployed.run(node)
-    for replica in replicas.values():
-        owning(replica)
+    deployed, replicas, first, second = two_streams(kafka, node)
     first.send(20)
     processed(deployed, first.sent)
     replicas["sums"].stop(STOP_S)
@@ -134,12 +136,7 @@ def test_an_owner_that_is_killed_before_its_first_batch_begins_where_its_claim_s
 
 
 def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node) -> None:
-    topics = [create_topic(kafka), create_topic(kafka)]
-    deployed = Deployed(kafka, [events(topics[0]), {**events(topics[1]), "id": "others"}, sums()])
-    first, second = (Rows(kafka, topic, step) for topic, step in zip(topics, (1, 1000), strict=True))
-    replicas = deployed.run(node)
-    for replica in replicas.values():
-        owning(replica)
+    deployed, replicas, first, second = two_streams(kafka, node)
     first.send(20)
     processed(deployed, first.sent)
     second.send(12)

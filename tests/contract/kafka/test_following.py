@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.journal.records import Boundary, Claim, Commit, encode
+from pipeline_runtime.kafka import reading
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.reading import has_unread
 from pipeline_runtime.kafka.transactions import Doubtful, OutgoingRecord
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
@@ -60,4 +63,40 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
         assert marks.result(PATIENCE_S) == {"sink": "second"}
     assert (state.view.last_seq, state.view.granted) == (2, ONE)
     follower.close()
+    owner.close()
+
+
+def test_where_a_group_stands_and_what_it_has_not_read_count_what_is_still_hidden(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = KafkaSettings(kafka)
+    journal, stream = "positions.journal", "positions.out"
+    ensure_topics(settings, [Topic(journal, "journal"), Topic(stream)])
+    owner, other = opened(kafka, "positions-owner"), opened(kafka, "positions-other")
+    claim = Claim(ONE, "o", "a", {f"{stream}-0": 0})
+    owner.commit([OutgoingRecord(journal, encode(claim)), OutgoingRecord(stream, b"a row")])
+    assert read_positions(settings, journal) == {f"{stream}-0": 0}
+    assert has_unread(settings, stream, 0)
+    assert not has_unread(settings, stream, 1), "what is left is the marker of its transaction"
+
+    other._producer.begin_transaction()
+    for topic in (journal, stream):
+        other._producer.send(topic, b"never committed").get(PATIENCE_S)
+    record = Commit(ONE, Boundary(Seq(1), {f"{stream}-0": 1}, 0))
+    owner.commit([OutgoingRecord(journal, encode(record))])
+    reads: list[str] = []
+
+    def consumer(*given: Any, **options: Any) -> Any:
+        reads.append("up to the end that is known now")
+        return open_consumer(*given, **options)
+
+    monkeypatch.setattr(reading, "open_consumer", consumer)
+    with ThreadPoolExecutor(2) as pool:
+        stands = pool.submit(read_positions, settings, journal)
+        unread = pool.submit(has_unread, settings, stream, 1)
+        wait_until(lambda: len(reads) == 2, "both to read")
+        other.close()
+        opened(kafka, "positions-other").close()
+        assert stands.result(PATIENCE_S) == {f"{stream}-0": 1}
+        assert unread.result(PATIENCE_S) is False
     owner.close()

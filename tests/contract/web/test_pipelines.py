@@ -271,6 +271,27 @@ def test_elements_come_to_what_runs_and_go_after_saying_what_that_does(
     assert commands() == [("fogline.control.operation", [str(operation.pk)])]
 
 
+def test_one_that_others_go_on_from_is_not_taken_out_while_its_node_is_silent(
+    caller: Call, deployment: Deployment, document: dict[str, Any]
+) -> None:
+    """It could not say where it has stopped."""
+    editor = caller("editor")
+    deployment.placements.filter(group="archive").update(node=Node.objects.get(name="edge-a"))
+    elements = [dict(each) for each in document["spec"]["elements"]]
+    for each in elements:
+        each["id"] = "replaced" if each["id"] == "power" else each["id"]
+        if each.get("inputs") == {"in": "power"}:
+            each["inputs"] = {"in": "replaced"}
+    save(editor, {**document, "spec": {**document["spec"], "elements": elements}})
+    told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
+    assert told["replaced"]["reason"] == "it reads readings now, from the row at which power stops"
+    Node.objects.filter(name="cloud").update(up=False)
+    problem = assert_problem(editor.post(f"{P}/deploy"), 409)
+    assert '"power" cannot be removed: its node cloud does not answer' in problem["detail"]
+    assert problem["next"].startswith("Restore it on another node")
+    assert not Operation.objects.exists()
+
+
 def test_what_was_to_come_and_could_not_is_shown_as_failed(
     caller: Call, deployment: Deployment, document: dict[str, Any]
 ) -> None:

@@ -55,25 +55,13 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         change(client, document)
         assert owner_again(client, PIPELINE, seq, "edge-a")["epoch"] == 2
 
-        document["spec"]["elements"].append(BETWEEN)
-        connect(
-            client,
-            document,
-            "between",
-            {
-                "between": "it reads events now, from the row at which stats stops",
-                "stats": "it reads between now, from its first row",
-            },
-        )
-        seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
-        document["spec"]["elements"].remove(BETWEEN)
-        connect(
-            client,
-            document,
-            "events",
-            {"stats": "it reads events now, from the row at which between stops"},
-        )
-        seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
+        for through, told in (
+            ("between", {"stats": FIRST_ROW.format("between"), "between": STOPS.format("stats")}),
+            ("instead", {"stats": FIRST_ROW.format("instead"), "instead": STOPS.format("between")}),
+            (None, {"stats": STOPS.format("instead")}),
+        ):
+            connect(client, document, through, told)
+            seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
 
         answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
         assert answer.status_code == 202, answer.text
@@ -111,29 +99,29 @@ def assert_came(bootstrap: str, deployment: str, statistics: list[Any]) -> None:
     reader.close()
 
 
-BETWEEN = {
-    "id": "between",
-    "type": "filter",
-    "inputs": {"in": "events"},
-    "params": {"condition": "value >= 0"},
-}
+FIRST_ROW = "it reads {} now, from its first row"
+STOPS = "it reads events now, from the row at which {} stops"
 
 
-def connect(client: httpx.Client, document: dict[str, Any], source: str, told: dict[str, str]) -> None:
-    """The statistics to another element, which lets all rows through: the oracle stays the same."""
-    stats = document["spec"]["elements"][1]
-    stats["inputs"] = {"in": source}
-    assert {id: reason for id, reason in save(client, document).items() if reason} == told
+def connect(
+    client: httpx.Client, document: dict[str, Any], through: str | None, told: dict[str, str]
+) -> None:
+    """The statistics to the events, through an element that lets all rows pass: the oracle is the same."""
+    passes = {"type": "filter", "inputs": {"in": "events"}, "params": {"condition": "value >= 0"}}
+    elements = document["spec"]["elements"]
+    elements[3:] = [{"id": through, **passes}] if through else []
+    elements[1]["inputs"] = {"in": through or "events"}
+    assert {item["element"]: item["reason"] for item in save(client, document) if item["reason"]} == told
     operate(client, f"{PATH}/deploy", "the change")
 
 
-def save(client: httpx.Client, document: dict[str, Any]) -> dict[str, str | None]:
-    """{element: what would be done to it and why}"""
+def save(client: httpx.Client, document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What deploying it would do to each element."""
     tag = client.get(PATH).headers["ETag"]
     saved = client.put(PATH, json={"document": document}, headers={"If-Match": tag})
     assert saved.status_code == 200, saved.text
-    told = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
-    return {item["element"]: item["reason"] for item in told}
+    changes: list[dict[str, Any]] = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
+    return changes
 
 
 def change(client: httpx.Client, document: dict[str, Any]) -> None:
@@ -141,11 +129,7 @@ def change(client: httpx.Client, document: dict[str, Any]) -> None:
     oracle stays the same."""
     document["spec"]["elements"][1]["params"]["reset"] = True
     document["spec"]["elements"][2] = HIGH
-    tag = client.get(PATH).headers["ETag"]
-    saved = client.put(PATH, json={"document": document}, headers={"If-Match": tag})
-    assert saved.status_code == 200, saved.text
-    told = client.post(f"{PATH}/deploy", json={"dry_run": True}).json()["changes"]
-    assert {item["element"]: item["change"] for item in told} == {
+    assert {item["element"]: item["change"] for item in save(client, document)} == {
         "events": "unchanged",
         "stats": "upgraded",
         "high": "added",

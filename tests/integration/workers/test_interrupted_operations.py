@@ -145,6 +145,23 @@ def test_a_change_of_connections_goes_on_wherever_control_dies(
     assert former["until"] is not None
 
 
+def test_a_node_that_is_cordoned_at_the_last_moment_does_not_change_where_an_element_begins(
+    cluster: Cluster, topics: list[str], journals: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordered, order_owners = list[bool](), operation_effects.order_owners
+
+    def order_at_the_second_try(*given: Any) -> bool:
+        ordered.append(bool(ordered) and order_owners(*given))
+        return ordered[-1]
+
+    monkeypatch.setattr(operation_effects, "order_owners", order_at_the_second_try)
+    operation = ended(connecting(cluster))
+    assert operation.status == "done", operation.message
+    assert ordered == [False, True]
+    placement = GroupPlacement.objects.get(deployment=operation.deployment_id, group="kept")
+    assert placement.starts == {f"fl.{operation.deployment_id}.numbers.out-0": 7}
+
+
 @pytest.mark.parametrize(("phase", "reader"), [(P.ORDER, "saved"), (P.START, "saved"), (P.RUN, "kept")])
 def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_where_it_stopped(
     cluster: Cluster,

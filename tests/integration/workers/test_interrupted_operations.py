@@ -151,6 +151,8 @@ def test_a_node_that_is_cordoned_at_the_last_moment_does_not_change_where_an_ele
     ordered, order_owners = list[bool](), operation_effects.order_owners
 
     def order_at_the_second_try(*given: Any) -> bool:
+        left = Deployment.objects.get().left["saved"]["spec"]["inputs"]
+        assert [stream["source"] for stream in left] == ["numbers.out"], "nobody has taken it over yet"
         ordered.append(bool(ordered) and order_owners(*given))
         return ordered[-1]
 

@@ -78,7 +78,9 @@ class CountingReplica:
         self.growing = GrowingFiles()
         self._role, self._phase = Role.STANDBY, "following"
         self._epoch, self._granted = 0, 0
-        self._seq = max((int(p.name) + 1 for p in (directory / "spark/commits").glob("*")), default=0)
+        # Whoever is killed while it writes one leaves a draft of it.
+        numbers = (int(p.name) for p in (directory / "spark/commits").glob("*") if p.name.isdigit())
+        self._seq = max(numbers, default=-1) + 1
         self._order: ClaimOrder | None = None
         self._order_done: str | None = None
         self._succeed: str | None = None

@@ -1,8 +1,12 @@
 """Java libraries that no Python package ships, fetched once by the Ivy that PySpark brings along.
 
-They are kept below the user's cache directory and verified against `jars.lock`, so a damaged or
-exchanged file is found before it runs. FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own
-(a mirror, a proxy); without it Ivy's public Maven repository is used.
+    python -m pipeline_runtime.spark.jars         fetches them, so that no first start waits for the network
+    python -m pipeline_runtime.spark.jars lock    writes jars.lock anew, after a change of the versions below
+
+`jars.lock` names each with all that it needs and its SHA-256, so nothing but the files themselves is asked for, and a
+damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
+FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own (a mirror, a proxy); without it Ivy's public Maven
+repository is used.
 """
 
 from __future__ import annotations
@@ -15,19 +19,36 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-KAFKA = ("org.apache.kafka:kafka_2.13:4.1.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
-BARE_LOCAL_FS = ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",)
+_WANTED = {
+    "kafka": ("org.apache.kafka:kafka_2.13:4.1.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"),
+    "bare-local-fs": ("com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",),
+}
+_WITH_ALL_THEY_NEED = ("kafka",)
 _LOCK_FILE = Path(__file__).with_name("jars.lock")
 _FETCH_TIMEOUT_S = 900
+# No checksums: jars.lock has better ones. No poms: it has also all that those would lead to, and to read them takes
+# three times as long as to fetch the jars.
 _SETTINGS = """<ivysettings>
+  <property name="ivy.checksums" value=""/>
   <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+  <resolvers><ibiblio name="central" m2compatible="true" usepoms="{poms}"/></resolvers>
 </ivysettings>
 """
+
+
+class _Jar(NamedTuple):
+    coordinates: str  # "organisation:artifact:revision"
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        _, artifact, revision = self.coordinates.split(":")
+        return f"{artifact}-{revision}.jar"
 
 
 class JarsUnavailable(RuntimeError):
@@ -36,13 +57,13 @@ class JarsUnavailable(RuntimeError):
 
 def bare_local_fs_jar() -> Path:
     """Hadoop's local filesystem without a forked `chmod` for each file; loaded by extraClassPath."""
-    (jar,) = _fetch("bare-local-fs", BARE_LOCAL_FS, transitive=False)
+    (jar,) = _fetch("bare-local-fs")
     return jar
 
 
 def kafka_jars() -> tuple[Path, ...]:
     """The class path of an Apache Kafka broker, logging included."""
-    return _fetch("kafka", KAFKA, transitive=True)
+    return _fetch("kafka")
 
 
 def java_executable() -> str:
@@ -61,49 +82,50 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fogline", "jars")
 
 
-def _fetch(name: str, coordinates: tuple[str, ...], *, transitive: bool) -> tuple[Path, ...]:
+def _fetch(name: str) -> tuple[Path, ...]:
+    locked = _locked(name)
     # The coordinates are part of the path: another version never meets this one's files.
-    tag = hashlib.sha256("\n".join(coordinates).encode()).hexdigest()[:12]
+    tag = hashlib.sha256("\n".join(jar.coordinates for jar in locked).encode()).hexdigest()[:12]
     target = cache_directory() / f"{name}-{tag}"
     if not target.is_dir():
         with _only_one(target.with_suffix(".lock")):
             if not target.is_dir():
-                _download(coordinates, target, transitive=transitive)
+                _download([jar.coordinates for jar in locked], target)
     jars = tuple(sorted(target.glob("*.jar")))
-    _verify(jars, name)
+    _verify(jars, locked)
     return jars
 
 
-def _download(coordinates: tuple[str, ...], target: Path, *, transitive: bool) -> None:
+def _locked(name: str) -> list[_Jar]:
+    rows = (line.split() for line in _LOCK_FILE.read_text().splitlines())
+    return [_Jar(coordinates, digest) for section, coordinates, digest in rows if section == name]
+
+
+def _download(
+    coordinates: Sequence[str], target: Path, names: str = "[artifact]-[revision]", *, transitive: bool = False
+) -> None:
     """Fetches into a directory beside `target` and renames it: `target` is complete or absent."""
     work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=target.parent))
     try:
-        (work / "ivysettings.xml").write_text(_SETTINGS)
+        (work / "ivysettings.xml").write_text(_SETTINGS.format(poms=str(transitive).lower()))
         (work / "ivy.xml").write_text(_ivy_file(coordinates, transitive=transitive))
         settings = os.environ.get("FOGLINE_IVY_SETTINGS") or str(work / "ivysettings.xml")
-        ivy = _pyspark_ivy()
-        command = [java_executable(), "-jar", str(ivy), "-warn"]
-        command += ["-settings", settings, "-cache", str(work / "cache"), "-ivy", str(work / "ivy.xml")]
-        command += [
-            "-types",
-            "jar",
-            "bundle",
-            "-retrieve",
-            str(work / "jars" / "[artifact]-[revision].[ext]"),
-        ]
+        command = [java_executable(), "-jar", str(_pyspark_ivy()), "-warn", "-settings", settings]
+        command += ["-cache", str(work / "cache"), "-ivy", str(work / "ivy.xml"), "-types", "jar", "bundle"]
+        command += ["-retrieve", str(work / "jars" / f"{names}.[ext]")]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S
         )
         if done.returncode != 0 or not (work / "jars").is_dir():
             raise JarsUnavailable(
-                f"{', '.join(coordinates)} could not be fetched. Nothing was installed. Check the network,"
+                f"{target.name} could not be fetched. Nothing was installed. Check the network,"
                 f" or name a mirror by FOGLINE_IVY_SETTINGS, and start again.\n"
                 + (done.stdout + done.stderr)[-2000:]
             )
         (work / "jars").rename(target)
     except subprocess.TimeoutExpired:
         raise JarsUnavailable(
-            f"{', '.join(coordinates)} did not arrive within {_FETCH_TIMEOUT_S} s. Nothing was installed;"
+            f"{target.name} did not arrive within {_FETCH_TIMEOUT_S} s. Nothing was installed;"
             " check the network and start again."
         ) from None
     finally:
@@ -124,7 +146,7 @@ def _ivy_file(coordinates: Iterable[str], *, transitive: bool) -> str:
     for coordinate in coordinates:
         org, artifact, revision = coordinate.split(":")
         rows.append(
-            f'<dependency org="{org}" name="{artifact}" rev="{revision}" conf="default->{_conf(transitive)}"'
+            f'<dependency org="{org}" name="{artifact}" rev="{revision}" conf="default->default"'
             f' transitive="{str(transitive).lower()}"/>'
         )
     return (
@@ -134,26 +156,32 @@ def _ivy_file(coordinates: Iterable[str], *, transitive: bool) -> str:
     )
 
 
-def _conf(transitive: bool) -> str:
-    return "default" if transitive else "master"
-
-
-def _verify(jars: Iterable[Path], name: str) -> None:
-    expected: dict[str, str] = {}
-    for line in _LOCK_FILE.read_text().splitlines():
-        section, file_name, digest = line.split()
-        if section == name:
-            expected[file_name] = digest
-    found = {}
-    for jar in jars:
-        with jar.open("rb") as file:
-            found[jar.name] = hashlib.file_digest(file, "sha256").hexdigest()
+def _verify(jars: Iterable[Path], locked: Iterable[_Jar]) -> None:
+    expected = {jar.file_name: jar.sha256 for jar in locked}
+    found = {jar.name: _sha256(jar) for jar in jars}
     wrong = sorted(file for file in expected.keys() | found.keys() if expected.get(file) != found.get(file))
     if wrong:
         raise JarsUnavailable(
             f"{cache_directory()} does not hold what jars.lock names: {', '.join(wrong)}."
             " Nothing of it was run. Delete that directory and start again."
         )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _lock() -> None:
+    """Writes jars.lock: what is wanted, with all that it needs."""
+    rows = []
+    with tempfile.TemporaryDirectory() as directory:
+        for name, coordinates in sorted(_WANTED.items()):
+            target = Path(directory, name)
+            names = "[organisation]:[artifact]:[revision]"
+            _download(coordinates, target, names, transitive=name in _WITH_ALL_THEY_NEED)
+            rows += [f"{name} {jar.stem} {_sha256(jar)}" for jar in sorted(target.glob("*.jar"))]
+    _LOCK_FILE.write_text("\n".join(rows) + "\n")
 
 
 @contextmanager
@@ -165,9 +193,12 @@ def _only_one(lock: Path) -> Iterator[None]:
         yield
 
 
-if __name__ == "__main__":  # at install, so that no first start waits for the network
+if __name__ == "__main__":
     try:
-        bare_local_fs_jar()
-        kafka_jars()
+        if sys.argv[1:] == ["lock"]:
+            _lock()
+        else:
+            bare_local_fs_jar()
+            kafka_jars()
     except JarsUnavailable as error:
         sys.exit(f"fogline: {error}")

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).resolve().parents[3]
-OF_EACH_ENVIRONMENT = {"pip", "setuptools", "wheel"}
+OF_EACH_ENVIRONMENT = {"pip", "setuptools", "wheel", "uv"}  # what installs the others
 
 
 def pins(lock: str, everywhere: bool = False) -> dict[str, str]:

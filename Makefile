@@ -8,6 +8,8 @@ MAKEFLAGS += --no-builtin-rules
 PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
+# Container images like to set it. Then each process compiles all that it imports anew: a quarter of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up node install install-tests test test-browser-code check static-check format api-types bench soak mutants clean
 

@@ -20,9 +20,17 @@ class RewindUndone(RuntimeError):
     """Told to go on from a seq that another rewind has made void."""
 
 
+def text_of(error: BaseException) -> str:
+    """Py4J's errors ask Java for their text, which may have ended: that is why they were raised."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception as unknown:
+        return f"{type(error).__name__}, whose text is gone with Spark's Java process ({unknown})"
+
+
 def explain(error: BaseException, trace: str, at_ms: int) -> ReplicaError:
     """Spark wraps what an operator raised in its own text: the innermost Python error says more."""
-    text = str(error) or type(error).__name__
+    text = text_of(error)
     inner = [match for match in _PYTHON_ERROR.findall(text) if not match[0].startswith("pyspark")]
     message = f"{inner[-1][0]}: {inner[-1][1]}" if inner else text.splitlines()[0][:500]
     next_step = "Look at the traceback, correct the element's parameters or its data, and deploy again."

@@ -31,7 +31,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.engine import Query
-from pipeline_runtime.replica.errors import explain
+from pipeline_runtime.replica.errors import explain, text_of
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.input_offsets import END_STAGE, InputOffsets
@@ -232,7 +232,7 @@ class Replica:
                 log.warning("%s: %s; it is tried again", self.spec.id, error)
                 self._stopping.wait(1.0)
             except BaseException as error:
-                log.error("%s failed: %s", self.spec.id, error)
+                log.error("%s failed: %s", self.spec.id, text_of(error))
                 failure = error
                 break
             finally:
@@ -507,4 +507,4 @@ class Replica:
             try:
                 query.stop()
             except Exception as error:
-                log.debug("%s: stopping its query: %s", self.spec.id, error)
+                log.debug("%s: stopping its query: %s", self.spec.id, text_of(error))

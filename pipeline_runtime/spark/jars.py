@@ -3,8 +3,8 @@
     python -m pipeline_runtime.spark.jars         fetches them, so that no first start waits for the network
     python -m pipeline_runtime.spark.jars lock    writes jars.lock anew, after a change of the versions below
 
-`jars.lock` names each with all that it needs and its SHA-256, so nothing but the files themselves is asked for, and a
-damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
+`jars.lock` names each with all that it needs and its SHA-256, so nothing but the files themselves is asked for,
+and a damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
 FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own (a mirror, a proxy); without it Ivy's public Maven
 repository is used.
 """
@@ -31,8 +31,8 @@ _WANTED = {
 _WITH_ALL_THEY_NEED = ("kafka",)
 _LOCK_FILE = Path(__file__).with_name("jars.lock")
 _FETCH_TIMEOUT_S = 900
-# No checksums: jars.lock has better ones. No poms: it has also all that those would lead to, and to read them takes
-# three times as long as to fetch the jars.
+# No checksums: jars.lock has better ones. No poms: it has also all that those would lead to, and to read them
+# takes three times as long as to fetch the jars.
 _SETTINGS = """<ivysettings>
   <property name="ivy.checksums" value=""/>
   <settings defaultResolver="central"/>
@@ -102,7 +102,11 @@ def _locked(name: str) -> list[_Jar]:
 
 
 def _download(
-    coordinates: Sequence[str], target: Path, names: str = "[artifact]-[revision]", *, transitive: bool = False
+    coordinates: Sequence[str],
+    target: Path,
+    names: str = "[artifact]-[revision]",
+    *,
+    transitive: bool = False,
 ) -> None:
     """Fetches into a directory beside `target` and renames it: `target` is complete or absent."""
     work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=target.parent))

@@ -3,7 +3,7 @@
     python -m pipeline_runtime.spark.jars         fetches them, so that no first start waits for the network
     python -m pipeline_runtime.spark.jars lock    writes jars.lock anew, after a change of the versions below
 
-`jars.lock` names each with all that it needs and its SHA-256, so nothing but the files themselves is asked for,
+`jars.lock` names each with all that it needs and its SHA-256, so only the files themselves are asked for,
 and a damaged or exchanged one is found before it runs. They are kept below the user's cache directory.
 FOGLINE_IVY_SETTINGS names an ivysettings.xml of your own (a mirror, a proxy); without it Ivy's public Maven
 repository is used.

@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -37,6 +38,12 @@ class _Again(Exception):
     """The service answered, but cannot serve now."""
 
 
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Read once for the process: that takes 30 ms of CPU."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class ChunkClient:
     """Thread-safe. Connection errors are retried with back-off for `retry_s`, then ServiceUnavailable.
 
@@ -50,7 +57,6 @@ class ChunkClient:
         *,
         retry_s: float = 30.0,
         timeout_s: float = 15.0,
-        verify: bool | ssl.SSLContext = True,
     ) -> None:
         self.url = url.rstrip("/")
         self.retry_s = retry_s
@@ -61,7 +67,7 @@ class ChunkClient:
             base_url=self.url,
             timeout=httpx.Timeout(timeout_s, connect=min(5.0, timeout_s)),
             trust_env=False,
-            verify=verify,
+            verify=_authorities(),
         )
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from tests.running import RunningFogline
 # the first test of a run waits for the whole start too
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
-ROWS, RATE, LAST = 2700, 30, 10
+ROWS, RATE, LAST = 2100, 30, 10
 
 
 def averages_of_last(values: list[float], n: int) -> list[float]:

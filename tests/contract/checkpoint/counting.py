@@ -6,10 +6,12 @@ of state), work directory, directory for the materialized snapshots.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +34,14 @@ KINDS = ("aggregate", "keyed")
 _PATIENCE_S = 300  # for the first batch of a Java that starts cold
 
 
+@cache
+def freeze() -> None:
+    """Once in each of Spark's Python processes: else they look through all that they have imported after each
+    batch."""
+    gc.collect()
+    gc.freeze()
+
+
 class Range(InputPartition):
     def __init__(self, start: int, end: int) -> None:
         super().__init__(None)
@@ -51,6 +61,7 @@ class NumbersReader(DataSourceStreamReader):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        freeze()
         seq = start["seq"] + 1
         return {"seq": seq, "ends": {"in-0": seq * ROWS_PER_BATCH}, "batch_time": seq}
 
@@ -61,6 +72,7 @@ class NumbersReader(DataSourceStreamReader):
         return None
 
     def read(self, partition: Any) -> Iterator[tuple[int, str]]:
+        freeze()
         for number in range(partition.start, partition.end):
             yield number, f"k{number % KEYS}"
 
@@ -79,6 +91,7 @@ class Numbers(DataSource):
 
 class Count(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
+        freeze()
         self._count = handle.getValueState("count", "n long")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> Iterator[pd.DataFrame]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.db.models.fields.json import KT
 
+from pipeline_runtime.model.ids import document_group
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
-from webapp.pipelines.shape import element_of, group_of, is_view, names_of
+from webapp.pipelines.shape import element_of, group_of, groups_of, is_view, names_of
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.selectors import active_deployment
@@ -30,7 +31,8 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
 
 
 def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
-    """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
+    """By deployment, then by group, as its document calls it; a group without a placement is not in it.
+    `heard`: the nodes are."""
     by_id = {deployment.pk: deployment for deployment in deployments}
     nodes = node_facts(heard)
     replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
@@ -53,7 +55,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
     for placement in placements.annotate(follow=KT("spec__follow")):
         key = (placement.deployment_id, placement.group)
-        found[placement.deployment_id][placement.group] = GroupFacts(
+        found[placement.deployment_id][document_group(placement.group)] = GroupFacts(
             group=placement.group,
             deployment_status=by_id[placement.deployment_id].status,
             node=placement.node.name,
@@ -68,6 +70,16 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             nodes=nodes,
         )
     return found
+
+
+def facts_by_element(deployment: Deployment, facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
+    """Of each element of what is deployed that has a place; `facts`: of its groups."""
+    groups = groups_of(deployment.version.document)
+    if not facts.keys() <= groups.keys():
+        # An upgrade groups them otherwise, or has failed to: some run yet as before.
+        rows = deployment.placements.values_list("group", "spec__elements")
+        groups = {document_group(group): [each["id"] for each in elements] for group, elements in rows}
+    return {id: facts[group] for group, ids in groups.items() if group in facts for id in ids}
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
@@ -87,6 +99,6 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
             f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
             safe="Nothing was changed.",
         )
+    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
     group = group_of(deployment.version.document, element)
-    facts = group_facts([deployment])[deployment.pk].get(group)
     return deployment, facts or GroupFacts(group=group, deployment_status=deployment.status)

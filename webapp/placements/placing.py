@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from pipeline_runtime.planning.plan import group_of, pins
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import is_view, names_of
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.schemas import DeployChange
+from webapp.placements.selectors import nodes_before
 
 
 def candidates() -> list[Candidate]:
@@ -30,6 +33,26 @@ def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dic
     asked = pins(document)
     asked |= {group_of(document, key): node for key, node in placement.items()}
     return asked
+
+
+def groups_to_place(
+    specs: Iterable[GroupSpec],
+    document: PipelineDocument,
+    deployment: Deployment,
+    nodes: Iterable[Candidate],
+) -> list[GroupToPlace]:
+    """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
+    asked, runs_on = asked_nodes(document, deployment.placement), nodes_before(deployment)
+    free = {node.name for node in nodes if node.up and not node.cordoned}
+    return [
+        GroupToPlace(
+            spec.group,
+            len(spec.elements),
+            asked.get(document_group(spec.group))
+            or next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None),
+        )
+        for spec in specs
+    ]
 
 
 def first_placement(

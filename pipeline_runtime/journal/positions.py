@@ -11,8 +11,8 @@ from pipeline_runtime.model.ids import Seq
 
 
 def read_positions(kafka: KafkaSettings, journal: str) -> Ends:
-    """Of each partition ("<topic>-<partition>"), the first offset that it has not read, of each source element
-    its position. Raises Doubtful."""
+    """Of each partition ("<topic>-<partition>"), the first offset that it has not read, of each source
+    element its position. Raises Doubtful."""
     return last_positions(read_once(kafka, journal, hidden=True))
 
 

@@ -55,8 +55,8 @@ class Reconnections(Frozen):
 def reconnections(
     old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec] = ()
 ) -> Reconnections:
-    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since, and the
-    elements that run nowhere since."""
+    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since, and
+    the elements that run nowhere since."""
     other = regrouped(old, new, [spec for spec in left if spec.elements])
     if other.begins or other.refused:
         # Nothing else is connected otherwise then, or that is refused.

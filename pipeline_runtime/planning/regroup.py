@@ -64,8 +64,8 @@ class Regrouped(Frozen):
 def named(
     planned: Iterable[GroupSpec], running: Iterable[GroupSpec], spent: Collection[str]
 ) -> tuple[GroupSpec, ...]:
-    """The groups of a document as they are called in its deployment. What holds the same elements as before is
-    the same group; another one has an id that none ever had there (`spent`: those that are gone), since a
+    """The groups of a document as they are called in its deployment. What holds the same elements as before
+    is the same group; another one has an id that none ever had there (`spent`: those that are gone), since a
     journal, checkpoints and transactions go by it."""
     members = {spec.group: elements_of(spec) for spec in running}
     taken = {*members, *spent}
@@ -94,9 +94,8 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
     shared = {holder[id].group for spec in begins for id in elements_of(spec) if id in holder}
     staying = {id for spec in new for id in elements_of(spec)}
     stranded = [spec.group for spec in left if not elements_of(spec) <= staying]
-    refused = dict.fromkeys(
-        stranded, "it has stopped in an upgrade that failed: deploy a version that has it"
-    )
+    why = "it has stopped in an upgrade that failed: deploy a version that has it"
+    refused = dict.fromkeys(stranded, why)
     if not begins:
         return Regrouped(refused=refused)
     inputs: list[NewInput] = []
@@ -110,8 +109,8 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
         inputs += found.inputs
         sources += found.sources
         last_rows += found.last_rows
-        if why := found.refused or rest:
-            refused[spec.group] = why
+        if found.refused or rest:
+            refused[spec.group] = found.refused or rest or ""
     return Regrouped(
         ends=tuple(spec.group for spec in old if spec.group in shared),
         begins=tuple(spec.group for spec in begins),
@@ -177,8 +176,8 @@ class _Beginning:
             }
             if len(givers) > 1:
                 return (
-                    f"{' and '.join(readers)} read {producer_of(stream)}, each at another row, and as one they "
-                    "would read it at one: let them run apart"
+                    f"{' and '.join(readers)} read {producer_of(stream)}, each at another row, and as one "
+                    "they would read it at one: let them run apart"
                 )
             [giver] = givers
             self.inputs.append(NewInput(group=spec.group, stream=stream, giver=giver, behind=giver is None))
@@ -197,8 +196,8 @@ class _Beginning:
                 writer = self._holder[producer].group
                 if held.group not in self._runs and writer in self._runs:
                     return (
-                        f"{element.id} has stopped, and has not read all that {producer} has given it: deploy "
-                        "the former version first"
+                        f"{element.id} has stopped, and has not read all that {producer} has given it: "
+                        "deploy the former version first"
                     )
                 self.last_rows.append(
                     LastRows(group=held.group, stream=stream, writer=writer, taker=self._spec.group)

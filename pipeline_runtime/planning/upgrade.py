@@ -124,11 +124,10 @@ def _added(
 def _removed(
     id: str, old: GroupSpec, others_stay: bool, refused: str | None, registry: Registry
 ) -> ElementChange:
+    if others_stay:
+        refused = "it was removed from a group that goes on, and a group that runs keeps its elements"
     if refused is not None:
         return ElementChange(element=id, change="incompatible", reason=refused)
-    if others_stay:
-        reason = "it was removed from a group that goes on, and a group that runs keeps its elements"
-        return ElementChange(element=id, change="incompatible", reason=reason)
     operator = registry.get(element_of(old, id).type)
     return ElementChange(element=id, change="removed", loses=operator.keeps if operator.stateful else None)
 
@@ -191,13 +190,13 @@ def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
     """With which others it runs from then on."""
     joins = _listed(each.id for each in new.elements if each.id not in elements_of(old))
     parts = _listed(each.id for each in old.elements if each.id not in elements_of(new))
-    if len(new.elements) == 1:
-        return "it runs by itself now" if parts else "it runs in another group now"
+    if len(new.elements) == 1 and parts:
+        return "it runs by itself now"
     if joins and parts:
         return f"it runs together with {joins} now, and no more with {parts}"
     if joins:
         return f"it runs together with {joins} now"
-    return f"it runs no more together with {parts}" if parts else "it runs in another group now"
+    return f"it runs no more together with {parts}" if parts else "it begins as another group"
 
 
 def _listed(ids: Iterable[str]) -> str:

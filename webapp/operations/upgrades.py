@@ -116,8 +116,9 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
         done = "removed" if placement.group in givers else "upgraded"
         if placement.group in connected.ends:
             done = "grouped otherwise"
+        group, node = document_group(placement.group), placement.node.name
         raise Conflict(
-            f'"{document_group(placement.group)}" cannot be {done}: its node {placement.node.name} does not answer.',
+            f'"{group}" cannot be {done}: its node {node} does not answer.',
             safe=SAFE,
             next="Restore it on another node, then deploy again.",
         )

@@ -57,7 +57,7 @@ def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[Group
 
 
 def nodes_before(deployment: Deployment) -> dict[str, str]:
-    """By element: the node that it runs on, or ran on until an upgrade that has not ended has ended its group."""
+    """By element: where it runs, or ran until its group was ended by an upgrade that has not ended itself."""
     nodes = {id: entry["node"] for entry in deployment.left.values() for id in entry.get("halted", ())}
     for placement in deployment.placements.select_related("node"):
         nodes |= {element["id"]: placement.node.name for element in placement.spec["elements"]}

@@ -277,7 +277,8 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
 
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
     """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names. But
-    elements that go on in other groups keep theirs, with their streams and dead letters. Returns those of them that did not confirm their end."""
+    elements that go on in other groups keep theirs, with their streams and dead letters. Returns those of the
+    groups that did not confirm their end."""
     placements = deployment.placements.filter(group__in=groups)
     unconfirmed = {placement.group for placement in placements if placement.retire}
     names: set[str] = set()

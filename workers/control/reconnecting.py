@@ -2,8 +2,9 @@
 is noted, and who goes on from there.
 
 `Deployment.left` holds each input that a group no longer reads until somebody else has been ordered to begin
-there, or the upgrade has ended well, and likewise each element that is to run in another group. So one that fails anywhere is followed by one that still knows it. How
-far a group has come says its journal, which nothing trims or deletes until then.
+there, or the upgrade has ended well, and likewise each element that is to run in another group. So one that
+fails anywhere is followed by one that still knows it. How far a group has come says its journal, which is
+neither trimmed nor deleted until then.
 """
 
 from __future__ import annotations

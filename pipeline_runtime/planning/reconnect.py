@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import Frozen, GroupSpec, InputStream
 from pipeline_runtime.planning.graph import topological_order
 from pipeline_runtime.planning.regroup import LastRows, NewInput, NewSource, producer_of, regrouped
@@ -138,18 +139,19 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
     changed = [other for other in leaving if other in after.reads]
     swapped = next((other for other in changed if before.is_before(other, group)), None)
     if swapped is not None:
-        return f"it and {swapped} change places, and rows between them would be lost: move one at a time"
+        names = f"it and {document_group(swapped)}"
+        return f"{names} change places, and rows between them would be lost: move one at a time"
     reached = _reached(group, before, after)
     replaced = [other for other in removed if any(before.is_before(other, at) for at in reached)]
     indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
     if indirect is not None:
         return (
-            f"{indirect} and what comes behind it are removed at once, and rows between them would be lost: "
-            "take out one at a time"
+            f"{document_group(indirect)} and what comes behind it are removed at once, and rows between them "
+            "would be lost: take out one at a time"
         )
     givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
     if len(givers) > 1:
-        stop = f"{' and '.join(givers)} stop reading {name} for it"
+        stop = f"{' and '.join(map(document_group, givers))} stop reading {name} for it"
         return f"{stop}, each at another row: give each an element of its own"
     return NewInput(group=group, stream=stream, giver=givers[0] if givers else None)
 

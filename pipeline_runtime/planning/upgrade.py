@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
@@ -240,7 +241,7 @@ def _begins(item: NewInput) -> str:
         return f"it reads {name} now, from its first row"
     if item.giver is None:
         return f"it reads {name} now, with the rows that come from then on"
-    stopped = "it stopped before" if item.giver == item.group else f"{item.giver} stops"
+    stopped = "it stopped before" if item.giver == item.group else f"{document_group(item.giver)} stops"
     return f"it reads {name} now, from the row at which {stopped}"
 
 

@@ -23,7 +23,7 @@ from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
 from webapp.pipelines.shape import elements_of, group_of, names_of
 from webapp.placements.models import Deployment
-from webapp.placements.placing import first_placement
+from webapp.placements.placing import first_placement, places_of_regrouped
 from webapp.placements.schemas import DeployChange, DeployPlan
 from webapp.placements.selectors import active_deployment, is_what_runs, planned_for
 from webapp.problems import Conflict, Invalid
@@ -89,6 +89,7 @@ def what_would_change(
     changes = {change.element: change for change in upgrade_changes(running, document)}
     coming = [id for id, change in changes.items() if change.change == "added"]
     places = {place["element"]: place for place in first_placement(document, {}, coming)}
+    places |= places_of_regrouped(running, document)
     names = {**names_of(running.version.document), **names_of(document)}
     told = [_change_json(change, names, places.get(id)) for id, change in changes.items()]
     return {"changes": told, "repeats": _upgrade_failed(running)}

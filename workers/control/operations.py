@@ -236,7 +236,8 @@ class _Driver:
 
     def _next_to_end(self, operation: Operation) -> tuple[str, ...]:
         """Of an upgrade, the groups that go now: others may have to read what these have written."""
-        return self._connected(operation).next_to_end(record.groups_left(operation, "removed"))
+        going = record.groups_left(operation, "removed")
+        return self._connected(operation).next_to_end(going) if going else ()
 
     def _at_work(self, operation: Operation) -> tuple[str, ...]:
         """The groups that the phase orders next, or ends."""

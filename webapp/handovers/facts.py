@@ -31,8 +31,7 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
 
 
 def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:
-    """By deployment, then by group, as its document calls it; a group without a placement is not in it.
-    `heard`: the nodes are."""
+    """By deployment, then by group; a group without a placement is not in it. `heard`: the nodes are."""
     by_id = {deployment.pk: deployment for deployment in deployments}
     nodes = node_facts(heard)
     replicas: dict[tuple[str, str], list[ReplicaFacts]] = {}
@@ -55,7 +54,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
     for placement in placements.annotate(follow=KT("spec__follow")):
         key = (placement.deployment_id, placement.group)
-        found[placement.deployment_id][document_group(placement.group)] = GroupFacts(
+        found[placement.deployment_id][placement.group] = GroupFacts(
             group=placement.group,
             deployment_status=by_id[placement.deployment_id].status,
             node=placement.node.name,
@@ -75,11 +74,18 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
 def facts_by_element(deployment: Deployment, facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
     """Of each element of what is deployed that has a place; `facts`: of its groups."""
     groups = groups_of(deployment.version.document)
-    if not facts.keys() <= groups.keys():
+    members = {group: groups.get(document_group(group)) for group in facts}
+    if None in members.values():
         # An upgrade groups them otherwise, or has failed to: some run yet as before.
         rows = deployment.placements.values_list("group", "spec__elements")
-        groups = {document_group(group): [each["id"] for each in elements] for group, elements in rows}
-    return {id: facts[group] for group, ids in groups.items() if group in facts for id in ids}
+        members = {group: [each["id"] for each in elements] for group, elements in rows}
+    return {id: facts[group] for group, ids in members.items() if group in facts for id in ids or ()}
+
+
+def group_id(deployment: Deployment, element: str) -> str:
+    """Of the group that the element runs in, or is to."""
+    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
+    return group_of(deployment.version.document, element) if facts is None else facts.group
 
 
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:

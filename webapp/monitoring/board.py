@@ -81,8 +81,8 @@ class Board:
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
         settled = {
-            id: group.node
-            for id, group in self.facts.get(deployment.pk, {}).items()
+            document_group(group.group): group.node
+            for group in self.facts.get(deployment.pk, {}).values()
             if group.node is not None and group.handover is None
         }
         return elsewhere(pipeline.draft, deployment.version.document, settled)
@@ -103,7 +103,9 @@ class Board:
             "deployment": deployment.pk if deployment else None,
             "upgrade_failed": self._failed_upgrades.get(deployment.pk) if deployment else None,
             "differs": deployment is not None
-            and not is_what_runs(pipeline.draft, deployment, self.facts.get(deployment.pk, {})),
+            and not is_what_runs(
+                pipeline.draft, deployment, set(map(document_group, self.facts.get(deployment.pk, {})))
+            ),
             "elsewhere": self._elsewhere(pipeline, deployment),
             "updated_at": pipeline.updated_at.isoformat(),
             "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,

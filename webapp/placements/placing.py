@@ -43,17 +43,17 @@ def groups_to_place(
     nodes: Iterable[Candidate],
 ) -> list[GroupToPlace]:
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
-    asked, runs_on = asked_nodes(document, deployment.placement), nodes_before(deployment)
+    asked, pinned = asked_nodes(document, deployment.placement), pins(document)
+    runs_on = nodes_before(deployment)
     free = {node.name for node in nodes if node.up and not node.cordoned}
-    return [
-        GroupToPlace(
-            spec.group,
-            len(spec.elements),
-            asked.get(document_group(spec.group))
-            or next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None),
-        )
-        for spec in specs
-    ]
+
+    def pin(spec: GroupSpec) -> str | None:
+        group = document_group(spec.group)
+        there = next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None)
+        # What was asked for with the first deployment says nothing of what has been moved since.
+        return asked.get(group) if there is None else pinned.get(group) or there
+
+    return [GroupToPlace(spec.group, len(spec.elements), pin(spec)) for spec in specs]
 
 
 def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dict[str, DeployChange]:

@@ -372,6 +372,7 @@ def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
         names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
         # And what upgrades that were broken off have left.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
+    names = [*dict.fromkeys(names)]
     if not names:
         return Answer(now_ms())
     try:

@@ -153,7 +153,9 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     again = f"{started} of {elements} elements were started again"
     text = f"{name} runs version {deployment.version.number}: {again}."
-    regrouped = [step["title"] for step in operation.steps if step.get("regrouped")]
+    regrouped = [
+        step["title"] for step in operation.steps if step.get("regrouped") and step.get("change") == "added"
+    ]
     if regrouped:
         text += f" Grouped otherwise: {', '.join(regrouped)}."
     for change, verb in (("added", "Added"), ("removed", "Removed")):

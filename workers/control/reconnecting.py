@@ -162,8 +162,11 @@ def taken_over(deployment: Deployment, connected: Reconnections, groups: Collect
             left["spec"]["inputs"] = rest
     placed = deployment.placements.filter(group__in={*groups} & {*connected.begins})
     runs = {element["id"] for placement in placed for element in placement.spec["elements"]}
-    for left in deployment.left.values():
-        left["halted"] = [id for id in left.get("halted", ()) if id not in runs]
+    for group, left in [*deployment.left.items()]:
+        halted = left.get("halted", [])
+        left["halted"] = [id for id in halted if id not in runs]
+        if halted and not left["halted"]:
+            del deployment.left[group]  # who holds its elements now knows where each begins
 
 
 def _key(stream: InputStream) -> str:

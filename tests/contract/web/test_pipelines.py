@@ -18,6 +18,7 @@ from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
 from webapp.audit.models import AuditRecord
+from webapp.handovers.facts import group_id
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
@@ -355,6 +356,7 @@ def test_what_is_being_grouped_otherwise_is_shown_as_it_runs_and_by_the_id_that_
         ("alerts", "watch"),
     }
     assert deployment.name_of("watch_2") == deployment.name_of("watch")
+    assert group_id(deployment, "alerts") == "watch_2", "by which its checkpoints and files are found"
 
 
 def test_what_was_to_come_and_could_not_is_shown_as_failed(

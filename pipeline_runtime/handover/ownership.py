@@ -78,13 +78,13 @@ class Ownership:
         kafka: KafkaSettings,
         node: str,
         read_journal: Callable[[str, bool], JournalEnd],
-        start_ends: Callable[[Mapping[str, int]], Ends],
+        start_ends: Callable[[Mapping[str, Any]], Ends],
         begins_anew: Callable[[], bool],
-        moves: Callable[[Mapping[str, int]], Ends | None],
+        moves: Callable[[Mapping[str, Any]], Ends | None],
     ) -> None:
         """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
         hides. `begins_anew`: whether an order to begin anew still leaves a state behind, by what was read
-        then. `start_ends` and `moves`, of ClaimOrder.starts: as in CLAIM. All but `begins_anew` raise
+        then. `start_ends` and `moves`, of ClaimOrder.positions: as in CLAIM. All but `begins_anew` raise
         Doubtful, and what else they raise ends the claim."""
         self._spec = spec
         self._kafka = kafka
@@ -228,9 +228,9 @@ class Ownership:
         raise AssertionError(f"{action} is not carried out here")
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
-        rewind, anew, starts = None, False, dict[str, int]()
+        rewind, anew, starts = None, False, dict[str, Any]()
         if isinstance(order, ClaimOrder):
-            rewind, anew, starts = order.rewind, order.anew, dict(order.starts)
+            rewind, anew, starts = order.rewind, order.anew, order.positions
         # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
         anew = anew and self._begins_anew()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")

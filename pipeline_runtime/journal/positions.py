@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from pipeline_runtime.journal.reader import read_once
 from pipeline_runtime.journal.records import Claim, Commit, Ends, Record
@@ -11,13 +10,13 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Seq
 
 
-def read_positions(kafka: KafkaSettings, journal: str) -> dict[str, int]:
-    """Of each partition ("<topic>-<partition>"), the first offset that it has not read. Raises Doubtful."""
-    found = last_positions(read_once(kafka, journal, hidden=True))
-    return {key: at for key, at in found.items() if isinstance(at, int)}
+def read_positions(kafka: KafkaSettings, journal: str) -> Ends:
+    """Of each partition ("<topic>-<partition>"), the first offset that it has not read, of each source
+    element its position. Raises Doubtful."""
+    return last_positions(read_once(kafka, journal, hidden=True))
 
 
-def last_positions(records: Iterable[Record]) -> dict[str, Any]:
+def last_positions(records: Iterable[Record]) -> Ends:
     """Of each input that it ever had, where it stood last. Pure.
 
     What was rewound does not count: the group goes on from the end of the batch that it was rewound to.

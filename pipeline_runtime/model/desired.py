@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal
@@ -33,8 +34,22 @@ class ClaimOrder(Frozen):
     anew: bool = False  # taking over from another definition, it begins without the state that this one left
     anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it goes on with all the same
     # ("<topic>-<partition>", offset): where it begins inputs that the definition before it did not read. Of
-    # others, a group that is new reads all there is, one that was there before what comes from now on.
-    starts: tuple[tuple[str, int], ...] = ()
+    # others, a group that is new reads all there is, one that was there before what comes from now on. Of a
+    # source element: (its id, its position as JSON).
+    starts: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def positions(self) -> dict[str, Any]:
+        """`starts` as they stand in a boundary's `ends`."""
+        return {key: json.loads(at) if isinstance(at, str) else at for key, at in self.starts}
+
+
+def starts_of(positions: Mapping[str, Any]) -> tuple[tuple[str, int | str], ...]:
+    """ClaimOrder.starts, in a fixed order: a source's position is a JSON value, which cannot be hashed."""
+    return tuple(
+        (key, at if isinstance(at, int) else json.dumps(at, sort_keys=True, separators=(",", ":")))
+        for key, at in sorted(positions.items())
+    )
 
 
 class ArmOrder(Frozen):

@@ -18,6 +18,20 @@ DEAD = "dead"
 JOURNAL = "journal"
 
 
+GROUP_NUMBER = "_"
+"""In a group's id before a number. No document has it in a name, so none can mean another group by it."""
+
+
+def numbered_group(group: str, number: int) -> str:
+    """The id of a document's group that is the so many-th of this id in its deployment."""
+    return group if number == 1 else f"{group}{GROUP_NUMBER}{number}"
+
+
+def document_group(group: str) -> str:
+    """What its document calls the group that has this id in a deployment."""
+    return group.partition(GROUP_NUMBER)[0]
+
+
 def stream_topic(deployment: str, element: str, port: str = "out") -> str:
     return f"{OWN_TOPICS}{deployment}.{element}.{port}"
 

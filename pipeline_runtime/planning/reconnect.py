@@ -12,39 +12,37 @@ So none of the rows that C lives on is left out or comes twice. Where that canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import Frozen, GroupSpec, InputStream
 from pipeline_runtime.planning.graph import topological_order
-
-
-class NewInput(Frozen):
-    """A stream that `group` has not read before."""
-
-    group: str
-    stream: InputStream
-    giver: str | None = None  # the group that read it before: it begins where that one has stopped
-    whole: bool = False  # it begins at the first row, since what writes it is new, too
-
-
-class LastRows(Frozen):
-    """A stream that `group` no longer reads and nobody writes any more: it is to be read to its end first."""
-
-    group: str
-    stream: InputStream
+from pipeline_runtime.planning.regroup import LastRows, NewInput, NewSource, producer_of, regrouped
 
 
 class Reconnections(Frozen):
     inputs: tuple[NewInput, ...] = ()
     last_rows: tuple[LastRows, ...] = ()
     refused: Mapping[str, str] = {}  # group -> why it cannot be connected so
+    sources: tuple[NewSource, ...] = ()
+    ends: tuple[str, ...] = ()  # groups whose elements run in others from then on
+    begins: tuple[str, ...] = ()  # those others
 
     def of(self, group: str) -> tuple[NewInput, ...]:
         return tuple(item for item in self.inputs if item.group == group)
 
+    def sources_of(self, group: str) -> tuple[NewSource, ...]:
+        return tuple(item for item in self.sources if item.group == group)
+
     @property
     def givers(self) -> frozenset[str]:
-        return frozenset(item.giver for item in self.inputs if item.giver is not None)
+        """Those that have to say where they have stopped, or that they have read all that they are to."""
+        return frozenset(item.giver for item in self.inputs if item.giver is not None) | {*self.ends}
+
+    def next_to_end(self, groups: Collection[str]) -> tuple[str, ...]:
+        """Of groups that go, those that are not to read what another of them writes to its end first."""
+        waiting = {last.group for last in self.last_rows if last.writer in groups}
+        return tuple(group for group in groups if group not in waiting)
 
     def in_order(self, groups: Iterable[str]) -> tuple[str, ...]:
         """Each behind those that it takes over from; those that would wait for each other are left out."""
@@ -58,7 +56,19 @@ class Reconnections(Frozen):
 def reconnections(
     old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec] = ()
 ) -> Reconnections:
-    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since."""
+    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since, and
+    the elements that run nowhere since."""
+    other = regrouped(old, new, [spec for spec in left if spec.elements])
+    if other.begins or other.refused:
+        # Nothing else is connected otherwise then, or that is refused.
+        return Reconnections(
+            inputs=other.inputs,
+            last_rows=other.last_rows,
+            refused=other.refused,
+            sources=other.sources,
+            ends=other.ends,
+            begins=other.begins,
+        )
     before, after = _Graph([*old, *left]), _Graph(new)
     reads = {spec.group: _streams(spec) for spec in old}
     inputs: list[NewInput] = []
@@ -118,7 +128,7 @@ def _streams(spec: GroupSpec) -> dict[str, InputStream]:
 
 def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -> NewInput | str:
     """Or why it is refused."""
-    topic, name = stream.topic, _element(stream)
+    topic, name = stream.topic, producer_of(stream)
     if topic in before.reads.get(group, {}):
         return NewInput(group=group, stream=stream, giver=group)  # it goes back to what it has left
     if topic not in before.writers:
@@ -129,18 +139,19 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
     changed = [other for other in leaving if other in after.reads]
     swapped = next((other for other in changed if before.is_before(other, group)), None)
     if swapped is not None:
-        return f"it and {swapped} change places, and rows between them would be lost: move one at a time"
+        names = f"it and {document_group(swapped)}"
+        return f"{names} change places, and rows between them would be lost: move one at a time"
     reached = _reached(group, before, after)
     replaced = [other for other in removed if any(before.is_before(other, at) for at in reached)]
     indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
     if indirect is not None:
         return (
-            f"{indirect} and what comes behind it are removed at once, and rows between them would be lost: "
-            "take out one at a time"
+            f"{document_group(indirect)} and what comes behind it are removed at once, and rows between them "
+            "would be lost: take out one at a time"
         )
     givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
     if len(givers) > 1:
-        stop = f"{' and '.join(givers)} stop reading {name} for it"
+        stop = f"{' and '.join(map(document_group, givers))} stop reading {name} for it"
         return f"{stop}, each at another row: give each an element of its own"
     return NewInput(group=group, stream=stream, giver=givers[0] if givers else None)
 
@@ -162,7 +173,3 @@ def _is_next_to(removed: str, reached: Sequence[str], before: _Graph, after: _Gr
         and any(before.is_before(other, at) for at in reached)
     ]
     return not between and any(before.feeds(removed, at) for at in reached)
-
-
-def _element(stream: InputStream) -> str:
-    return stream.source.partition(".")[0]

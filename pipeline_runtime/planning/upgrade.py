@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
 from pipeline_runtime.planning.plan import topics
-from pipeline_runtime.planning.reconnect import NewInput, Reconnections, reconnections
+from pipeline_runtime.planning.reconnect import Reconnections, reconnections
+from pipeline_runtime.planning.regroup import NewInput, element_of, elements_of, producer_of
 
 _VALUE_LENGTH_MAX = 30
 _UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
@@ -53,7 +55,7 @@ def element_changes(
     `gone`: ids of groups and elements that were removed from this deployment before. Their streams, journals
     and checkpoints had these names, so nothing else may have them. `left`: as of `reconnections`.
     """
-    before = {element.id: group for group in old for element in group.elements}
+    before = {element.id: group for group in (*left, *old) for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
     connected = reconnections(old, new, left)
     found = [
@@ -65,7 +67,11 @@ def element_changes(
     staying = {group.group for group in new}
     removed = [
         _removed(
-            id, group, group.group in staying or any(each.id in after for each in group.elements), registry
+            id,
+            group,
+            group.group in staying or any(each.id in after for each in group.elements),
+            connected.refused.get(group.group),
+            registry,
         )
         for id, group in before.items()
         if id not in after
@@ -116,11 +122,14 @@ def _added(
     return ElementChange(element=id, change="added", reason="; ".join(taken) or None)
 
 
-def _removed(id: str, old: GroupSpec, others_stay: bool, registry: Registry) -> ElementChange:
+def _removed(
+    id: str, old: GroupSpec, others_stay: bool, refused: str | None, registry: Registry
+) -> ElementChange:
     if others_stay:
-        reason = "it was removed from a group that goes on, and a group that runs keeps its elements"
-        return ElementChange(element=id, change="incompatible", reason=reason)
-    operator = registry.get(_element(old, id).type)
+        refused = "it was removed from a group that goes on, and a group that runs keeps its elements"
+    if refused is not None:
+        return ElementChange(element=id, change="incompatible", reason=refused)
+    operator = registry.get(element_of(old, id).type)
     return ElementChange(element=id, change="removed", loses=operator.keeps if operator.stateful else None)
 
 
@@ -135,11 +144,16 @@ def _change(
             return incompatible(reason, path)
         return ElementChange(element=id, change="restart", reason=reason, path=path, loses=operator.keeps)
 
-    was, is_ = _element(old, id), _element(new, id)
-    graph = _graph_difference(old, new, was, is_) or connected.refused.get(new.group)
+    was, is_ = element_of(old, id), element_of(new, id)
+    regrouped = new.group in connected.begins
+    graph = _graph_difference(old, new, was, is_, regrouped) or connected.refused.get(new.group)
     if graph is not None:
         return incompatible(graph)
     operator = registry.get(is_.type)
+    if regrouped and (operator.stateful or issubclass(operator, SinkOperator)):
+        return without_its_state(
+            f"{_together(id, old, new)}, and {_kept(operator)} belongs to the group that it runs in"
+        )
     differing = {
         key for key in was.params.keys() | is_.params.keys() if was.params.get(key) != is_.params.get(key)
     }
@@ -154,7 +168,10 @@ def _change(
                     f"{_kept(operator)}"
                 )
     said = [_described(was.params, is_.params, differing)] if differing else []
-    said += [_begins(item) for item in _read_by(id, new, connected)]
+    if regrouped:
+        said.append(f"{_together(id, old, new)}, and goes on where it stands")
+    else:
+        said += [_begins(item) for item in _read_by(id, new, connected)]
     if said:
         return ElementChange(element=id, change="upgraded", reason="; ".join(said))
     if old.version == new.version:
@@ -170,11 +187,31 @@ def _change(
     return ElementChange(element=id, change="upgraded", reason=reason)
 
 
-def _graph_difference(old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: ElementSpec) -> str | None:
+def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
+    """With which others it runs from then on."""
+    joins = _listed(each.id for each in new.elements if each.id not in elements_of(old))
+    parts = _listed(each.id for each in old.elements if each.id not in elements_of(new))
+    if len(new.elements) == 1 and parts:
+        return "it runs by itself now"
+    if joins and parts:
+        return f"it runs together with {joins} now, and no more with {parts}"
+    if joins:
+        return f"it runs together with {joins} now"
+    return f"it runs no more together with {parts}" if parts else "it begins as another group"
+
+
+def _listed(ids: Iterable[str]) -> str:
+    *some, last = [*ids] or [""]
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def _graph_difference(
+    old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: ElementSpec, regrouped: bool
+) -> str | None:
     if was.type != is_.type:
         return f"its type was {was.type} and is {is_.type}"
-    if old.group != new.group or {e.id for e in old.elements} != {e.id for e in new.elements}:
-        return "it is grouped otherwise"
+    if regrouped:
+        return None  # its query is another one, with streams of its own
     streams = [[(stream.topic, stream.partitions) for stream in spec.outputs] for spec in (old, new)]
     if streams[0] != streams[1]:
         # Spark's query would read its source another number of times, and refuses its own checkpoint then.
@@ -194,22 +231,18 @@ def _inner_inputs(group: GroupSpec, element: ElementSpec) -> dict[str, str]:
 
 
 def _read_by(id: str, group: GroupSpec, connected: Reconnections) -> list[NewInput]:
-    read = set(_element(group, id).inputs.values())
+    read = set(element_of(group, id).inputs.values())
     return [item for item in connected.of(group.group) if item.stream.source in read]
 
 
 def _begins(item: NewInput) -> str:
-    name = item.stream.source.partition(".")[0]
+    name = producer_of(item.stream)
     if item.whole:
         return f"it reads {name} now, from its first row"
     if item.giver is None:
         return f"it reads {name} now, with the rows that come from then on"
-    stopped = "it stopped before" if item.giver == item.group else f"{item.giver} stops"
+    stopped = "it stopped before" if item.giver == item.group else f"{document_group(item.giver)} stops"
     return f"it reads {name} now, from the row at which {stopped}"
-
-
-def _element(group: GroupSpec, id: str) -> ElementSpec:
-    return next(element for element in group.elements if element.id == id)
 
 
 def _keeps(operator: type[Operator]) -> bool:

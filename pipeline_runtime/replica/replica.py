@@ -448,9 +448,9 @@ class Replica:
 
     # --- called by others
 
-    def _start_ends(self, starts: Mapping[str, int]) -> Ends:
+    def _start_ends(self, starts: Mapping[str, Any]) -> Ends:
         """For the CLAIM, when the journal was read to its end: where the group's first batch begins, as the
-        order says (`ClaimOrder.starts`) or at the beginning, unless the journal says so already. Raises
+        order says (`ClaimOrder.positions`) or at the beginning, unless the journal says so already. Raises
         Doubtful, and LocalStateDamaged or RewindUndone when somebody else has rewound meanwhile what this
         replica would go on from or rewind to."""
         with self._state.changed:
@@ -464,7 +464,7 @@ class Replica:
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
 
-    def _moves(self, starts: Mapping[str, int]) -> Ends | None:
+    def _moves(self, starts: Mapping[str, Any]) -> Ends | None:
         """For the CLAIM, likewise: where the first batch begins, if this definition has other inputs than
         what the journal's last batch was of. Inputs that stay go on where that has ended. Raises Doubtful."""
         with self._state.changed:

@@ -18,7 +18,7 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   },
   upgraded: {
     title: "Starts again with its state",
-    text: "It stops after its running batch and goes on where it was, on the same node. Nothing is lost or repeated; output pauses for a few seconds.",
+    text: "It stops after its running batch and goes on where it was, on the same node if no other is named. Nothing is lost or repeated; output pauses for a few seconds.",
   },
   added: {
     title: "Is added",

@@ -150,7 +150,9 @@ function ChangeLine({
         <b>{name}</b>
       )}
       {each.reason && <span className="change__reason">{each.reason}</span>}
-      {each.change === "added" && <span className="change__reason">{place(each)}</span>}
+      {(each.change === "added" || each.node || each.problem) && (
+        <span className="change__reason">{place(each)}</span>
+      )}
       {each.change === "removed" && each.loses && (
         <p>
           <b>Lost:</b> {each.loses}.
@@ -160,7 +162,7 @@ function ChangeLine({
   );
 }
 
-/** Where an element goes that comes to what runs. */
+/** Where an element goes that comes to what runs, or runs elsewhere from then on. */
 function place({ node, why, problem, waits }: DeployChange): string {
   if (problem) return waits ? `waits for a node: it ${problem}` : `no node can take it: it ${problem}`;
   return node ? `goes to ${node}: ${why}` : (why ?? "");

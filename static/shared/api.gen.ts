@@ -681,6 +681,7 @@ export interface Step {
   at: string | null;
   change?: "added" | "changed" | "removed";
   title?: string;
+  regrouped?: boolean;
   unconfirmed?: boolean;
 }
 

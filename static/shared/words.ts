@@ -40,6 +40,7 @@ const OF_GROUP: Record<NonNullable<Step["change"]>, string> = { added: "Add ", c
 
 /** A step of an operation; of an upgrade its steps are groups. `name`: what people call a group. */
 export function stepWords(step: Step, name: (id: string) => string): string {
+  if (step.regrouped && step.change === "added") return `Go on with ${step.title ?? name(step.name)}`;
   if (step.change) return OF_GROUP[step.change] + (step.title ?? name(step.name));
   return STEPS[step.name] ?? name(step.name);
 }

@@ -17,6 +17,7 @@ from webapp.api.streaming import in_thread
 from webapp.backends.chunk_store import open_output
 from webapp.backends.kafka import kafka_settings
 from webapp.handovers import actions, elements as element_actions, standbys
+from webapp.handovers.facts import group_id
 from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.board import element_list, element_named
@@ -135,9 +136,9 @@ def drop_standby(request: HttpRequest, name: str, id: str) -> Status[LiveElement
 def checkpoints(request: HttpRequest, name: str, id: str) -> Checkpoints:
     """Those in the central store, newest first."""
     pipeline = pipeline_named(name)
-    found = element_named(pipeline, id)
+    element_named(pipeline, id)
     deployment = active_deployment(pipeline)
-    return {"checkpoints": checkpoints_of(deployment.pk, found["group"]) if deployment else []}
+    return {"checkpoints": checkpoints_of(deployment.pk, group_id(deployment, id)) if deployment else []}
 
 
 @router.post(PATH + "/checkpoints", response={202: Requested})
@@ -161,7 +162,7 @@ def output(request: HttpRequest, name: str, id: str) -> StreamingHttpResponse:
             safe="What was written is part of the element's checkpoints.",
             next="Restore the element on another node, then download it.",
         )
-    headers, parts = open_output(node.name, node.url, f"{deployment.pk}.{found['group']}", id)
+    headers, parts = open_output(node.name, node.url, f"{deployment.pk}.{group_id(deployment, id)}", id)
     headers["content-disposition"] = f'attachment; filename="{name}-{id}.csv"'
     return StreamingHttpResponse(in_thread(parts), content_type="text/csv", headers=headers)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.db.models.fields.json import KT
 
+from pipeline_runtime.model.ids import document_group
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
-from webapp.pipelines.shape import element_of, group_of, is_view, names_of
+from webapp.pipelines.shape import element_of, group_of, groups_of, is_view, names_of
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.selectors import active_deployment
@@ -70,6 +71,23 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     return found
 
 
+def facts_by_element(deployment: Deployment, facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
+    """Of each element of what is deployed that has a place; `facts`: of its groups."""
+    groups = groups_of(deployment.version.document)
+    members = {group: groups.get(document_group(group)) for group in facts}
+    if None in members.values():
+        # An upgrade groups them otherwise, or has failed to: some run yet as before.
+        rows = deployment.placements.values_list("group", "spec__elements")
+        members = {group: [each["id"] for each in elements] for group, elements in rows}
+    return {id: facts[group] for group, ids in members.items() if group in facts for id in ids or ()}
+
+
+def group_id(deployment: Deployment, element: str) -> str:
+    """Of the group that the element runs in, or is to."""
+    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
+    return group_of(deployment.version.document, element) if facts is None else facts.group
+
+
 def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, GroupFacts]:
     """The group behind an element of a deployed pipeline, or the refusal. Part of transactions, so it asks
     nobody but the database."""
@@ -87,6 +105,6 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
             f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
             safe="Nothing was changed.",
         )
+    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
     group = group_of(deployment.version.document, element)
-    facts = group_facts([deployment])[deployment.pk].get(group)
     return deployment, facts or GroupFacts(group=group, deployment_status=deployment.status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline_runtime.model.ids import document_group
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.handovers.models import Handover
@@ -17,7 +18,7 @@ def draft_follows(handover: Handover) -> list[str]:
     in which the handover ends.
     """
     deployment = handover.deployment
-    elements = groups_of(deployment.version.document).get(handover.group, [])
+    elements = groups_of(deployment.version.document).get(document_group(handover.group), [])
     pipeline = pipeline_named(deployment.pipeline.name, for_update=True)
     draft, followed = moved_pins(pipeline.draft, elements, handover.origin, handover.target)
     if followed:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.utils import timezone
 
+from pipeline_runtime.model.ids import document_group
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
@@ -57,7 +58,9 @@ def removal_refusals(called: Called | None = None) -> dict[str, str]:
 
     def name(deployment: str, group: str) -> str:
         pipeline, names = active.get(deployment, ("", {}))
-        return f"{names.get(group, group)} of {pipeline}" if pipeline else group
+        return (
+            f"{names.get(document_group(group), document_group(group))} of {pipeline}" if pipeline else group
+        )
 
     placed = GroupPlacement.objects.filter(deployment__in=active)
     for node, deployment, group in placed.values_list("node__name", "deployment", "group"):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from pipeline_runtime.handover.phases import PASSING, Phase
+from pipeline_runtime.model.ids import GROUP_NUMBER, document_group
 from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_json, pause_of
 from webapp.handovers.schemas import NodeForecast
 from webapp.pipelines.models import Pipeline
-from webapp.pipelines.shape import group_of
 from webapp.placements.selectors import active_deployment, busy_nodes
 
 RECENT = 20
@@ -29,7 +29,7 @@ def handover_json(handover: Handover) -> schemas.Handover:
         "pipeline": handover.deployment.pipeline.name,
         "deployment": handover.deployment_id,
         "element": handover.element,
-        "group": handover.group,
+        "group": document_group(handover.group),
         "kind": handover.kind,
         "strategy": handover.strategy,
         "origin": handover.origin,
@@ -64,7 +64,7 @@ def handovers(
     if element is not None:
         rows = rows.filter(element=element)
     if group is not None:
-        rows = rows.filter(group=group)
+        rows = rows.filter(Q(group=group) | Q(group__startswith=f"{group}{GROUP_NUMBER}"))
     return [handover_json(row) for row in rows[:limit]]
 
 
@@ -77,7 +77,7 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     deployment = active_deployment(pipeline)
     if deployment is None:
         return {}
-    group = group_facts([deployment])[deployment.pk].get(group_of(deployment.version.document, element))
+    group = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
     return {} if group is None else forecast_json(_past(pipeline.name), pipeline.name, group, busy_nodes())
 
 

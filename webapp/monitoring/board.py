@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
+from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.json_types import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
@@ -65,12 +66,13 @@ class Board:
         if deployment is not None and deployment.pk in self._failed_upgrades:
             unplaced = Deployment.Status.FAILED  # it was to be added, and waits for nothing any more
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
+        placed = facts_by_element(deployment, groups) if deployment else {}
         group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
         names = names_of(document)
         found = []
         for element in elements_of(document):
             group = group_of[element["id"]]
-            facts = groups.get(group) or GroupFacts(group=group, deployment_status=unplaced)
+            facts = placed.get(element["id"]) or GroupFacts(group=group, deployment_status=unplaced)
             found.append(element_json(element, facts, names))
         return found
 
@@ -79,7 +81,7 @@ class Board:
         if deployment is None or deployment.status != Deployment.Status.RUNNING:
             return []
         settled = {
-            group.group: group.node
+            document_group(group.group): group.node
             for group in self.facts.get(deployment.pk, {}).values()
             if group.node is not None and group.handover is None
         }
@@ -101,7 +103,9 @@ class Board:
             "deployment": deployment.pk if deployment else None,
             "upgrade_failed": self._failed_upgrades.get(deployment.pk) if deployment else None,
             "differs": deployment is not None
-            and not is_what_runs(pipeline.draft, deployment, self.facts.get(deployment.pk, {})),
+            and not is_what_runs(
+                pipeline.draft, deployment, set(map(document_group, self.facts.get(deployment.pk, {})))
+            ),
             "elsewhere": self._elsewhere(pipeline, deployment),
             "updated_at": pipeline.updated_at.isoformat(),
             "updated_by": pipeline.updated_by.username if pipeline.updated_by else None,
@@ -182,8 +186,8 @@ def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, st
         "id": element["id"],
         "type": element.get("type"),
         "title": names[element["id"]],
-        "group": group.group,
-        "group_title": names.get(group.group, group.group),
+        "group": document_group(group.group),
+        "group_title": names.get(document_group(group.group), document_group(group.group)),
         "status": "view" if view else status_of(group),
         "node": None if view else group.node,
         "epoch": owner.epoch if owner else 0,

@@ -19,6 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -73,9 +74,9 @@ def _element_metrics(hears: bool) -> list[Metric]:
     for pipeline, elements, replica in _owners():
         status: dict[str, Any] = replica.status
         node = replica.node.name
-        group = [pipeline, replica.group, node]
+        group = [pipeline, document_group(replica.group), node]
         for family, name in ((rows_in, "rows_in_total"), (rows_out, "rows_out_total")):
-            for id, rows in _rows(status, name, replica.group, elements):
+            for id, rows in _rows(status, name, group[1], elements):
                 family.add_metric([pipeline, id, node], rows)
         dead.add_metric(group, status.get("dead_letters_total") or 0)
         state.add_metric(group, status.get("state_bytes") or 0)
@@ -99,7 +100,7 @@ def _owners() -> Iterator[tuple[str, list[str], Replica]]:
     owners = Replica.objects.filter(deployment__in=groups, role="owner").select_related("node")
     for replica in owners:
         pipeline, elements = groups[replica.deployment_id]
-        yield pipeline, elements.get(replica.group, []), replica
+        yield pipeline, elements.get(document_group(replica.group), []), replica
 
 
 def _rows(status: dict[str, Any], name: str, group: str, elements: list[str]) -> Iterator[tuple[str, int]]:

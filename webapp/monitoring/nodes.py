@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.draining import drains_now
 from webapp.handovers.node_removal import names_by_deployment, removal_refusals
@@ -26,13 +27,13 @@ def all_nodes() -> list[schemas.Node]:
     replicas = Replica.objects.filter(deployment__in=groups).defer("status", "rates")
     for replica in replicas.order_by("deployment__pipeline__name", "group"):
         pipeline, names = called[replica.deployment_id]
-        for element in groups[replica.deployment_id].get(replica.group, ()):
+        for element in groups[replica.deployment_id].get(document_group(replica.group), ()):
             hosted.setdefault(replica.node_id, []).append(
                 {
                     "pipeline": pipeline,
                     "element": element,
                     "title": names[element],
-                    "group": replica.group,
+                    "group": document_group(replica.group),
                     "role": replica.role,
                 }
             )

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.planning.upgrade import ElementChange
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -19,14 +18,14 @@ from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.operations.upgrades import refuse_upgrade, upgrade_changes
 from webapp.pipelines.actions import overtaken, snapshot
-from webapp.pipelines.checking import check, planned
+from webapp.pipelines.checking import check
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.pipelines.selectors import pipeline_named, version_of
 from webapp.pipelines.shape import elements_of, group_of, names_of
 from webapp.placements.models import Deployment
-from webapp.placements.placing import first_placement
+from webapp.placements.placing import first_placement, places_of_regrouped
 from webapp.placements.schemas import DeployChange, DeployPlan
-from webapp.placements.selectors import active_deployment, is_what_runs
+from webapp.placements.selectors import active_deployment, is_what_runs, planned_for
 from webapp.problems import Conflict, Invalid
 
 
@@ -90,6 +89,7 @@ def what_would_change(
     changes = {change.element: change for change in upgrade_changes(running, document)}
     coming = [id for id, change in changes.items() if change.change == "added"]
     places = {place["element"]: place for place in first_placement(document, {}, coming)}
+    places |= places_of_regrouped(running, document)
     names = {**names_of(running.version.document), **names_of(document)}
     told = [_change_json(change, names, places.get(id)) for id, change in changes.items()]
     return {"changes": told, "repeats": _upgrade_failed(running)}
@@ -138,7 +138,7 @@ def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
     if _upgrade_failed(deployment):
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
-    specs = planned(parse_document(document), deployment.pk)
+    specs = planned_for(deployment, document)
     return versions == {spec.group: spec.version for spec in specs}
 
 

@@ -20,6 +20,8 @@ class Step(TypedDict):
     """of an upgrade, whose steps are groups"""
     title: NotRequired[str]
     """what people call that group"""
+    regrouped: NotRequired[bool]
+    """its elements ran in another group, or run in another one then"""
     unconfirmed: NotRequired[bool]
     """it was removed, and its node did not say that it has ended"""
 

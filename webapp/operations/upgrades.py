@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.reconnect import reconnections
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
-from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import elements_of, is_view
 from webapp.placements.models import Deployment
-from webapp.placements.selectors import left_by, specs_of
+from webapp.placements.selectors import left_by, planned_for, specs_of
 from webapp.problems import Conflict
 
 SAFE = "What runs goes on unchanged."
@@ -22,7 +21,7 @@ SAFE = "What runs goes on unchanged."
 
 def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:
     """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
-    new = planned(parse_document(document), deployment.pk)
+    new = planned_for(deployment, document)
     old, left = specs_of(deployment), left_by(deployment)
     found = element_changes(old, new, default_registry(), deployment.removed, left)
     return [*found, *_views(deployment, document)]
@@ -90,7 +89,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
     going = deployment.operations.filter(status__in=[Operation.Status.PENDING, Operation.Status.RUNNING])
     if going.exists():
         raise Conflict(f'"{name}" is being upgraded already.', safe=SAFE, next="Wait until that has ended.")
-    new = planned(parse_document(document), deployment.pk)
+    new = planned_for(deployment, document)
     old = specs_of(deployment)
     groups = group_changes(old, new)
     changed, removed = ([group.group for group in each] for each in (groups.changed, groups.removed))
@@ -103,12 +102,23 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             next="Deploy again when its handover has ended.",
         )
     # Others go on where these have stopped, which they have to say.
-    givers = reconnections(old, new, left_by(deployment)).givers.intersection(removed)
+    connected = reconnections(old, new, left_by(deployment))
+    givers = connected.givers.intersection(removed)
+    paused = deployment.placements.filter(group__in=connected.ends, paused_at__isnull=False).first()
+    if paused is not None:
+        raise Conflict(
+            f'"{deployment.name_of(paused.group)}" is paused, so it cannot be grouped otherwise now.',
+            safe=SAFE,
+            next="Resume it, then deploy again.",
+        )
     silent = deployment.placements.filter(group__in=[*changed, *givers], node__up=False)
     for placement in silent.select_related("node"):
         done = "removed" if placement.group in givers else "upgraded"
+        if placement.group in connected.ends:
+            done = "grouped otherwise"
+        group, node = document_group(placement.group), placement.node.name
         raise Conflict(
-            f'"{placement.group}" cannot be {done}: its node {placement.node.name} does not answer.',
+            f'"{group}" cannot be {done}: its node {node} does not answer.',
             safe=SAFE,
             next="Restore it on another node, then deploy again.",
         )

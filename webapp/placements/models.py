@@ -7,6 +7,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from pipeline_runtime.model.ids import document_group
 from webapp.pipelines.models import Pipeline, PipelineVersion, random_id
 from webapp.pipelines.shape import names_of
 
@@ -32,8 +33,11 @@ class Deployment(models.Model):
     message = models.TextField(blank=True)
     # Ids of the groups and elements that were removed while it ran. What they have left has these names.
     removed = models.JSONField(default=list)
-    # {group: {spec, starts}}: what an upgrade that has not ended well made groups stop reading, and nobody
-    # reads on yet. The spec is of before, with only these inputs; `starts` of its placement.
+    # Ids of groups whose elements run in others now. What they have left has these names, too.
+    former_groups = models.JSONField(default=list)
+    # {group: {spec, starts, node, halted}}: what an upgrade that has not ended well made groups stop reading,
+    # and nobody reads on yet. The spec is of before, with only these inputs; `starts` and `node` of its
+    # placement; `halted`: its elements that are to run in another group, and do not yet.
     left = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -58,7 +62,12 @@ class Deployment(models.Model):
 
     def name_of(self, id: str) -> str:
         """What people call one of its elements or groups."""
-        return names_of(self.version.document).get(id, id)
+        return names_of(self.version.document).get(document_group(id), document_group(id))
+
+    @property
+    def gone(self) -> set[str]:
+        """Ids of groups that are reported no more, or too late."""
+        return {*self.removed, *self.former_groups}
 
 
 class GroupPlacement(models.Model):
@@ -82,7 +91,7 @@ class GroupPlacement(models.Model):
     java_ends = models.JSONField(default=list)  # JavaEnd: of those that nodes have reported
     vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
     anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
-    starts = models.JSONField(default=dict)  # {"<topic>-<partition>": offset}, ClaimOrder.starts
+    starts = models.JSONField(default=dict)  # ClaimOrder.positions
     # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.
     former_inputs = models.JSONField(default=list)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline_runtime.model.ids import document_group
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment
 
@@ -16,4 +17,4 @@ class Names:
         if deployment not in self._known:
             row = Deployment.objects.select_related("version").filter(pk=deployment).first()
             self._known[deployment] = names_of(row.version.document) if row is not None else {}
-        return self._known[deployment].get(id, id)
+        return self._known[deployment].get(document_group(id), document_group(id))

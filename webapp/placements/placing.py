@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from pipeline_runtime.planning.plan import group_of, pins
+from pipeline_runtime.planning.regroup import elements_of
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import is_view, names_of
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.schemas import DeployChange
+from webapp.placements.selectors import nodes_before, planned_for, specs_of
 
 
 def candidates() -> list[Candidate]:
@@ -30,6 +34,49 @@ def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dic
     asked = pins(document)
     asked |= {group_of(document, key): node for key, node in placement.items()}
     return asked
+
+
+def groups_to_place(
+    specs: Iterable[GroupSpec],
+    document: PipelineDocument,
+    deployment: Deployment,
+    nodes: Iterable[Candidate],
+) -> list[GroupToPlace]:
+    """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
+    asked, pinned = asked_nodes(document, deployment.placement), pins(document)
+    runs_on = nodes_before(deployment)
+    free = {node.name for node in nodes if node.up and not node.cordoned}
+
+    def pin(spec: GroupSpec) -> str | None:
+        group = document_group(spec.group)
+        there = next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None)
+        # What was asked for with the first deployment says nothing of what has been moved since.
+        return asked.get(group) if there is None else pinned.get(group) or there
+
+    return [GroupToPlace(spec.group, len(spec.elements), pin(spec)) for spec in specs]
+
+
+def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dict[str, DeployChange]:
+    """Of the elements of a valid document that run in another group from then on: where that is, if it is not
+    where they run, as of `first_placement`."""
+    runs_on, nodes = nodes_before(deployment), candidates()
+    there = {spec.group for spec in specs_of(deployment)}
+    specs = [spec for spec in planned_for(deployment, document) if spec.group not in there]
+    placed, faults = place(groups_to_place(specs, parse_document(document), deployment, nodes), nodes)
+    problems = {fault.group: fault for fault in faults}
+    found: dict[str, DeployChange] = {}
+    for spec in specs:
+        for id in elements_of(spec) & runs_on.keys():
+            told: DeployChange = {"element": id, "change": "upgraded"}
+            if fault := problems.get(spec.group):
+                found[id] = {**told, "problem": fault.message, "waits": fault.passing}
+            elif placed[spec.group].node != runs_on[id]:
+                found[id] = {
+                    **told,
+                    "node": placed[spec.group].node,
+                    "why": "with what it runs together with",
+                }
+    return found
 
 
 def first_placement(

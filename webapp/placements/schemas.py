@@ -41,7 +41,8 @@ class DeployChange(TypedDict):
     loses: NotRequired[str | None]
     """of "restart" and "removed": what of its state is lost"""
     node: NotRequired[str | None]
-    """of "added": where it goes; null: only the dashboard shows it, or no node can"""
+    """of "added", and of what goes to another node with others: where; null: only the dashboard shows it, or
+    no node can"""
     why: NotRequired[str | None]
     problem: NotRequired[str | None]
     """why no node can take it"""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
+from pipeline_runtime.model.document import parse_document
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.planning.regroup import named
+from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import with_pins_of
 from webapp.pipelines.selectors import document_key
@@ -32,8 +36,32 @@ def specs_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
 
 
 def left_by(deployment: Deployment) -> tuple[GroupSpec, ...]:
-    """Groups as they were, each with the inputs that it has left and nobody has taken over since."""
-    return tuple(GroupSpec.model_validate(each["spec"]) for each in deployment.left.values())
+    """Groups as they were, each with the inputs that it has left and nobody has taken over since, and the
+    elements that run nowhere since."""
+    return tuple(_left(each) for each in deployment.left.values())
+
+
+def _left(entry: Mapping[str, Any]) -> GroupSpec:
+    spec, halted = GroupSpec.model_validate(entry["spec"]), entry.get("halted", ())
+    return spec.model_copy(update={"elements": tuple(each for each in spec.elements if each.id in halted)})
+
+
+def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[GroupSpec, ...]:
+    """What nodes run of a valid document in this deployment; raises DocumentInvalid."""
+    placements = list(deployment.placements.order_by("group"))
+    # What is to end, by an upgrade that has not come to its end, does not go on any more.
+    ending = {placement.group for placement in placements if placement.retire or placement.role != "owner"}
+    running = [GroupSpec.model_validate(p.spec) for p in placements if p.group not in ending]
+    specs = planned(parse_document(document), deployment.pk)
+    return named(specs, running, {*deployment.gone, *ending})
+
+
+def nodes_before(deployment: Deployment) -> dict[str, str]:
+    """By element: where it runs, or ran until its group was ended by an upgrade that has not ended itself."""
+    nodes = {id: entry["node"] for entry in deployment.left.values() for id in entry.get("halted", ())}
+    for placement in deployment.placements.select_related("node"):
+        nodes |= {element["id"]: placement.node.name for element in placement.spec["elements"]}
+    return nodes
 
 
 def is_what_runs(
@@ -41,7 +69,8 @@ def is_what_runs(
 ) -> bool:
     """Whether deploying the document would change nothing. `groups`: those with a node; None: asked for."""
     if groups is None:
-        groups = set(deployment.placements.values_list("group", flat=True))
+        placed = deployment.placements.values_list("group", flat=True)
+        groups = {document_group(group) for group in placed}
     deployed = with_pins_of(document, deployment.version.document, groups)
     return document_key(document) == document_key(deployed)
 

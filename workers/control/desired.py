@@ -18,7 +18,14 @@ from kombu.exceptions import OperationalError
 
 from pipeline_runtime.checkpoint import access
 from pipeline_runtime.checkpoint.errors import CheckpointError
-from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, NodeDesired, Role
+from pipeline_runtime.model.desired import (
+    CheckpointSource,
+    ClaimOrder,
+    DesiredReplica,
+    NodeDesired,
+    Role,
+    starts_of,
+)
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.wire import tasks
@@ -73,7 +80,7 @@ def _of_placement(
         rewind=None if rewind is None else Seq(rewind),
         anew=placement.order_anew,
         anew_but_for=tuple(placement.order_anew_but_for),
-        starts=tuple(sorted(placement.starts.items())),
+        starts=starts_of(placement.starts),
     )
     return DesiredReplica(
         spec=spec,

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.audit.announcements import announce
 from webapp.audit.models import Event
@@ -89,7 +90,8 @@ def _end(node: Node) -> None:
     # By their end: the drain may have been ordered again while one was moving.
     moves = done.filter(ended_at__gte=node.draining_since).select_related("deployment__version")
     moved = sum(
-        len(groups_of(each.deployment.version.document).get(each.group, [each.element])) for each in moves
+        len(groups_of(each.deployment.version.document).get(document_group(each.group), [each.element]))
+        for each in moves
     )
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
     what = "1 element was" if moved == 1 else f"{moved} elements were"
@@ -121,7 +123,13 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
         if extra.wanted:
             name = extra.deployment.name_of(extra.group)
             text = f"{name} has no standby any more: {node.name} is drained. Keep one elsewhere."
-            record_event("standby.dropped", text, severity="warning", element=extra.group, node=node.name)
+            record_event(
+                "standby.dropped",
+                text,
+                severity="warning",
+                element=document_group(extra.group),
+                node=node.name,
+            )
         extra.delete()
         transaction.on_commit(context.desired.notify)
 

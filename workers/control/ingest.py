@@ -16,6 +16,7 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.settings import NODE_NAME
 from pipeline_runtime.wire import keys
 from webapp.audit.announcements import announce
@@ -263,7 +264,7 @@ class Ingest:
         for status in report.replicas:
             deployment_id, _, group = status.group.partition(".")
             deployment = deployments.get(deployment_id)
-            if deployment is None or group in deployment.removed:
+            if deployment is None or group in deployment.gone:
                 continue  # it has ended; the node lets go of it
             row = rows.pop(status.group, None)
             alert = f"What {node.name} reports of {group} cannot be taken in: it is shown as it was."
@@ -289,7 +290,7 @@ class Ingest:
                 notice.message,
                 severity=notice.severity,
                 pipeline=deployment.pipeline.name,
-                element=group,
+                element=document_group(group),
                 node=node.name,
             )
         if status.java_ends:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -16,20 +16,21 @@ from django.utils import timezone
 from pipeline_runtime.kafka.admin import Topic, TopicsFailed, delete_topics, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ReplicaStatus, Role
-from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.placement.choose import GroupToPlace, NoPlacement, choose
+from pipeline_runtime.placement.choose import NoPlacement, choose
 from pipeline_runtime.planning.plan import topics
+from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
-from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.placing import asked_nodes, candidates
-from webapp.placements.selectors import specs_of
+from webapp.placements.placing import candidates, groups_to_place
+from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced
 from workers.control.reconnecting import connections, note_left
@@ -71,11 +72,11 @@ def choose_nodes(
     document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
 ) -> dict[str, str] | Unplaced:
     """Group -> node; what was placed already stays there."""
-    asked = asked_nodes(document, deployment.placement)
-    groups = [GroupToPlace(spec.group, len(spec.elements), asked.get(spec.group)) for spec in specs]
+    specs, nodes = tuple(specs), candidates()
+    groups = groups_to_place(specs, document, deployment, nodes)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
     try:
-        return choose(groups, candidates(), keep)
+        return choose(groups, nodes, keep)
     except NoPlacement as error:
         first = {spec.group: spec.elements[0].id for spec in specs}
         titles = {fault.group: deployment.name_of(fault.group) for fault in error.faults}
@@ -99,9 +100,9 @@ def order_owners(
     specs: Iterable[GroupSpec],
     placed: Mapping[str, str],
     deployment: Deployment,
-    starts: Mapping[str, Mapping[str, int]],
+    starts: Mapping[str, Mapping[str, Any]],
 ) -> bool:
-    """`starts`: group -> ClaimOrder.starts. False: a node was cordoned or removed since it was chosen, and
+    """`starts`: group -> ClaimOrder.positions. False: a node was cordoned or removed since it was chosen, and
     nothing was ordered."""
     # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
     locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
@@ -130,16 +131,27 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
     # Who goes on where another one stops comes behind it.
     connected = connections(deployment, specs)
     changes, changing = group_changes(running, specs), connected.in_order(groups_to_upgrade(operation, specs))
-    former = operation.replaces.document if operation.replaces else {}
-    names = {**names_of(former), **names_of(deployment.version.document)}
+    names = names_of(deployment.version.document)
+    former = {**names, **(names_of(operation.replaces.document) if operation.replaces else {})}
     groups: dict[Change, list[str]] = {
         "removed": [spec.group for spec in changes.removed],
         "changed": list(changing),
         "added": [spec.group for spec in changes.added],
     }
     operation.status = Operation.Status.RUNNING
+    elsewhere: dict[Change, Collection[str]] = {"added": connected.begins, "removed": connected.ends}
     operation.steps = [
-        {"name": group, "title": names.get(group, group), "change": change, "state": "pending", "at": None}
+        {
+            "name": group,
+            "title": (former if change == "removed" else names).get(
+                document_group(group), document_group(group)
+            ),
+            "change": change,
+            "state": "pending",
+            "at": None,
+        }
+        # Its elements come or go with it in no sense that their user has: they go on in another group.
+        | ({"regrouped": True} if group in elsewhere.get(change, ()) else {})
         for change, found in groups.items()
         for group in found
     ]
@@ -176,7 +188,7 @@ def groups_to_upgrade(operation: Operation, specs: Iterable[GroupSpec]) -> list[
 
 
 def order_group(
-    spec: GroupSpec, deployment: Deployment, restart: Collection[str], starts: Mapping[str, int]
+    spec: GroupSpec, deployment: Deployment, restart: Collection[str], starts: Mapping[str, Any]
 ) -> None:
     """The new definition with an order to own, which begins there in streams that it has not read before.
 
@@ -196,11 +208,13 @@ def order_group(
         announce()
 
 
-def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, int]) -> None:
+def _connect(placement: GroupPlacement, spec: GroupSpec, starts: Mapping[str, Any]) -> None:
     """Not saved. Where it was to begin by an order before, which may have come to nothing, holds on."""
     read = {stream.topic for stream in spec.inputs}
     placement.starts = {
-        key: at for key, at in placement.starts.items() if key.rpartition("-")[0] in read
+        key: at
+        for key, at in placement.starts.items()
+        if key.rpartition("-")[0] in read or key in elements_of(spec)
     } | dict(starts)
     before = [stream["topic"] for stream in placement.spec["inputs"] if stream["topic"] not in read]
     placement.former_inputs = [
@@ -262,17 +276,22 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
 
 
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
-    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names.
-    Returns those of them that did not confirm their end."""
+    """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names. But
+    elements that go on in other groups keep theirs, with their streams and dead letters. Returns those of the
+    groups that did not confirm their end."""
     placements = deployment.placements.filter(group__in=groups)
     unconfirmed = {placement.group for placement in placements if placement.retire}
-    names = {
-        name
-        for placement in placements
-        for name in (placement.group, *(element["id"] for element in placement.spec["elements"]))
-    }
+    names: set[str] = set()
+    former: set[str] = set()
+    for placement in placements:
+        halted = deployment.left.get(placement.group, {}).get("halted")
+        if halted:
+            former.add(placement.group)
+        else:
+            names |= {placement.group, *(element["id"] for element in placement.spec["elements"])}
     deployment.removed = sorted({*deployment.removed, *names})
-    deployment.save(update_fields=["removed"])
+    deployment.former_groups = sorted({*deployment.former_groups, *former})
+    deployment.save(update_fields=["removed", "former_groups"])
     placements.delete()
     Replica.objects.filter(deployment=deployment, group__in=groups).delete()
     return unconfirmed
@@ -286,10 +305,11 @@ def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
     _placements(deployment, only).filter(role="owner").update(retire=True)
 
 
-def note_removed(deployment: Deployment, groups: Collection[str]) -> None:
-    """What they read now, from which others may go on."""
-    for placement in deployment.placements.filter(group__in=groups):
-        note_left(placement, None)
+def note_removed(deployment: Deployment, groups: Collection[str], staying: Collection[str]) -> None:
+    """What they read now, from which others may go on. `staying`: the elements of the new version."""
+    for placement in deployment.placements.filter(group__in=groups).select_related("node"):
+        elements = (element["id"] for element in placement.spec["elements"])
+        note_left(placement, None, [id for id in elements if id in staying])
     deployment.save(update_fields=["left"])
 
 
@@ -347,9 +367,12 @@ def remove_topics(operation: Operation, kafka: KafkaSettings) -> Answer:
     former = {each["topic"] for placement in deployment.placements.all() for each in placement.former_inputs}
     names = [name for name in operation.obsolete if name not in former]
     if operation.kind != Operation.Kind.UPGRADE:
-        names = [topic.name for topic in _topics(_deployed_specs(deployment))]
+        # Of elements that an upgrade has ended, and did not bring to run again, as well.
+        left = [GroupSpec.model_validate(each["spec"]) for each in deployment.left.values()]
+        names = [topic.name for topic in _topics([*_deployed_specs(deployment), *left])]
         # And what upgrades that were broken off have left.
         names += [name for broken in deployment.operations.exclude(obsolete=[]) for name in broken.obsolete]
+    names = [*dict.fromkeys(names)]
     if not names:
         return Answer(now_ms())
     try:
@@ -377,6 +400,6 @@ def _deployed_specs(deployment: Deployment) -> tuple[GroupSpec, ...]:
     if placed:
         return placed
     try:
-        return planned(parse_document(deployment.version.document), deployment.pk)
+        return planned_for(deployment, deployment.version.document)
     except DocumentInvalid:
         return ()  # it never came as far as its topics

@@ -20,6 +20,7 @@ class OperationPhase(StrEnum):
     ORDER = "ORDER"
     OWN = "OWN"
     SETTLE = "SETTLE"
+    READ = "READ"
     RETIRE = "RETIRE"
     STOP = "STOP"
     DELETE = "DELETE"
@@ -39,9 +40,12 @@ class Progress:
     error: str = ""  # why a deployment gives up: what it has made is being cleared away
     groups: tuple[str, ...] = ()  # of an upgrade: to change yet; in ORDER and OWN it is at the first
     added: tuple[str, ...] = ()  # of an upgrade: groups that come, and do not run yet
-    removed: tuple[str, ...] = ()  # of an upgrade: groups that go, and may run yet
+    removed: tuple[str, ...] = ()  # of an upgrade: groups that go next, and may run yet
+    later: tuple[str, ...] = ()  # of an upgrade: groups that go when those have gone
     gives: frozenset[str] = frozenset()  # those of them where others go on reading
-    asks: bool = False  # of ORDER and START: some begin where others stop, or have rows to read before that
+    asks: bool = (
+        False  # of SETTLE, ORDER and START: some begin where others stop, or have rows to read before
+    )
     obsolete: bool = False  # of an upgrade: there are topics that nobody needs then
     orders: int = 0  # to own, that this one was given
     failing: Mapping[str, int] = field(default_factory=dict)  # group -> since when it shows an error, ms
@@ -81,7 +85,7 @@ class Answer:
     refused: str = ""  # with the names of the topics, without a full stop
     away: str = ""  # it did not answer: likewise
     unread: str = ""  # what is waited for, in words: rows that are to be read first
-    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # group -> ClaimOrder.starts
+    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # group -> ClaimOrder.positions
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ def groups_left(operation: Operation, change: Change) -> tuple[str, ...]:
     return tuple(step["name"] for step in steps if step["state"] != "done")
 
 
-def enter(operation: Operation, phase: P, deadline_ms: int | None) -> None:
-    shown = _shown(operation, phase)
+def enter(operation: Operation, phase: P, deadline_ms: int | None, removed: Collection[str]) -> None:
+    """`removed`: of an upgrade, the groups that go now."""
+    shown = _shown(operation, phase, removed)
     for step in operation.steps:
         if step["state"] == "running" and step["name"] not in shown:
             _set(step, "done")
@@ -64,13 +65,13 @@ def enter(operation: Operation, phase: P, deadline_ms: int | None) -> None:
     operation.waits_for, operation.failing = "", {}
 
 
-def _shown(operation: Operation, phase: P) -> Collection[str]:
+def _shown(operation: Operation, phase: P, removed: Collection[str]) -> Collection[str]:
     """The steps that are under way in a phase."""
     match phase:
         case P.ORDER | P.OWN:
             return groups_left(operation, "changed")[:1]
-        case P.SETTLE | P.RETIRE | P.STOP if operation.kind == Operation.Kind.UPGRADE:
-            return groups_left(operation, "removed")
+        case P.SETTLE | P.READ | P.RETIRE | P.STOP if operation.kind == Operation.Kind.UPGRADE:
+            return removed
         case P.START | P.RUN if operation.kind == Operation.Kind.UPGRADE:
             return groups_left(operation, "added")
     step = STEP_OF.get((operation.kind, phase))
@@ -152,8 +153,17 @@ def end_upgraded(operation: Operation, started: int, elements: int, topics_left:
     deployment, name = operation.deployment, operation.deployment.pipeline.name
     again = f"{started} of {elements} elements were started again"
     text = f"{name} runs version {deployment.version.number}: {again}."
+    regrouped = [
+        step["title"] for step in operation.steps if step.get("regrouped") and step.get("change") == "added"
+    ]
+    if regrouped:
+        text += f" Grouped otherwise: {', '.join(regrouped)}."
     for change, verb in (("added", "Added"), ("removed", "Removed")):
-        titles = [step["title"] for step in operation.steps if step.get("change") == change]
+        titles = [
+            step["title"]
+            for step in operation.steps
+            if step.get("change") == change and "regrouped" not in step
+        ]
         if titles:
             text += f" {verb}: {', '.join(titles)}."
     if operation.restart:

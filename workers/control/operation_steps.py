@@ -3,7 +3,7 @@
     deploy    PENDING -> VALIDATE -> PLACE -> TOPICS -> START -> RUN -> done
                              |         |        '---------'-------'--> STOP -> DELETE -> failed
                              '---------'--> failed: nothing was made yet
-    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> RETIRE -> STOP -> ORDER <-> OWN
+    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> READ -> RETIRE -> STOP (-> SETTLE) -> ORDER <-> OWN
                 -> START -> RUN -> DELETE -> done
               A phase that has nothing to do is left out. From each: failed; what is done stays done
     undeploy  PENDING -> SETTLE -> RETIRE -> STOP -> DELETE -> done
@@ -18,6 +18,7 @@
     ORDER     likewise                            nobody to move the group; it to read last rows    180 s
     OWN       the new definition, to own with it  the group to own by that; with an error 10 s      180 s
     SETTLE    -                                   handovers and the operation before to end          90 s
+    READ      -                                   those that go to have read last rows              600 s
     RETIRE    of each group, to end for good      those to confirm it that can                       40 s
     STOP      nothing of it is wanted any more    nodes that answer to run nothing of it             30 s
     DELETE    Kafka is asked to delete the topics its answer; for a failed deployment once           30 s
@@ -26,6 +27,9 @@ Of an upgrade, SETTLE to STOP concern the groups that go; PLACE, START and RUN t
 START each group gets to know where it begins in streams that it has not read before (`planning.reconnect`):
 where those have stopped that went or were changed before. What it no longer reads and nobody writes any more
 it reads to its end first. An upgrade fails where one that others go on from does not confirm its end.
+
+Where elements come to run as one, those that go end one after another: in READ what comes behind reads to the
+end what those before it have written, which comes to it in another way from then on.
 
 A deployment that cannot go on leaves nothing running. When it is undeployed meanwhile, it just ends, as an
 upgrade does: the undeployment clears away. That one always ends as done, and says what it had to leave.
@@ -66,6 +70,7 @@ LIMIT_MS: dict[OperationPhase, int] = {
     P.RUN: 180_000,
     P.ORDER: 180_000,
     P.OWN: 180_000,
+    P.READ: 600_000,  # what one that lags has to catch up with
     P.SETTLE: 90_000,  # longer than Kafka may take to answer an operation that is under way
     P.RETIRE: 40_000,
     P.STOP: 30_000,
@@ -108,6 +113,8 @@ def next_step(progress: Progress, seen: Observed, now_ms: int) -> Step:
             return _own(progress, seen, now_ms)
         case P.SETTLE:
             return _settle(progress, seen, now_ms)
+        case P.READ:
+            return _read(progress, seen, now_ms)
         case P.RETIRE:
             return _retire(progress, seen, now_ms)
         case P.STOP:
@@ -288,7 +295,8 @@ def _fault(each: GroupSeen, message: str, traceback: str | None) -> GroupFault:
 
 # --- upgrade
 
-_UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.RETIRE, P.STOP, P.ORDER, P.START, P.RUN, P.DELETE)
+_UPGRADE = (P.PENDING, P.PLACE, P.TOPICS, P.SETTLE, P.ORDER, P.START, P.RUN, P.DELETE)
+"""From SETTLE it comes to STOP by itself, as often as there are some that go."""
 
 
 def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_ms: int) -> Enter | Done:
@@ -297,8 +305,6 @@ def _upgrade_on(phase: OperationPhase, progress: Progress, seen: Observed, now_m
         P.PLACE: progress.added,
         P.TOPICS: seen.new_topics,
         P.SETTLE: progress.removed,
-        P.RETIRE: progress.removed,
-        P.STOP: progress.removed,
         P.ORDER: progress.groups,
         P.START: progress.added,
         P.RUN: progress.added,
@@ -365,9 +371,21 @@ def _own(progress: Progress, seen: Observed, now_ms: int) -> Step:
 
 
 def _settle(progress: Progress, seen: Observed, now_ms: int) -> Step:
-    if not seen.unsettled or _in_vain(progress, seen, now_ms):
-        return _enter(P.RETIRE, now_ms)  # an upgrade that has come here has groups that go
+    in_vain = _in_vain(progress, seen, now_ms)
+    if progress.asks and seen.unsettled and in_vain:
+        return Fail(sentence(f"It waited too long: for {'; '.join(seen.unsettled[:NAMED_MAX])}"))
+    if not seen.unsettled or in_vain:
+        return _enter(P.READ if progress.asks else P.RETIRE, now_ms)
     return _wait(seen, *seen.unsettled)
+
+
+def _read(progress: Progress, seen: Observed, now_ms: int) -> Step:
+    if seen.unsettled:
+        return _enter(P.SETTLE, now_ms)  # it may be rewound by that, and has more to read then
+    for each in seen.groups:
+        if _has_failed(each, progress, seen, now_ms):
+            return Fail(sentence(f"{each.title} does not read on, on {each.node}: {each.error}"))
+    return _read_positions(progress, seen, now_ms) or _enter(P.RETIRE, now_ms)
 
 
 def _retire(progress: Progress, seen: Observed, now_ms: int) -> Step:
@@ -410,7 +428,9 @@ def _stop(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return _wait(seen, *(f"{what} to stop" for what in seen.unconfirmed))
     if not seen.running or _in_vain(progress, seen, now_ms):
         if progress.kind == "upgrade":
-            return _upgrade_on(P.STOP, progress, seen, now_ms)
+            return (
+                _enter(P.SETTLE, now_ms) if progress.later else _upgrade_on(P.SETTLE, progress, seen, now_ms)
+            )
         # A deployment that failed is not made longer by a broker that may be the reason.
         return Enter(P.DELETE, now_ms) if progress.kind == "deploy" else _enter(P.DELETE, now_ms)
     return _wait(seen, *(f"{what} to stop" for what in seen.running))

@@ -12,23 +12,24 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 from django.db import DatabaseError, close_old_connections, transaction
 
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.planning.reconnect import Reconnections
+from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
-from webapp.pipelines.checking import planned
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
-from webapp.placements.selectors import specs_of
+from webapp.placements.selectors import planned_for, specs_of
 from workers.control import operation_effects as effects, operation_record as record, reconnecting
 from workers.control.context import ControlContext, now_ms
 from workers.control.operation_model import (
@@ -147,9 +148,15 @@ class _Driver:
     def _progress(self, operation: Operation) -> Progress:
         progress = _progress(operation)
         match progress.phase:
-            case P.RETIRE | P.STOP:
-                gives = self._connected(operation).givers.intersection(progress.removed)
-                return replace(progress, gives=gives)
+            case P.SETTLE | P.READ | P.RETIRE | P.STOP:
+                connected, next_ = self._connected(operation), self._next_to_end(operation)
+                return replace(
+                    progress,
+                    removed=next_,
+                    later=tuple(group for group in progress.removed if group not in next_),
+                    gives=connected.givers.intersection(next_),
+                    asks=reconnecting.asks(connected, next_),
+                )
             case P.ORDER | P.START:
                 asks = reconnecting.asks(self._connected(operation), self._at_work(operation))
                 return replace(progress, asks=asks)
@@ -189,6 +196,14 @@ class _Driver:
                 return Observed(
                     status, heard_ms, groups=_groups(operation, _only(operation, progress.removed))
                 )
+            case P.READ:
+                return Observed(
+                    status,
+                    heard_ms,
+                    groups=_groups(operation, progress.removed),
+                    unsettled=_unsettled(operation, progress.removed),
+                    kafka=self._answer,
+                )
             case P.ORDER | P.OWN:
                 groups = _groups(operation, progress.groups[:1])
                 return Observed(status, heard_ms, groups=groups, kafka=self._answer)
@@ -219,16 +234,22 @@ class _Driver:
             return Reconnections()
         return reconnecting.connections(operation.deployment, self._planned(operation))
 
+    def _next_to_end(self, operation: Operation) -> tuple[str, ...]:
+        """Of an upgrade, the groups that go now: others may have to read what these have written."""
+        going = record.groups_left(operation, "removed")
+        return self._connected(operation).next_to_end(going) if going else ()
+
     def _at_work(self, operation: Operation) -> tuple[str, ...]:
-        """The groups that the phase orders next."""
+        """The groups that the phase orders next, or ends."""
         if operation.phase == P.START:
             return record.groups_left(operation, "added")
+        if operation.phase == P.READ:
+            return self._next_to_end(operation)
         return record.groups_left(operation, "changed")[:1]
 
     def _planned(self, operation: Operation) -> tuple[GroupSpec, ...]:
         if self._specs is None:
-            deployment = operation.deployment
-            self._specs = planned(parse_document(deployment.version.document), deployment.pk)
+            self._specs = planned_for(operation.deployment, operation.deployment.version.document)
         return self._specs
 
     # -- what is done ----------------------------------------------------------------------------------
@@ -272,12 +293,14 @@ class _Driver:
 
     def _enter(self, operation: Operation, phase: P, deadline_ms: int | None) -> None:
         deployment, before = operation.deployment, operation.phase
-        removed = _only(operation, record.groups_left(operation, "removed"))
+        removed = _only(operation, self._next_to_end(operation))
         if before == P.OWN:
             effects.keep_as_upgraded(deployment, record.groups_left(operation, "changed")[0])
             record.mark_running(operation, "done")
         if before == P.STOP and removed is not None:
             record.mark_unconfirmed(operation, effects.forget_groups(deployment, removed))
+            record.mark_running(operation, "done")
+            removed = self._next_to_end(operation)
         match phase:
             case P.OWN:
                 group = record.groups_left(operation, "changed")[0]
@@ -290,20 +313,19 @@ class _Driver:
             case P.RETIRE:
                 effects.retire(deployment, removed)
                 if removed is not None:
-                    effects.note_removed(deployment, removed)
+                    staying = {id for spec in self._planned(operation) for id in elements_of(spec)}
+                    effects.note_removed(deployment, removed, staying)
             case P.STOP:
                 effects.let_go(deployment, removed)
         self._answer = None
-        record.enter(operation, phase, deadline_ms)
+        record.enter(operation, phase, deadline_ms, removed or ())
 
-    def _starts(self, connected: Reconnections, group: str) -> dict[str, int]:
+    def _starts(self, connected: Reconnections, group: str) -> dict[str, Any]:
         return reconnecting.order_starts(connected, group, self._answer.starts if self._answer else {})
 
     def _take_over(self, operation: Operation, connected: Reconnections) -> None:
         """The groups at work are ordered in this transaction: from here on nobody else is to begin there."""
-        reconnecting.taken_over(
-            operation.deployment, (item for group in self._at_work(operation) for item in connected.of(group))
-        )
+        reconnecting.taken_over(operation.deployment, connected, self._at_work(operation))
         operation.deployment.save(update_fields=["left"])
 
     def _begin(self, operation: Operation) -> None:
@@ -327,7 +349,9 @@ class _Driver:
                 operation.deployment.left = {}
                 operation.deployment.save(update_fields=["left"])
                 changed = {
-                    step["name"] for step in operation.steps if step.get("change", "changed") == "changed"
+                    step["name"]
+                    for step in operation.steps
+                    if step.get("change", "changed") == "changed" or step.get("regrouped")
                 }
                 sizes = {spec.group: len(spec.elements) for spec in self._planned(operation)}
                 started = sum(size for group, size in sizes.items() if group in changed)
@@ -369,9 +393,12 @@ def _groups(operation: Operation, only: Collection[str] | None) -> tuple[GroupSe
 
 
 def _names(operation: Operation) -> dict[str, str]:
-    """What people call its groups, also those that the present version has no more."""
-    removed = {step["name"]: step["title"] for step in operation.steps if "title" in step}
-    return {**removed, **names_of(operation.deployment.version.document)}
+    """What people call its groups, also those that the present version has no more, or names otherwise."""
+    names = names_of(operation.deployment.version.document)
+    placed = operation.deployment.placements.values_list("group", flat=True)
+    called = {group: names.get(document_group(group), group) for group in placed}
+    steps = {step["name"]: step["title"] for step in operation.steps if "title" in step}
+    return {**names, **called, **steps}
 
 
 def _group(placement: GroupPlacement, names: Mapping[str, str]) -> GroupSeen:

@@ -155,7 +155,7 @@ def _is_forgotten(group: str, newest_at_ms: int) -> bool:
     close_old_connections()
     id, _, name = group.partition(".")
     deployment = Deployment.objects.filter(pk=id).first()
-    if deployment is None or name in deployment.removed:
+    if deployment is None or name in deployment.gone:
         return timezone.now() - datetime.fromtimestamp(newest_at_ms / 1000, UTC) > KEPT_AFTER_END
     return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
 

@@ -1,21 +1,25 @@
-"""Where groups go on whose inputs an upgrade changes: what they leave is noted, and who goes on from there.
+"""Where groups go on whose inputs an upgrade changes, and elements that it groups otherwise: what they leave
+is noted, and who goes on from there.
 
 `Deployment.left` holds each input that a group no longer reads until somebody else has been ordered to begin
-there, or the upgrade has ended well. So one that fails anywhere is followed by one that still knows it. How
-far a group has come says its journal, which nothing trims or deletes until then.
+there, or the upgrade has ended well, and likewise each element that is to run in another group. So one that
+fails anywhere is followed by one that still knows it. How far a group has come says its journal, which is
+neither trimmed nor deleted until then.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from pipeline_runtime.journal.positions import read_positions
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.kafka.reading import has_unread
+from pipeline_runtime.kafka.reading import TopicEnd, has_unread
 from pipeline_runtime.model.ids import journal_topic
 from pipeline_runtime.model.spec import GroupSpec, InputStream
-from pipeline_runtime.planning.reconnect import NewInput, Reconnections, reconnections
+from pipeline_runtime.planning.reconnect import Reconnections, reconnections
+from pipeline_runtime.planning.regroup import LastRows, producer_of
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import left_by, specs_of
 from workers.control.context import now_ms
@@ -31,30 +35,34 @@ def connections(deployment: Deployment, specs: Sequence[GroupSpec]) -> Reconnect
 
 def asks(connected: Reconnections, groups: Collection[str]) -> bool:
     """Whether positions have to be read before these groups can be ordered."""
-    return any(item.giver is not None for group in groups for item in connected.of(group)) or any(
-        item.group in groups for item in connected.last_rows
-    )
+    return any(
+        connected.sources_of(group)
+        or any(item.giver is not None or item.behind for item in connected.of(group))
+        for group in groups
+    ) or any(last.group in groups or last.taker in groups for last in connected.last_rows)
 
 
 def positions(
     deployment: Deployment, connected: Reconnections, groups: Collection[str], kafka: KafkaSettings
 ) -> Answer:
     """From Kafka, outside of a transaction: where these groups begin in what others have read before them."""
-    starts: dict[str, dict[str, int]] = {}
+    starts: dict[str, dict[str, Any]] = {}
     try:
         journals = _Journals(deployment, kafka)
-        for item in (item for group in groups for item in connected.of(group)):
-            if item.giver is None:
-                continue
-            found = journals.stopped(item)
+        for group in groups:
+            found = journals.begins(group, connected)
             if isinstance(found, str):
                 return Answer(now_ms(), refused=found)
-            starts.setdefault(item.group, {}).update(found)
-        for last in (last for last in connected.last_rows if last.group in groups):
-            at = journals.of(last.group).get(_key(last.stream))
-            if at is not None and has_unread(kafka, last.stream.topic, at):
-                names = deployment.name_of(last.group), _producer(last.stream)
-                return Answer(now_ms(), unread=f"{names[0]} to read the last rows of {names[1]}")
+            starts[group] = found
+        for last in connected.last_rows:
+            if not {last.group, last.taker}.isdisjoint(groups) and journals.has_unread(last):
+                reader, producer = (
+                    deployment.name_of(id) for id in (last.stream.consumer, producer_of(last.stream))
+                )
+                if last.taker in groups:
+                    why = f"{reader} has ended and has not read the last rows of {producer}"
+                    return Answer(now_ms(), refused=f"{why}: deploy the former version first")
+                return Answer(now_ms(), unread=f"{reader} to read the last rows of {producer}")
     except Exception as error:
         log.debug("positions of %s were not read", deployment.pk, exc_info=error)
         return Answer(
@@ -69,54 +77,96 @@ class _Journals:
     def __init__(self, deployment: Deployment, kafka: KafkaSettings) -> None:
         self._deployment = deployment
         self._kafka = kafka
-        self._read: dict[str, dict[str, int]] = {}
+        self._read: dict[str, dict[str, Any]] = {}
 
-    def of(self, group: str) -> dict[str, int]:
+    def of(self, group: str) -> dict[str, Any]:
         if group not in self._read:
             self._read[group] = read_positions(self._kafka, journal_topic(self._deployment.pk, group))
         return self._read[group]
 
-    def stopped(self, item: NewInput) -> dict[str, int] | str:
-        """Where its giver stands in the stream, or was to begin; or that it is not known."""
-        giver, key = item.giver or "", _key(item.stream)
-        was_to_begin = self._deployment.left.get(giver, {}).get("starts", {})
-        at = self.of(giver).get(key, was_to_begin.get(key))
-        if at is None:
-            name = self._deployment.name_of(giver)
-            return f"It is not known where {name} stopped reading {_producer(item.stream)}"
-        return {key: at}
+    def begins(self, group: str, connected: Reconnections) -> dict[str, Any] | str:
+        """Where this group goes on in what others have read before it; or that it is not known."""
+        found: dict[str, Any] = {}
+        taken: list[tuple[str, str, str]] = []
+        for item in connected.of(group):
+            if item.behind:
+                found[_key(item.stream)] = self._end(item.stream.topic)
+                continue
+            taken += [(item.giver, key, producer_of(item.stream)) for key in _keys(item.stream) if item.giver]
+        taken += [(item.giver, item.element, item.element) for item in connected.sources_of(group)]
+        for giver, key, name in taken:
+            # Where it stands, or was to begin.
+            stands = {**self._was_to_begin(giver), **self.of(giver)}
+            if key in stands:
+                found[key] = stands[key]
+            elif stands or group not in connected.begins:
+                names = self._deployment.name_of(giver), self._deployment.name_of(name)
+                return f"It is not known where {names[0]} stopped reading {names[1]}"
+            # Else it has never owned: who comes instead of it begins as it would have.
+        return found
+
+    def _was_to_begin(self, group: str) -> dict[str, Any]:
+        starts: dict[str, Any] = self._deployment.left.get(group, {}).get("starts", {})
+        return starts
+
+    def has_unread(self, last: LastRows) -> bool:
+        key = _key(last.stream)
+        at = self.of(last.group).get(key)
+        if at is None and last.writer is not None:
+            placed = self._deployment.placements.filter(group=last.group).first()
+            at = (self._was_to_begin(last.group) if placed is None else placed.starts).get(key, 0)
+        return at is not None and has_unread(self._kafka, last.stream.topic, at)
+
+    def _end(self, topic: str) -> int:
+        end = TopicEnd(self._kafka, topic)
+        try:
+            return end.ask(hidden=True)
+        finally:
+            end.close()
 
 
 def order_starts(
-    connected: Reconnections, group: str, found: Mapping[str, Mapping[str, int]]
-) -> dict[str, int]:
-    """ClaimOrder.starts of the group; `found`: from `positions`."""
+    connected: Reconnections, group: str, found: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """ClaimOrder.positions of the group; `found`: from `positions`."""
     whole = {_key(item.stream): 0 for item in connected.of(group) if item.whole}
     return {**whole, **found.get(group, {})}
 
 
-def note_left(placement: GroupPlacement, spec: GroupSpec | None) -> None:
-    """Before it gets this spec, or is ended for good (None): what it reads now and will not. Its deployment
-    is not saved."""
+def note_left(placement: GroupPlacement, spec: GroupSpec | None, halted: Collection[str] = ()) -> None:
+    """Before it gets this spec, or is ended for good (None): what it reads now and will not. `halted`: its
+    elements that are to go on in another group. Its deployment is not saved."""
     deployment, was = placement.deployment, GroupSpec.model_validate(placement.spec)
     kept = set() if spec is None else {stream.topic for stream in spec.inputs}
     before = [each for each in left_by(deployment) if each.group == placement.group]
-    inputs = {stream.topic: stream for each in [*before, was] for stream in each.inputs}
-    inputs = {topic: stream for topic, stream in inputs.items() if topic not in kept}
+    inputs = [stream for each in [*before, was] for stream in each.inputs if stream.topic not in kept]
+    inputs = [*{(stream.topic, stream.consumer): stream for stream in inputs}.values()]
     if spec is not None and not inputs:
         return
     starts = deployment.left.get(placement.group, {}).get("starts", {}) | placement.starts
-    left = was.model_copy(update={"inputs": tuple(inputs.values())})
-    deployment.left[placement.group] = {"spec": left.model_dump(mode="json"), "starts": starts}
+    left = was.model_copy(update={"inputs": tuple(inputs)})
+    deployment.left[placement.group] = {
+        "spec": left.model_dump(mode="json"),
+        "starts": starts,
+        "node": placement.node.name,
+        "halted": sorted(halted),
+    }
 
 
-def taken_over(deployment: Deployment, inputs: Iterable[NewInput]) -> None:
-    """Who reads these from now on has been ordered to: nobody else is to begin there. Not saved."""
-    for item in inputs:
+def taken_over(deployment: Deployment, connected: Reconnections, groups: Collection[str]) -> None:
+    """These groups have been ordered to own: nobody else is to begin where they do. Not saved."""
+    for item in (item for group in groups for item in connected.of(group)):
         left = deployment.left.get(item.giver or "")
         if left is not None:
             rest = [stream for stream in left["spec"]["inputs"] if stream["topic"] != item.stream.topic]
             left["spec"]["inputs"] = rest
+    placed = deployment.placements.filter(group__in={*groups} & {*connected.begins})
+    runs = {element["id"] for placement in placed for element in placement.spec["elements"]}
+    for group, left in [*deployment.left.items()]:
+        halted = left.get("halted", [])
+        left["halted"] = [id for id in halted if id not in runs]
+        if halted and not left["halted"]:
+            del deployment.left[group]  # who holds its elements now knows where each begins
 
 
 def _key(stream: InputStream) -> str:
@@ -124,5 +174,5 @@ def _key(stream: InputStream) -> str:
     return f"{stream.topic}-0"
 
 
-def _producer(stream: InputStream) -> str:
-    return stream.source.partition(".")[0]
+def _keys(stream: InputStream) -> list[str]:
+    return [f"{stream.topic}-{partition}" for partition in range(stream.partitions)]

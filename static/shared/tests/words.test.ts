@@ -37,6 +37,7 @@ test("the steps of a deployment are words, those of an upgrade are what its elem
   expect(stepWords(step("power", { change: "changed", title: "Power" }), name)).toBe("Power");
   expect(stepWords(step("run", { change: "added", title: "Long run" }), name)).toBe("Add Long run");
   expect(stepWords(step("alarm", { change: "removed" }), name)).toBe("End alarm");
+  expect(stepWords(step("both", { change: "added", regrouped: true }), name)).toBe("Go on with both");
 });
 
 test("an element and a group have their titles, what is not known its id", () => {

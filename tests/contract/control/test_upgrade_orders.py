@@ -169,8 +169,7 @@ def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
     def breaks(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(operations, "planned", breaks)
-    monkeypatch.setattr(operations, "parse_document", lambda document: document)
+    monkeypatch.setattr(operations, "planned_for", breaks)
     placement = deployed("power", "edge-a")
     operation = placement.deployment.operations.create(kind="upgrade")
     operations.drive_operation(str(operation.pk), context)

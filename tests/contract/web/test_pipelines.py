@@ -18,6 +18,7 @@ from tests.contract.web.conftest import PIPELINE, Caller, audited
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
 from webapp.audit.models import AuditRecord
+from webapp.handovers.facts import group_id
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
@@ -290,6 +291,72 @@ def test_one_that_others_go_on_from_is_not_taken_out_while_its_node_is_silent(
     assert '"power" cannot be removed: its node cloud does not answer' in problem["detail"]
     assert problem["next"].startswith("Restore it on another node")
     assert not Operation.objects.exists()
+
+
+def parted(document: dict[str, Any]) -> dict[str, Any]:
+    """Each for itself, without pins."""
+    elements = [{key: each[key] for key in each if key != "node"} for each in document["spec"]["elements"]]
+    return {**document, "spec": {"elements": elements}}
+
+
+def test_elements_are_grouped_otherwise_after_saying_what_that_does(
+    caller: Call, deployment: Deployment, document: dict[str, Any], commands: Commands
+) -> None:
+    editor, apart = caller("editor"), parted(document)
+    together = [{"id": "front", "elements": ["readings", "variation"]}]
+    save(editor, {**apart, "spec": {**apart["spec"], "groups": together}})
+    told = {item["element"]: item for item in editor.post(f"{P}/deploy", {"dry_run": True}).json()["changes"]}
+    assert {id: item["change"] for id, item in told.items()} == {
+        "readings": "upgraded",
+        "variation": "restart",
+        "alerts": "upgraded",
+        "power": "unchanged",
+        "archive": "unchanged",
+        "chart": "unchanged",
+    }
+    assert "together with readings now, and no more with alerts" in told["variation"]["reason"]
+    assert told["variation"]["loses"]
+    assert (told["variation"]["node"], told["variation"]["why"]) == (
+        "edge-a",
+        "with what it runs together with",
+    )
+    assert "node" not in told["alerts"], "it stays where it is"
+    assert "variation loses" in assert_problem(editor.post(f"{P}/deploy"), 409)["next"]
+    restart = {"restart": ["variation"]}
+    deployment.placements.filter(group="watch").update(paused_at=timezone.now())
+    assert "is paused" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    deployment.placements.update(paused_at=None)
+    Node.objects.filter(name="edge-b").update(up=False)
+    assert "cannot be grouped otherwise" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    assert commands() == []
+    Node.objects.update(up=True)
+    assert editor.post(f"{P}/deploy", restart).status_code == 202
+    assert Operation.objects.get().restart == ["variation"]
+
+
+def test_what_is_being_grouped_otherwise_is_shown_as_it_runs_and_by_the_id_that_it_has_in_the_document(
+    caller: Call, deployment: Deployment, document: dict[str, Any]
+) -> None:
+    viewer = caller("viewer")
+    version = deployment.version
+    version.document = parted(document)
+    version.save()
+    alerts = viewer.get(f"{P}/elements/alerts").json()
+    assert (alerts["group"], alerts["node"], alerts["status"]) == ("watch", "edge-b", "running")
+    assert caller("editor").post(f"{P}/elements/alerts/pause").status_code == 200
+    version.document = document
+    version.save()
+    for rows in (deployment.placements, deployment.replicas):
+        rows.filter(group="watch").update(group="watch_2")
+    alerts = viewer.get(f"{P}/elements/alerts").json()
+    assert (alerts["group"], alerts["node"], alerts["status"]) == ("watch", "edge-b", "paused")
+    hosted = viewer.get("/nodes/edge-b").json()["elements"]
+    assert {(each["element"], each["group"]) for each in hosted} == {
+        ("variation", "watch"),
+        ("alerts", "watch"),
+    }
+    assert deployment.name_of("watch_2") == deployment.name_of("watch")
+    assert group_id(deployment, "alerts") == "watch_2", "by which its checkpoints and files are found"
 
 
 def test_what_was_to_come_and_could_not_is_shown_as_failed(

@@ -46,7 +46,7 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         topic = "by-itself-in"
         create_topic(fogline.bootstrap, topic)
         document = statistics_document(PIPELINE, topic)
-        document["spec"]["elements"].append(LOW)
+        document["spec"]["elements"] += [LOW, TICKS, PASSED]
         deployment = deploy(client, document)
         producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
         producer.start()
@@ -62,6 +62,11 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         ):
             connect(client, document, through, told)
             seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
+            if through == "between":
+                regroup(client, document, TOGETHER, "it runs together with {} now")
+                seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
+                regroup(client, document, [], "it runs by itself now")
+                seq = owner_again(client, PIPELINE, seq, "edge-a")["seq"]
 
         answer = client.post(f"{PATH}/elements/stats/standby", json={"node": "edge-b"})
         assert answer.status_code == 202, answer.text
@@ -81,6 +86,7 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
         assert_agrees_with_oracle(reader.read(len(events), RECOVERY_S), events)
         assert_came(fogline.bootstrap, deployment, reader.records)
+        assert_numbered(fogline.bootstrap, deployment)
         reader.close()
         assert element(client, PIPELINE, "events")["epoch"] == 1, "what was not changed went on untouched"
 
@@ -99,6 +105,42 @@ def assert_came(bootstrap: str, deployment: str, statistics: list[Any]) -> None:
     reader.close()
 
 
+TICKS = {"id": "ticks", "type": "generator", "params": {"rate": 20}}
+PASSED = {"id": "passed", "type": "filter", "inputs": {"in": "ticks"}, "params": {"condition": "n >= 0"}}
+TOGETHER = [
+    {"id": "numbered", "elements": ["ticks", "passed"]},
+    {"id": "together", "elements": ["events", "between"]},
+]
+
+
+def regroup(client: httpx.Client, document: dict[str, Any], groups: list[dict[str, Any]], told: str) -> None:
+    """A source and what reads it, and a topic's reader and what lies between it and the statistics."""
+    untouched = {id: element(client, PIPELINE, id)["epoch"] for id in ("stats", "high")}
+    document["spec"]["groups"] = groups
+    changes = {item["element"]: (item["change"], item["reason"]) for item in save(client, document)}
+    assert [changes.pop(id) for id in untouched] == [("unchanged", None)] * 2
+    others = {"events": "between", "between": "events", "ticks": "passed", "passed": "ticks"}
+    assert changes == {
+        id: ("upgraded", f"{told.format(other)}, and goes on where it stands") for id, other in others.items()
+    }
+    operate(client, f"{PATH}/deploy", "the regrouping")
+    assert {id: element(client, PIPELINE, id)["epoch"] for id in untouched} == untouched
+    of = {group: each["id"] for each in groups for group in each["elements"]}
+    for id in others:
+        found = element(client, PIPELINE, id)
+        assert (found["group"], found["epoch"]) == (of.get(id, id), 1), (
+            "another group, by the id that it shows"
+        )
+
+
+def assert_numbered(bootstrap: str, deployment: str) -> None:
+    """A source has gone on in each group where it stood in the one before: each row is there, once."""
+    reader = CommittedReader(bootstrap, stream_topic(deployment, "passed"))
+    numbers = [value["n"] for _, value in reader.read(1_000, RECOVERY_S)]
+    assert numbers == list(range(len(numbers)))
+    reader.close()
+
+
 FIRST_ROW = "it reads {} now, from its first row"
 STOPS = "it reads events now, from the row at which {} stops"
 
@@ -109,7 +151,7 @@ def connect(
     """The statistics to the events, through an element that lets all rows pass: the oracle is the same."""
     passes = {"type": "filter", "inputs": {"in": "events"}, "params": {"condition": "value >= 0"}}
     elements = document["spec"]["elements"]
-    elements[3:] = [{"id": through, **passes}] if through else []
+    elements[5:] = [{"id": through, **passes}] if through else []
     elements[1]["inputs"] = {"in": through or "events"}
     assert {item["element"]: item["reason"] for item in save(client, document) if item["reason"]} == told
     operate(client, f"{PATH}/deploy", "the change")
@@ -134,6 +176,8 @@ def change(client: httpx.Client, document: dict[str, Any]) -> None:
         "stats": "upgraded",
         "high": "added",
         "low": "removed",
+        "ticks": "unchanged",
+        "passed": "unchanged",
     }
     operate(client, f"{PATH}/deploy", "the change")
 

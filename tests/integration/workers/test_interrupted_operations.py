@@ -40,13 +40,14 @@ def deploying_in_vain(cluster: Cluster) -> Operation:
     return deploying(cluster)
 
 
-def runs(cluster: Cluster) -> Deployment:
+def runs(cluster: Cluster, content: dict[str, Any] | None = None) -> Deployment:
     """What a deployment would have made, without its topics: the stand-in nodes do without."""
-    content = document("lines")
+    content = content or document("lines")
     pipeline = Pipeline.objects.create(name="lines", draft=content)
     version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=content)
     deployment = Deployment.objects.create(pipeline=pipeline, version=version, status="running")
-    for spec, node in zip(planned(parse_document(content), deployment.pk), ("edge-a", "edge-b"), strict=True):
+    specs = planned(parse_document(content), deployment.pk)
+    for spec, node in zip(specs, ("edge-a", "edge-b"), strict=True):
         GroupPlacement.objects.create(
             deployment=deployment,
             group=spec.group,
@@ -54,8 +55,8 @@ def runs(cluster: Cluster) -> Deployment:
             node=Node.objects.get(name=node),
             order_id=f"first-{spec.group}",
         )
-    wait_until(lambda: cluster.owns(deployment, "numbers", "edge-a"), "numbers runs")
-    wait_until(lambda: cluster.owns(deployment, "saved", "edge-b"), "saved runs")
+    for spec, node in zip(specs, ("edge-a", "edge-b"), strict=True):
+        wait_until(lambda g=spec.group, n=node: cluster.owns(deployment, g, n), f"{spec.group} runs")
     return deployment
 
 
@@ -195,6 +196,133 @@ def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_wh
     assert deployment.left == {}
     assert deployment.placements.get(group="saved").starts == {f"fl.{deployment.pk}.numbers.out-0": 7}
     assert (f"fl.{deployment.pk}.kept.journal" in journals) is (reader == "kept")
+
+
+def regrouping(cluster: Cluster) -> Operation:
+    """A source and what reads it are to run as one."""
+    content = document("lines")
+    params, inputs = {"condition": "value > 0"}, {"in": "numbers"}
+    numbers = content["spec"]["elements"][0]
+    content["spec"]["elements"] = [
+        numbers,
+        {"id": "kept", "type": "filter", "params": params, "inputs": inputs},
+    ]
+    deployment = runs(cluster, content)
+    before, groups = deployment.version, [{"id": "both", "elements": ["numbers", "kept"]}]
+    deployment.version = PipelineVersion.objects.create(
+        pipeline=deployment.pipeline,
+        number=2,
+        document={**content, "spec": {**content["spec"], "groups": groups}},
+    )
+    deployment.save()
+    return Operation.objects.create(kind="upgrade", deployment=deployment, replaces=before)
+
+
+REGROUPING = [P.RETIRE, P.STOP, P.READ, P.START]
+"""Where it is not what any change of shape does: what goes first, and what goes then."""
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of stand-in nodes: where the source stands, where its reader, and where the stream ends. What is looked
+    for in it behind that, first finds something. With real ones, test_by_itself."""
+    asked: list[int] = []
+
+    def positions(_: object, journal: str) -> dict[str, Any]:
+        stream = ".".join([*journal.split(".")[:2], "numbers", "out-0"])
+        stands = {"numbers": {"row": 7, "t0": 1, "shifts": []}}, {stream: 5}
+        return stands[0] if "kept" not in journal else stands[1]
+
+    def unread(_: object, topic: str, offset: int) -> bool:
+        assert topic.endswith(".numbers.out")
+        asked.append(offset)
+        return len(asked) == 1
+
+    class End:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def ask(self, *, hidden: bool) -> int:
+            assert hidden, "with what is hidden yet"
+            return 9
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(reconnecting, "read_positions", positions)
+    monkeypatch.setattr(reconnecting, "has_unread", unread)
+    monkeypatch.setattr(reconnecting, "TopicEnd", End)
+    return asked
+
+
+def starts_of(deployment: Deployment) -> dict[str, Any]:
+    deployment.refresh_from_db()
+    assert deployment.left == {}
+    assert deployment.removed == [], "no element is gone"
+    return {placement.group: placement.starts for placement in deployment.placements.all()}
+
+
+@pytest.mark.parametrize("phase", REGROUPING)
+def test_a_regrouping_goes_on_wherever_control_dies(
+    cluster: Cluster, topics: list[str], stopped: list[int], phase: P
+) -> None:
+    operation = interrupted(cluster, regrouping, phase, away=timedelta(0))
+    assert operation.status == "done", operation.message
+    assert [(step["name"], step["state"]) for step in operation.steps] == [
+        ("kept", "done"),
+        ("numbers", "done"),
+        ("both", "done"),
+    ]
+    assert "2 of 2 elements were started again. Grouped otherwise: " in operation.message
+    assert "did not confirm" not in operation.message
+    deployment = operation.deployment
+    assert starts_of(deployment) == {"both": {"numbers": {"row": 7, "t0": 1, "shifts": []}}}
+    assert deployment.former_groups == ["kept", "numbers"]
+    assert deployment.placements.get().node.name == "edge-a", "where its first element was"
+    assert stopped[:2] == [5, 5], "it has waited for what was not read"
+    for group in ("numbers", "kept", "both"):
+        assert {epoch for epoch, _ in cluster.commits(deployment, group)} <= {1}, "ordered once"
+    ends = [cluster.commits(deployment, group) for group in ("numbers", "kept")]
+    wait_until(lambda: cluster.owns(deployment, "both", "edge-a"), "it runs")
+    assert [cluster.commits(deployment, group) for group in ("numbers", "kept")] == ends, "they have ended"
+
+
+@pytest.mark.parametrize(
+    ("phase", "begins"),
+    [
+        (P.READ, {"numbers_2": "numbers", "kept": {}}),
+        (P.START, {"numbers_2": "numbers", "kept_2": 5}),
+        (P.RUN, {"numbers_2": "numbers", "kept_2": 9}),
+    ],
+)
+def test_after_a_regrouping_that_failed_the_former_version_goes_on_where_each_stopped(
+    cluster: Cluster,
+    topics: list[str],
+    stopped: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    phase: P,
+    begins: dict[str, Any],
+) -> None:
+    next_step = operations.next_step
+
+    def fails(progress: Progress, seen: Observed, now_ms: int) -> Step:
+        return Fail("No.") if progress.phase == phase else next_step(progress, seen, now_ms)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(operations, "next_step", fails)
+        operation = ended(regrouping(cluster))
+    assert operation.status == "failed"
+    deployment = Deployment.objects.get(pk=operation.deployment_id)
+    deployment.version = operation.replaces
+    deployment.save()
+    operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment))
+    assert operation.status == "done", operation.message
+    stream = f"fl.{deployment.pk}.numbers.out-0"
+    position = {"numbers": {"row": 7, "t0": 1, "shifts": []}}
+    assert starts_of(deployment) == {
+        group: position if at == "numbers" else {stream: at} if at else {} for group, at in begins.items()
+    }
+    wait_until(lambda: cluster.owns(deployment, "numbers_2", "edge-a"), "it goes on where it ran")
 
 
 def has_its_new_shape(cluster: Cluster, deployment: Deployment) -> None:

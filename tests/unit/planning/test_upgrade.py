@@ -106,11 +106,6 @@ def test_other_columns_for_what_keeps_state_are_incompatible(plan, changes, sour
     assert "other columns" in found["sink"].reason
 
 
-def test_what_stays_keeps_its_group(plan, changes, elements):
-    regrouped = changes(plan(*elements()), plan(*elements(), groups=GROUPED))
-    assert "grouped otherwise" in regrouped["keep"].reason
-
-
 def connected(elements, **inputs: str):
     """With other inputs of single elements."""
     return [{**e, "inputs": {"in": inputs[e["id"]]}} if e["id"] in inputs else e for e in elements]

@@ -321,6 +321,36 @@ def test_one_that_others_go_on_from_has_to_confirm_its_end() -> None:
     assert next_step(progress, running(), T0) == Done()
 
 
+def test_what_goes_reads_last_rows_before_it_ends() -> None:
+    progress = upgrade(P.SETTLE, removed=("power",), asks=True)
+    assert next_step(progress, running(unsettled=("Power, which is being moved",)), T0) == Wait(
+        "Power, which is being moved"
+    )
+    late = next_step(progress, running(unsettled=("Power, which is being moved",)), DEADLINE)
+    assert late == Fail("It waited too long: for Power, which is being moved.")
+    assert next_step(progress, running(), T0) == enters(P.READ)
+    assert next_step(replace(progress, asks=False), running(), T0) == enters(P.RETIRE)
+    progress = replace(progress, phase=P.READ)
+    assert next_step(progress, running(OWNS), T0) == ReadPositions()
+    unread = running(OWNS, kafka=Answer(T0, unread="Power to read the last rows of Numbers"))
+    assert next_step(progress, unread, T0) == Wait("Power to read the last rows of Numbers")
+    assert next_step(progress, unread, T0 + ASK_AGAIN_MS) == ReadPositions()
+    assert isinstance(next_step(progress, unread, DEADLINE), Fail)
+    # It may be rewound by that.
+    moved = running(OWNS, kafka=MADE, unsettled=("Power, which is being moved",))
+    assert next_step(progress, moved, T0) == enters(P.SETTLE)
+    assert next_step(progress, running(OWNS, kafka=MADE), T0) == enters(P.RETIRE)
+    failed = replace(progress, failing={"power": T0 - ERROR_MS_MAX})
+    ends = next_step(failed, running(FAILING, kafka=unread.kafka), T0)
+    assert ends == Fail("Power does not read on, on edge-a: no such file.")
+
+
+def test_those_that_go_end_one_after_another() -> None:
+    progress = upgrade(P.STOP, removed=("numbers",), later=("power",), added=("both",))
+    assert next_step(progress, running(), T0) == enters(P.SETTLE)
+    assert next_step(replace(progress, later=()), running(), T0) == enters(P.START)
+
+
 def _phases(progress: Progress, groups: Mapping[str, GroupSeen], *, makes: bool) -> list[P]:
     """Through which an upgrade goes when all that it asks for is there at once."""
     passed: list[P] = []
@@ -468,7 +498,7 @@ def test_an_upgrade_that_is_undeployed_meanwhile_just_ends(phase: P) -> None:
 
 PHASES: dict[Kind, list[P]] = {
     "deploy": [P.PENDING, P.VALIDATE, P.PLACE, P.TOPICS, P.START, P.RUN, P.STOP, P.DELETE],
-    "upgrade": [P.PENDING, P.ORDER, P.OWN],
+    "upgrade": [P.PENDING, P.SETTLE, P.READ, P.ORDER, P.OWN],
     "undeploy": [P.PENDING, P.SETTLE, P.RETIRE, P.STOP, P.DELETE],
 }
 STATUS = {"deploy": "deploying", "upgrade": "running", "undeploy": "undeploying"}

@@ -1,0 +1,225 @@
+"""Which elements run together, when that changes in what runs. Pure.
+
+A group whose elements change goes, with every group that shares one with it, and those that hold its elements
+from then on come. Each element goes on exactly where it stood:
+
+    what it reads                                   begins
+    a topic that it has read before                 where the group has stopped that it ran in
+    a recording, a generator                        likewise
+    what came to it inside of its group before      at the end of its topic, which nobody writes meanwhile
+    what comes to it inside of its group from now   after its former group has read that to its end; so who
+                                                    writes it ends first, and groups end one after another
+
+What a group keeps lies with it: what has state begins without, and what has written a file stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pipeline_runtime.model.ids import document_group, numbered_group
+from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec, InputStream
+
+ALONE = "group them first, and change the rest then"
+
+
+class NewInput(Frozen):
+    """A stream that `group` has not read before."""
+
+    group: str
+    stream: InputStream
+    giver: str | None = None  # the group that read it before: it begins where that one has stopped
+    whole: bool = False  # it begins at the first row, since what writes it is new, too
+    behind: bool = False  # it begins at the end: what stands there has come to its elements in another way
+
+
+class NewSource(Frozen):
+    """A source element that runs in another group from now on, and goes on where `giver` has stopped."""
+
+    group: str
+    element: str
+    giver: str
+
+
+class LastRows(Frozen):
+    """A stream that `group` is to read to its end: nobody writes it any more, or not for `group`."""
+
+    group: str
+    stream: InputStream
+    writer: str | None = None  # the group that ends before, when both go and their elements come together
+    taker: str | None = None  # and the one that holds them then
+
+
+class Regrouped(Frozen):
+    """What of a version is grouped otherwise than what runs."""
+
+    ends: tuple[str, ...] = ()  # groups that run, and are to end
+    begins: tuple[str, ...] = ()  # groups that hold their elements from then on
+    inputs: tuple[NewInput, ...] = ()
+    sources: tuple[NewSource, ...] = ()
+    last_rows: tuple[LastRows, ...] = ()
+    refused: Mapping[str, str] = {}  # group -> why that cannot be
+
+
+def named(
+    planned: Iterable[GroupSpec], running: Iterable[GroupSpec], spent: Collection[str]
+) -> tuple[GroupSpec, ...]:
+    """The groups of a document as they are called in its deployment. What holds the same elements as before
+    is the same group; another one has an id that none ever had there (`spent`: those that are gone), since a
+    journal, checkpoints and transactions go by it."""
+    members = {spec.group: elements_of(spec) for spec in running}
+    taken = {*members, *spent}
+
+    def name(spec: GroupSpec) -> str:
+        for group, elements in members.items():
+            if elements == elements_of(spec) and document_group(group) == spec.group:
+                return group
+        number = 1
+        while (group := numbered_group(spec.group, number)) in taken:
+            number += 1
+        return group
+
+    return tuple(spec.model_copy(update={"group": name(spec)}) for spec in planned)
+
+
+def elements_of(spec: GroupSpec) -> frozenset[str]:
+    return frozenset(element.id for element in spec.elements)
+
+
+def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec]) -> Regrouped:
+    """`left`: of groups that an upgrade has ended and then failed, the elements that do not run since."""
+    runs = {spec.group: spec for spec in old}
+    holder = {element.id: spec for spec in (*left, *old) for element in spec.elements}
+    begins = [spec for spec in new if _is_other(spec, runs, holder)]
+    shared = {holder[id].group for spec in begins for id in elements_of(spec) if id in holder}
+    staying = {id for spec in new for id in elements_of(spec)}
+    stranded = [spec.group for spec in left if not elements_of(spec) <= staying]
+    why = "it has stopped in an upgrade that failed: deploy a version that has it"
+    refused = dict.fromkeys(stranded, why)
+    if not begins:
+        return Regrouped(refused=refused)
+    inputs: list[NewInput] = []
+    sources: list[NewSource] = []
+    last_rows: list[LastRows] = []
+    rest = _rest_differs(old, new, shared, {spec.group for spec in begins})
+    if not {id for spec in old if spec.group in shared for id in elements_of(spec)} <= staying:
+        rest = f"an element is removed from what runs as one at once: {ALONE}"
+    for spec in begins:
+        found = _Beginning(spec, holder, runs)
+        inputs += found.inputs
+        sources += found.sources
+        last_rows += found.last_rows
+        if found.refused or rest:
+            refused[spec.group] = found.refused or rest or ""
+    return Regrouped(
+        ends=tuple(spec.group for spec in old if spec.group in shared),
+        begins=tuple(spec.group for spec in begins),
+        inputs=tuple(inputs),
+        sources=tuple(sources),
+        last_rows=tuple(last_rows),
+        refused=refused,
+    )
+
+
+def _is_other(spec: GroupSpec, runs: Mapping[str, GroupSpec], holder: Mapping[str, GroupSpec]) -> bool:
+    """Whether it holds elements that ran, and does not run itself."""
+    if not any(id in holder for id in elements_of(spec)):
+        return False
+    return spec.group not in runs or elements_of(runs[spec.group]) != elements_of(spec)
+
+
+def _rest_differs(
+    old: Sequence[GroupSpec], new: Sequence[GroupSpec], ends: Collection[str], begins: Collection[str]
+) -> str | None:
+    """Where two changes of shape meet, it would take more than is told here to lose no row."""
+    before = {spec.group: _topics(spec) for spec in old if spec.group not in ends}
+    after = {spec.group: _topics(spec) for spec in new if spec.group not in begins}
+    return None if before == after else f"others come, go or are connected otherwise at once: {ALONE}"
+
+
+def _topics(spec: GroupSpec) -> set[str]:
+    return {stream.topic for stream in spec.inputs}
+
+
+class _Beginning:
+    """Of one group that comes: where it goes on in all that it reads, or why it cannot."""
+
+    def __init__(
+        self, spec: GroupSpec, holder: Mapping[str, GroupSpec], runs: Mapping[str, GroupSpec]
+    ) -> None:
+        self._spec = spec
+        self._holder = holder
+        self._runs = runs
+        self.inputs: list[NewInput] = []
+        self.sources: list[NewSource] = []
+        self.last_rows: list[LastRows] = []
+        self.refused = self._other_elements()
+        if self.refused is None:
+            self.refused = self._outer_inputs() or self._inner_inputs()
+            self._sources()
+
+    def _other_elements(self) -> str | None:
+        for element in self._spec.elements:
+            held = self._holder.get(element.id)
+            if held is None:
+                return f"{element.id} is new in it, and what runs as one keeps its elements: {ALONE}"
+            if element_of(held, element.id).inputs != element.inputs:
+                return f"{element.id} is connected otherwise at once: {ALONE}"
+        return None
+
+    def _outer_inputs(self) -> str | None:
+        spec = self._spec
+        for topic, stream in {stream.topic: stream for stream in spec.inputs}.items():
+            readers = [each.consumer for each in spec.inputs if each.topic == topic]
+            givers = {
+                self._holder[id].group if _reads(self._holder[id], id, topic) else None for id in readers
+            }
+            if len(givers) > 1:
+                return (
+                    f"{' and '.join(readers)} read {producer_of(stream)}, each at another row, and as one "
+                    "they would read it at one: let them run apart"
+                )
+            [giver] = givers
+            self.inputs.append(NewInput(group=spec.group, stream=stream, giver=giver, behind=giver is None))
+        return None
+
+    def _inner_inputs(self) -> str | None:
+        """Streams that come to its elements inside of it, and by a topic before."""
+        inner = elements_of(self._spec)
+        for element in self._spec.elements:
+            held = self._holder[element.id]
+            for stream in held.inputs:
+                producer = producer_of(stream)
+                comes = stream.consumer == element.id and stream.source in element.inputs.values()
+                if not comes or producer not in inner:
+                    continue
+                writer = self._holder[producer].group
+                if held.group not in self._runs and writer in self._runs:
+                    return (
+                        f"{element.id} has stopped, and has not read all that {producer} has given it: "
+                        "deploy the former version first"
+                    )
+                self.last_rows.append(
+                    LastRows(group=held.group, stream=stream, writer=writer, taker=self._spec.group)
+                )
+        return None
+
+    def _sources(self) -> None:
+        external = {stream.consumer for stream in self._spec.inputs if stream.external}
+        for element in self._spec.elements:
+            if not element.inputs and element.id not in external:
+                giver = self._holder[element.id].group
+                self.sources.append(NewSource(group=self._spec.group, element=element.id, giver=giver))
+
+
+def _reads(held: GroupSpec, id: str, topic: str) -> bool:
+    """Whether the topic came to the element from outside of its group."""
+    return any(stream.consumer == id and stream.topic == topic for stream in held.inputs)
+
+
+def element_of(group: GroupSpec, id: str) -> ElementSpec:
+    return next(element for element in group.elements if element.id == id)
+
+
+def producer_of(stream: InputStream) -> str:
+    return stream.source.partition(".")[0]

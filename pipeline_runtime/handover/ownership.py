@@ -231,6 +231,7 @@ class Ownership:
         rewind, anew, starts = None, False, dict[str, Any]()
         if isinstance(order, ClaimOrder):
             rewind, anew, starts = order.rewind, order.anew, order.positions
+        ended = tuple(starts.pop(journal.ENDED, ()))
         # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
         anew = anew and self._begins_anew()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
@@ -248,6 +249,7 @@ class Ownership:
             anew,
             # A rewind goes on from where the same definition stood: see JournalFollower.check_not_rewound.
             None if rewind is not None else self._moves(starts),
+            ended,
         )
 
     def _commit(self, record: Record) -> None:

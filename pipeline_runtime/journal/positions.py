@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pipeline_runtime.journal.reader import read_once
-from pipeline_runtime.journal.records import Claim, Commit, Ends, Record
+from pipeline_runtime.journal.records import ENDED, Claim, Commit, Ends, Record
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.ids import Seq
 
 
 def read_positions(kafka: KafkaSettings, journal: str) -> Ends:
     """Of each partition ("<topic>-<partition>"), the first offset that it has not read, of each source
-    element its position. Raises Doubtful."""
+    element its position, and under ENDED those whose end it has read. Raises Doubtful."""
     return last_positions(read_once(kafka, journal, hidden=True))
 
 
@@ -23,17 +23,21 @@ def last_positions(records: Iterable[Record]) -> Ends:
     """
     last: Ends = {}
     ends: dict[Seq, Ends] = {}
+    ended: dict[str, Seq] = {}  # -> the batch by which that was read
     for record in records:
         match record:
             case Claim():
+                ended |= {key: max(ends, default=Seq(0)) for key in record.ended if key not in ended}
                 ends.setdefault(Seq(0), record.start)
                 last = record.start | last
                 if record.rewind is not None:
                     last |= ends.get(record.rewind, {})
+                    ended = {key: seq for key, seq in ended.items() if seq <= record.rewind}
                 last |= record.moves or {}
             case Commit():
                 ends[record.seq] = record.boundary.ends
                 last |= record.boundary.ends
+                ended = dict.fromkeys(record.ended, record.seq) | ended
             case _:
                 pass
-    return last
+    return {**last, ENDED: sorted(ended)} if ended else last

@@ -23,6 +23,8 @@ SPEC_BYTES_MAX = 100_000
 
 Ends = dict[str, Any]
 """Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""
+ENDED = "#ended"
+"""Beside such positions of a group that others go on from: a list of the inputs whose end it has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Claim:
     moves: Ends | None = None
     """Where its first batch begins, if it reads other inputs than the definition before it. None: where the
     last batch ended."""
+    ended: tuple[str, ...] = ()
+    """Inputs whose end was read by the group that it goes on from: it will not find that any more."""
 
 
 @dataclass(frozen=True, slots=True)

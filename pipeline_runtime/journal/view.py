@@ -59,6 +59,8 @@ class JournalView:
                     self._rewind(record.rewind)
                 if record.anew and self.last_seq not in self.anew:
                     self.anew.append(self.last_seq)
+                for key in record.ended:
+                    self.ended.setdefault(key, self.last_seq)
                 if record.moves is not None:
                     before = [(seq, ends) for seq, ends in self.moves if seq != self.last_seq]
                     self.moves = [*before, (self.last_seq, record.moves)]

@@ -35,7 +35,7 @@ class ClaimOrder(Frozen):
     anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it goes on with all the same
     # ("<topic>-<partition>", offset): where it begins inputs that the definition before it did not read. Of
     # others, a group that is new reads all there is, one that was there before what comes from now on. Of a
-    # source element: (its id, its position as JSON).
+    # source element: (its id, its position as JSON). And, by journal.records.ENDED, those that have ended.
     starts: tuple[tuple[str, int | str], ...] = ()
 
     @property

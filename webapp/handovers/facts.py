@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from django.db.models.fields.json import KT
 
-from pipeline_runtime.model.ids import document_group
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
-from webapp.pipelines.shape import element_of, group_of, groups_of, is_view, names_of
+from webapp.pipelines.shape import element_of, group_of, is_view, names_of
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.selectors import active_deployment
+from webapp.placements.selectors import active_deployment, elements_by_group
 from webapp.problems import Conflict
 
 
@@ -49,6 +48,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
         (row.deployment_id, row.group): str(row.pk)
         for row in Handover.objects.filter(deployment__in=by_id, outcome__isnull=True)
     }
+    elements = elements_by_group(by_id)
     found: dict[str, dict[str, GroupFacts]] = {id: {} for id in by_id}
     # Of the spec, which is large, only what is shown is parsed.
     placements = GroupPlacement.objects.filter(deployment__in=by_id).defer("spec").select_related("node")
@@ -56,6 +56,7 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
         key = (placement.deployment_id, placement.group)
         found[placement.deployment_id][placement.group] = GroupFacts(
             group=placement.group,
+            elements=elements.get(key, ()),
             deployment_status=by_id[placement.deployment_id].status,
             node=placement.node.name,
             role=placement.role,
@@ -71,20 +72,15 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
     return found
 
 
-def facts_by_element(deployment: Deployment, facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
-    """Of each element of what is deployed that has a place; `facts`: of its groups."""
-    groups = groups_of(deployment.version.document)
-    members = {group: groups.get(document_group(group)) for group in facts}
-    if None in members.values():
-        # An upgrade groups them otherwise, or has failed to: some run yet as before.
-        rows = deployment.placements.values_list("group", "spec__elements")
-        members = {group: [each["id"] for each in elements] for group, elements in rows}
-    return {id: facts[group] for group, ids in members.items() if group in facts for id in ids or ()}
+def facts_by_element(facts: Mapping[str, GroupFacts]) -> dict[str, GroupFacts]:
+    """`facts`: of the groups of a deployment. While an upgrade groups elements otherwise, and after one that
+    has failed to, some run in others than its document says."""
+    return {id: group for group in facts.values() for id in group.elements}
 
 
 def group_id(deployment: Deployment, element: str) -> str:
     """Of the group that the element runs in, or is to."""
-    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
+    facts = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
     return group_of(deployment.version.document, element) if facts is None else facts.group
 
 
@@ -105,6 +101,6 @@ def deployed_group(name: str, element: str, doing: str) -> tuple[Deployment, Gro
             f"{title} cannot {doing}: the dashboard itself shows it, no node runs it.",
             safe="Nothing was changed.",
         )
-    facts = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
+    facts = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
     group = group_of(deployment.version.document, element)
     return deployment, facts or GroupFacts(group=group, deployment_status=deployment.status)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pipeline_runtime.model.ids import document_group
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.handovers.models import Handover
 from webapp.pipelines.pins import moved_pins
 from webapp.pipelines.selectors import pipeline_named
-from webapp.pipelines.shape import groups_of
+from webapp.placements.selectors import elements_by_group
 
 
 def draft_follows(handover: Handover) -> list[str]:
@@ -18,7 +17,7 @@ def draft_follows(handover: Handover) -> list[str]:
     in which the handover ends.
     """
     deployment = handover.deployment
-    elements = groups_of(deployment.version.document).get(document_group(handover.group), [])
+    elements = elements_by_group([deployment.pk]).get((deployment.pk, handover.group), ())
     pipeline = pipeline_named(deployment.pipeline.name, for_update=True)
     draft, followed = moved_pins(pipeline.draft, elements, handover.origin, handover.target)
     if followed:

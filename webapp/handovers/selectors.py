@@ -77,7 +77,7 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     deployment = active_deployment(pipeline)
     if deployment is None:
         return {}
-    group = facts_by_element(deployment, group_facts([deployment])[deployment.pk]).get(element)
+    group = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
     return {} if group is None else forecast_json(_past(pipeline.name), pipeline.name, group, busy_nodes())
 
 

@@ -66,7 +66,7 @@ class Board:
         if deployment is not None and deployment.pk in self._failed_upgrades:
             unplaced = Deployment.Status.FAILED  # it was to be added, and waits for nothing any more
         groups = self.facts.get(deployment.pk, {}) if deployment else {}
-        placed = facts_by_element(deployment, groups) if deployment else {}
+        placed = facts_by_element(groups)
         group_of = {id: group for group, ids in groups_of(document).items() for id in ids}
         names = names_of(document)
         found = []

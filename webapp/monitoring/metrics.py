@@ -8,7 +8,7 @@ belongs to a group is never there twice; of an element that is its own group, al
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
@@ -23,8 +23,8 @@ from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.pipelines.shape import groups_of
 from webapp.placements.models import Deployment, Replica
+from webapp.placements.selectors import elements_by_group
 
 LOCAL = ("127.0.0.1", "::1")
 ELEMENT = ("pipeline", "element", "node")
@@ -91,19 +91,20 @@ def _element_metrics(hears: bool) -> list[Metric]:
     return [rows_in, rows_out, dead, lag, batch, state, age]
 
 
-def _owners() -> Iterator[tuple[str, list[str], Replica]]:
+def _owners() -> Iterator[tuple[str, Collection[str], Replica]]:
     """(the pipeline's name, the group's elements, its owner) of all that is deployed."""
-    deployments = Deployment.objects.filter(status__in=Deployment.ACTIVE).select_related(
-        "version", "pipeline"
-    )
-    groups = {row.pk: (row.pipeline.name, groups_of(row.version.document)) for row in deployments}
-    owners = Replica.objects.filter(deployment__in=groups, role="owner").select_related("node")
+    active = Deployment.objects.filter(status__in=Deployment.ACTIVE)
+    pipelines = dict(active.values_list("pk", "pipeline__name"))
+    elements = elements_by_group(pipelines)
+    owners = Replica.objects.filter(deployment__in=pipelines, role="owner").select_related("node")
     for replica in owners:
-        pipeline, elements = groups[replica.deployment_id]
-        yield pipeline, elements.get(document_group(replica.group), []), replica
+        key = (replica.deployment_id, replica.group)
+        yield pipelines[replica.deployment_id], elements.get(key, ()), replica
 
 
-def _rows(status: dict[str, Any], name: str, group: str, elements: list[str]) -> Iterator[tuple[str, int]]:
+def _rows(
+    status: dict[str, Any], name: str, group: str, elements: Collection[str]
+) -> Iterator[tuple[str, int]]:
     """(element, rows). The group's, once, when it is of one element, or when Spark alone saw all the rows."""
     counts = status.get("elements") or {}
     found = [(id, counts[id][name]) for id in elements if counts.get(id, {}).get(name) is not None]

@@ -12,27 +12,25 @@ from webapp.nodes import schemas
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import DrainProgress, HostedElement
 from webapp.nodes.selectors import node_named
-from webapp.pipelines.shape import groups_of
 from webapp.placements.models import Replica
-from webapp.placements.selectors import active_deployments
+from webapp.placements.selectors import active_deployments, elements_by_group
 
 
 def all_nodes() -> list[schemas.Node]:
     """Every node as JSON, by name."""
     hosted: dict[int, list[HostedElement]] = {}
     # A document is parsed once, not once for each of its replicas.
-    deployments = list(active_deployments())
-    groups = {row.pk: groups_of(row.version.document) for row in deployments}
-    called = names_by_deployment(deployments)
-    replicas = Replica.objects.filter(deployment__in=groups).defer("status", "rates")
+    called = names_by_deployment(list(active_deployments()))
+    elements = elements_by_group(called)
+    replicas = Replica.objects.filter(deployment__in=called).defer("status", "rates")
     for replica in replicas.order_by("deployment__pipeline__name", "group"):
         pipeline, names = called[replica.deployment_id]
-        for element in groups[replica.deployment_id].get(document_group(replica.group), ()):
+        for element in elements.get((replica.deployment_id, replica.group), ()):
             hosted.setdefault(replica.node_id, []).append(
                 {
                     "pipeline": pipeline,
                     "element": element,
-                    "title": names[element],
+                    "title": names.get(element, element),
                     "group": document_group(replica.group),
                     "role": replica.role,
                 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.planning.reconnect import reconnections
+from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
@@ -111,6 +111,7 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             safe=SAFE,
             next="Resume it, then deploy again.",
         )
+    _refuse_what_stands_still(deployment, connected)
     silent = deployment.placements.filter(group__in=[*changed, *givers], node__up=False)
     for placement in silent.select_related("node"):
         done = "removed" if placement.group in givers else "upgraded"
@@ -122,6 +123,20 @@ def _refuse_now(deployment: Deployment, document: dict[str, Any]) -> None:
             safe=SAFE,
             next="Restore it on another node, then deploy again.",
         )
+
+
+def _refuse_what_stands_still(deployment: Deployment, connected: Reconnections) -> None:
+    """Whoever is to read what others have left for it has to be able to, before those are ended."""
+    readers = {last.group for last in connected.last_rows}
+    for placement in deployment.placements.filter(group__in=readers):
+        copies = deployment.replicas.filter(group=placement.group, node=placement.node_id)
+        if any(copy.status.get("error") for copy in copies):
+            name = deployment.name_of(placement.group)
+            raise Conflict(
+                f'"{name}" shows an error, and has to read on before it is grouped or connected otherwise.',
+                safe=SAFE,
+                next="Correct it first, with all others as they are, then deploy again.",
+            )
 
 
 def _views(deployment: Deployment, document: dict[str, Any]) -> list[ElementChange]:

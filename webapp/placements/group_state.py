@@ -54,6 +54,7 @@ class GroupFacts:
     """A group as the database has it. `node` None: it is not placed (not deployed, or not yet)."""
 
     group: str
+    elements: tuple[str, ...] = ()  # that run in it
     deployment_status: str | None = None
     node: str | None = None
     role: str = "owner"  # wanted

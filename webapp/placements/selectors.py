@@ -15,7 +15,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.pins import with_pins_of
 from webapp.pipelines.selectors import document_key
-from webapp.placements.models import Deployment, Replica
+from webapp.placements.models import Deployment, GroupPlacement, Replica
 
 
 def active_deployment(pipeline: Pipeline) -> Deployment | None:
@@ -35,6 +35,13 @@ def specs_of(deployment: Deployment) -> tuple[GroupSpec, ...]:
     return tuple(GroupSpec.model_validate(p.spec) for p in deployment.placements.order_by("group"))
 
 
+def elements_by_group(deployments: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(deployment, group) -> the elements that run in it, or are to."""
+    rows = GroupPlacement.objects.filter(deployment__in=deployments)
+    found = rows.values_list("deployment_id", "group", "spec__elements")
+    return {(id, group): tuple(each["id"] for each in elements) for id, group, elements in found}
+
+
 def left_by(deployment: Deployment) -> tuple[GroupSpec, ...]:
     """Groups as they were, each with the inputs that it has left and nobody has taken over since, and the
     elements that run nowhere since."""
@@ -49,8 +56,14 @@ def _left(entry: Mapping[str, Any]) -> GroupSpec:
 def planned_for(deployment: Deployment, document: dict[str, Any]) -> tuple[GroupSpec, ...]:
     """What nodes run of a valid document in this deployment; raises DocumentInvalid."""
     placements = list(deployment.placements.order_by("group"))
-    # What is to end, by an upgrade that has not come to its end, does not go on any more.
-    ending = {placement.group for placement in placements if placement.retire or placement.role != "owner"}
+    # What has ended, or is to, by an upgrade that has not come to its end, does not go on any more. A rewind
+    # stops its group, too, for a moment.
+    ending = set(deployment.replicas.filter(status__retired=True).values_list("group", flat=True))
+    ending |= {
+        placement.group
+        for placement in placements
+        if placement.retire or (placement.role != "owner" and placement.group in deployment.left)
+    }
     running = [GroupSpec.model_validate(p.spec) for p in placements if p.group not in ending]
     specs = planned(parse_document(document), deployment.pk)
     return named(specs, running, {*deployment.gone, *ending})

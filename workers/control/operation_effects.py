@@ -305,6 +305,17 @@ def retire(deployment: Deployment, only: Collection[str] | None = None) -> None:
     _placements(deployment, only).filter(role="owner").update(retire=True)
 
 
+def run_on(deployment: Deployment) -> None:
+    """What an upgrade was to end, and what has not confirmed that when the upgrade failed, runs as the rest
+    does: else nobody could restore it where its node is lost. What it reads, nobody else goes on with."""
+    for placement in deployment.placements.filter(retire=True):
+        if not _retired(placement):
+            deployment.left.pop(placement.group, None)
+            placement.retire, placement.role = False, "owner"
+            placement.save(update_fields=["retire", "role"])
+    deployment.save(update_fields=["left"])
+
+
 def note_removed(deployment: Deployment, groups: Collection[str], staying: Collection[str]) -> None:
     """What they read now, from which others may go on. `staying`: the elements of the new version."""
     for placement in deployment.placements.filter(group__in=groups).select_related("node"):

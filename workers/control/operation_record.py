@@ -15,7 +15,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
-from workers.control.operation_effects import Change, left_running, set_status, unconfirmed
+from workers.control.operation_effects import Change, left_running, run_on, set_status, unconfirmed
 from workers.control.operation_model import Fail, GroupFault, OperationPhase as P
 
 log = logging.getLogger(__name__)
@@ -126,6 +126,7 @@ def _deployment_failed(operation: Operation, why: Fail) -> None:
 
 def _upgrade_failed(operation: Operation, why: Fail) -> None:
     deployment, name = operation.deployment, operation.deployment.pipeline.name
+    run_on(deployment)
     anew = ", ".join(deployment.name_of(element) for element in operation.restart)
     kept = f"Lost is at most what was agreed to, the state of {anew}" if anew else "Nothing is lost"
     waits = " What lies behind an element that is missing now waits." if deployment.left else ""

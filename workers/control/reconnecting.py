@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pipeline_runtime.journal.positions import read_positions
+from pipeline_runtime.journal.records import ENDED
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd, has_unread
 from pipeline_runtime.model.ids import journal_topic
@@ -87,6 +88,7 @@ class _Journals:
     def begins(self, group: str, connected: Reconnections) -> dict[str, Any] | str:
         """Where this group goes on in what others have read before it; or that it is not known."""
         found: dict[str, Any] = {}
+        ended: set[str] = set()
         taken: list[tuple[str, str, str]] = []
         for item in connected.of(group):
             if item.behind:
@@ -99,11 +101,12 @@ class _Journals:
             stands = {**self._was_to_begin(giver), **self.of(giver)}
             if key in stands:
                 found[key] = stands[key]
-            elif stands or group not in connected.begins:
+                ended |= {key}.intersection(stands.get(ENDED, ()))
+            elif self.of(giver) or group not in connected.begins:
                 names = self._deployment.name_of(giver), self._deployment.name_of(name)
                 return f"It is not known where {names[0]} stopped reading {names[1]}"
             # Else it has never owned: who comes instead of it begins as it would have.
-        return found
+        return {**found, ENDED: sorted(ended)} if ended else found
 
     def _was_to_begin(self, group: str) -> dict[str, Any]:
         starts: dict[str, Any] = self._deployment.left.get(group, {}).get("starts", {})

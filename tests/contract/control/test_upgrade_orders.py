@@ -17,6 +17,8 @@ from workers.control import operations
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
 from workers.control.operation_effects import groups_to_upgrade, order_group
+from workers.control.operation_model import Fail
+from workers.control.operation_record import end_failed
 from workers.control.operation_steps import ORDERS_MAX
 from workers.control.operations import _Driver
 
@@ -61,6 +63,26 @@ def refused(placement: GroupPlacement, epoch: int, order_id: str | None = None) 
 def owns(placement: GroupPlacement) -> None:
     placement.refresh_from_db()
     report(placement, epoch=6, order_id=placement.order_id)
+
+
+def test_what_was_to_end_and_has_not_runs_on_when_the_upgrade_failed(deployed: Deployed) -> None:
+    """Or nobody could restore it where its node is lost."""
+    silent, ended = deployed("power", "edge-a"), deployed("saved", "edge-b")
+    deployment = silent.deployment
+    GroupPlacement.objects.filter(pk=ended.pk).update(deployment=deployment)
+    ended.refresh_from_db()
+    report(silent)
+    report(ended, Role.STOPPED, retired=True)
+    deployment.placements.update(retire=True, role="stopped")
+    deployment.left = {group: {"spec": {}, "starts": {}} for group in ("power", "saved")}
+    deployment.save()
+    operation = deployment.operations.create(kind="upgrade", status="running", phase="STOP")
+    end_failed(operation, Fail("It may still run."))
+    silent.refresh_from_db()
+    ended.refresh_from_db()
+    assert [(each.retire, each.role) for each in (silent, ended)] == [(False, "owner"), (True, "stopped")]
+    deployment.refresh_from_db()
+    assert list(deployment.left) == ["saved"], "nobody goes on from where the other one goes on itself"
 
 
 @pytest.mark.parametrize("epoch", [3, 4, 5])

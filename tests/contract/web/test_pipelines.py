@@ -323,6 +323,11 @@ def test_elements_are_grouped_otherwise_after_saying_what_that_does(
     assert "node" not in told["alerts"], "it stays where it is"
     assert "variation loses" in assert_problem(editor.post(f"{P}/deploy"), 409)["next"]
     restart = {"restart": ["variation"]}
+    watch = deployment.replicas.get(group="watch")
+    failing = {**watch.status, "error": {"message": "It fails.", "safe": "All.", "next": "Mend it."}}
+    deployment.replicas.filter(pk=watch.pk).update(status=failing)
+    assert "has to read on before" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
+    deployment.replicas.filter(pk=watch.pk).update(status=watch.status)
     deployment.placements.filter(group="watch").update(paused_at=timezone.now())
     assert "is paused" in assert_problem(editor.post(f"{P}/deploy", restart), 409)["detail"]
     deployment.placements.update(paused_at=None)
@@ -343,6 +348,10 @@ def test_what_is_being_grouped_otherwise_is_shown_as_it_runs_and_by_the_id_that_
     version.save()
     alerts = viewer.get(f"{P}/elements/alerts").json()
     assert (alerts["group"], alerts["node"], alerts["status"]) == ("watch", "edge-b", "running")
+    version.document["spec"]["groups"] = [{"id": "watch", "elements": ["alerts"]}]
+    version.save()
+    variation = viewer.get(f"{P}/elements/variation").json()
+    assert (variation["group"], variation["node"], variation["status"]) == ("watch", "edge-b", "running")
     assert caller("editor").post(f"{P}/elements/alerts/pause").status_code == 200
     version.document = document
     version.save()
@@ -357,6 +366,17 @@ def test_what_is_being_grouped_otherwise_is_shown_as_it_runs_and_by_the_id_that_
     }
     assert deployment.name_of("watch_2") == deployment.name_of("watch")
     assert group_id(deployment, "alerts") == "watch_2", "by which its checkpoints and files are found"
+
+
+def test_what_a_rewind_has_stopped_is_still_what_it_was(caller: Call, deployment: Deployment) -> None:
+    def change() -> str:
+        told = caller("editor").post(f"{P}/deploy", {"dry_run": True}).json()["changes"]
+        return str(next(item["change"] for item in told if item["element"] == "power"))
+
+    deployment.placements.filter(group="power").update(role="stopped")
+    assert change() == "unchanged"
+    deployment.replicas.filter(group="power").update(status={"retired": True})
+    assert change() == "restart", "its journal has ended, whatever an upgrade came to that had ordered it"
 
 
 def test_what_was_to_come_and_could_not_is_shown_as_failed(

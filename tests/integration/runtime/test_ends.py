@@ -10,6 +10,12 @@ from uuid import uuid4
 
 import pytest
 
+from pipeline_runtime.journal.positions import read_positions
+from pipeline_runtime.journal.records import ENDED
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.model.desired import ClaimOrder, starts_of
+from pipeline_runtime.model.ids import Epoch
 from tests.integration.runtime.engine import Deployed, Element, Node, owning, wait_for_status
 
 pytestmark = pytest.mark.integration
@@ -133,3 +139,22 @@ def test_what_has_ended_says_so_after_a_restart(
     wait_for_status(again, lambda status: status.ended, "to know its end")
     path = node.replica_directory(deployed.specs["all"]) / "elements" / "file" / "output.csv"
     assert_file_is_oracles(path, rows)
+
+
+def test_who_goes_on_behind_an_end_that_another_one_has_read_ends_all_the_same(
+    kafka: str, node: Node, files: dict[str, Path], tmp_path: Path
+) -> None:
+    """As an upgrade orders it that groups elements otherwise: the end itself will not be read again."""
+    reference, _ = recording(files, tmp_path)
+    deployed = Deployed(kafka, elements(reference, condition="v > 20"), files=[reference])
+    replicas = deployed.run(node)
+    wait_for_status(replicas["keep"], lambda status: status.ended, "to end")
+    positions = read_positions(KafkaSettings(kafka), deployed.specs["keep"].journal)
+    [key] = positions[ENDED]
+    spec = deployed.specs["keep"].model_copy(update={"group": "keep_2"})
+    ensure_topics(KafkaSettings(kafka), [Topic(spec.journal, "journal", 1)])
+
+    heir = node.start(spec)
+    starts = starts_of({key: positions[key], ENDED: [key]})
+    heir.own(ClaimOrder(id="grouped-otherwise", over=Epoch(0), starts=starts))
+    wait_for_status(heir, lambda status: status.ended, "to know that its input has ended")

@@ -1,7 +1,9 @@
 """Where a group stands, or stopped, in each stream that its journal names."""
 
+from dataclasses import replace
+
 from pipeline_runtime.journal.positions import last_positions
-from pipeline_runtime.journal.records import Boundary, Claim, Commit, Ends
+from pipeline_runtime.journal.records import ENDED, Boundary, Claim, Commit, Ends
 from pipeline_runtime.model.ids import Epoch, Seq
 
 
@@ -30,3 +32,20 @@ def test_what_was_rewound_does_not_count() -> None:
     assert last_positions([*records, claim({"a-0": 0}, rewind=1)]) == {"a-0": 5}
     assert last_positions([*records, claim({"a-0": 0}, rewind=0)]) == {"a-0": 0}
     assert last_positions([*records, claim({"a-0": 0}, rewind=1), commit(3, a=6)]) == {"a-0": 6}
+
+
+def test_inputs_whose_end_was_read_are_named_until_that_is_rewound() -> None:
+    records = [
+        claim({"a-0": 0, "b-0": 0}),
+        commit(1, a=5),
+        replace(commit(2, a=6), ended=("a-0",)),
+        commit(3, b=4),
+    ]
+    assert ENDED not in last_positions(records[:2])
+    assert last_positions(records) == {"a-0": 6, "b-0": 4, ENDED: ["a-0"]}
+    assert ENDED not in last_positions([*records, claim({"a-0": 0}, rewind=1)])
+
+
+def test_who_goes_on_from_one_that_has_read_an_end_hands_that_on() -> None:
+    began = replace(claim({"a-0": 6, "b-0": 4}), ended=("a-0",))
+    assert last_positions([began, commit(1, b=9)]) == {"a-0": 6, "b-0": 9, ENDED: ["a-0"]}

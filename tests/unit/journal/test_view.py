@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -245,3 +246,9 @@ def test_what_lies_before_the_local_state_is_not_kept() -> None:
     for record in [claim(1), *(commit(seq) for seq in range(1, 6))]:
         view.apply(record)
     assert sorted(view.commits) == [3, 4, 5], "of `local` itself the sinks' marks are needed"
+
+
+def test_an_end_that_was_read_before_the_group_began_counts_from_its_claim_on() -> None:
+    view = folded([replace(claim(1), ended=("a",)), commit(1, ended=("b",))])
+    assert view.ended == {"a": 0, "b": 1}
+    assert JournalView.from_json(json.loads(json.dumps(view.to_json()))).ended == view.ended

@@ -129,8 +129,9 @@ def test_a_signal_stops_everything_in_order(supervised: Start, number: signal.Si
 
 
 def test_a_process_that_cannot_be_asked_yet_is_asked_again(tmp_path: Path, supervised: Start) -> None:
-    odd = (
-        "import pathlib; pathlib.Path('{name}.ready').write_text('no report')\n"
+    odd = (  # Whole, or not there: an empty one is ready.
+        "import pathlib; pathlib.Path('report').write_text('no report')\n"
+        "os.replace('report', '{name}.ready')\n"
         "while not os.path.exists('go'): time.sleep(0.02)\n"
     )
     running = supervised([[process("odd", odd)]])

@@ -12,21 +12,23 @@ So none of the rows that C lives on is left out or comes twice. Where that canno
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pipeline_runtime.model.ids import document_group
-from pipeline_runtime.model.spec import Frozen, GroupSpec, InputStream
+from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.planning.graph import topological_order
-from pipeline_runtime.planning.regroup import LastRows, NewInput, NewSource, producer_of, regrouped
+from pipeline_runtime.planning.regroup import (
+    LastRows,
+    NewInput,
+    NewSource,
+    Regrouped,
+    producer_of,
+    regrouped,
+)
 
 
-class Reconnections(Frozen):
-    inputs: tuple[NewInput, ...] = ()
-    last_rows: tuple[LastRows, ...] = ()
-    refused: Mapping[str, str] = {}  # group -> why it cannot be connected so
-    sources: tuple[NewSource, ...] = ()
-    ends: tuple[str, ...] = ()  # groups whose elements run in others from then on
-    begins: tuple[str, ...] = ()  # those others
+class Reconnections(Regrouped):
+    """What of a version is grouped or connected otherwise than what runs."""
 
     def of(self, group: str) -> tuple[NewInput, ...]:
         return tuple(item for item in self.inputs if item.group == group)
@@ -61,14 +63,7 @@ def reconnections(
     other = regrouped(old, new, [spec for spec in left if spec.elements])
     if other.begins or other.refused:
         # Nothing else is connected otherwise then, or that is refused.
-        return Reconnections(
-            inputs=other.inputs,
-            last_rows=other.last_rows,
-            refused=other.refused,
-            sources=other.sources,
-            ends=other.ends,
-            begins=other.begins,
-        )
+        return Reconnections(**dict(other))
     before, after = _Graph([*old, *left]), _Graph(new)
     reads = {spec.group: _streams(spec) for spec in old}
     inputs: list[NewInput] = []

@@ -53,8 +53,8 @@ class LastRows(Frozen):
 class Regrouped(Frozen):
     """What of a version is grouped otherwise than what runs."""
 
-    ends: tuple[str, ...] = ()  # groups that run, and are to end
-    begins: tuple[str, ...] = ()  # groups that hold their elements from then on
+    ends: tuple[str, ...] = ()  # groups that run, and are to end, since their elements run in others then
+    begins: tuple[str, ...] = ()  # those others
     inputs: tuple[NewInput, ...] = ()
     sources: tuple[NewSource, ...] = ()
     last_rows: tuple[LastRows, ...] = ()
@@ -94,8 +94,9 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
     shared = {holder[id].group for spec in begins for id in elements_of(spec) if id in holder}
     staying = {id for spec in new for id in elements_of(spec)}
     stranded = [spec.group for spec in left if not elements_of(spec) <= staying]
-    why = "it has stopped in an upgrade that failed: deploy a version that has it"
-    refused = dict.fromkeys(stranded, why)
+    refused = dict.fromkeys(
+        stranded, "it has stopped in an upgrade that failed: deploy a version that has it"
+    )
     if not begins:
         return Regrouped(refused=refused)
     inputs: list[NewInput] = []
@@ -109,8 +110,8 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
         inputs += found.inputs
         sources += found.sources
         last_rows += found.last_rows
-        if found.refused or rest:
-            refused[spec.group] = found.refused or rest or ""
+        if why := found.refused or rest:
+            refused[spec.group] = why
     return Regrouped(
         ends=tuple(spec.group for spec in old if spec.group in shared),
         begins=tuple(spec.group for spec in begins),

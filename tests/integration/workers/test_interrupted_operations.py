@@ -13,6 +13,7 @@ from django.db import OperationalError
 from django.db.models import F
 from django.utils import timezone
 
+from pipeline_runtime.journal.records import ENDED
 from pipeline_runtime.model.document import parse_document
 from tests.integration.workers.cluster import Cluster
 from tests.integration.workers.test_deployments import deploy, document, ended, undeploy
@@ -224,13 +225,13 @@ REGROUPING = [P.RETIRE, P.STOP, P.READ, P.START]
 
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of stand-in nodes: where the source stands, where its reader, and where the stream ends. What is looked
-    for in it behind that, first finds something. With real ones, test_by_itself."""
+    """Of stand-in nodes: where the source stands, where its reader, who has read that it has ended, and what
+    is behind. What is looked for in it behind that, first finds something. With real ones, test_by_itself."""
     asked: list[int] = []
 
     def positions(_: object, journal: str) -> dict[str, Any]:
         stream = ".".join([*journal.split(".")[:2], "numbers", "out-0"])
-        stands = {"numbers": {"row": 7, "t0": 1, "shifts": []}}, {stream: 5}
+        stands = {"numbers": {"row": 7, "t0": 1, "shifts": []}}, {stream: 5, ENDED: [stream]}
         return stands[0] if "kept" not in journal else stands[1]
 
     def unread(_: object, topic: str, offset: int) -> bool:
@@ -319,9 +320,8 @@ def test_after_a_regrouping_that_failed_the_former_version_goes_on_where_each_st
     assert operation.status == "done", operation.message
     stream = f"fl.{deployment.pk}.numbers.out-0"
     position = {"numbers": {"row": 7, "t0": 1, "shifts": []}}
-    assert starts_of(deployment) == {
-        group: position if at == "numbers" else {stream: at} if at else {} for group, at in begins.items()
-    }
+    expected = {"numbers": position, 5: {stream: 5, ENDED: [stream]}, 9: {stream: 9}}
+    assert starts_of(deployment) == {group: expected[at] if at else {} for group, at in begins.items()}
     wait_until(lambda: cluster.owns(deployment, "numbers_2", "edge-a"), "it goes on where it ran")
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic, time
 
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
-from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.errors import replaced
 from pipeline_runtime.replica.pacing import stay_warm_s
 from pipeline_runtime.replica.state import ReplicaState
@@ -23,6 +24,29 @@ log = logging.getLogger(__name__)
 
 FINAL_PHASES = ("failed", "fenced", "refused", "retired")
 ARM_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class CatchingUp:
+    """How a replica that is to claim gets near an owner that goes on committing: in rounds, as live migration
+    copies memory (Clark et al., "Live Migration of Virtual Machines", NSDI 2005). Each round processes what
+    the journal held when it began. One that leaves more than half of what it began with is the last: who
+    waited for the follower to get level might wait for ever, where the owner is as fast as it.
+    """
+
+    order: str
+    to: Seq
+    behind: int  # batches, when the round began
+
+    @classmethod
+    def begun(cls, order: str, local: Seq, last: Seq) -> CatchingUp:
+        return cls(order, last, last - local)
+
+    def over(self, local: Seq) -> bool:
+        return local >= self.to
+
+    def gained(self, local: Seq, last: Seq) -> bool:
+        return 2 * (last - local) <= self.behind
 
 
 class Roles:
@@ -45,6 +69,7 @@ class Roles:
         self.error: ReplicaError | None = None
         self.order_done: str | None = None  # the newest that was carried out or refused
         self._orders_seen: set[str] = set()
+        self._catching_up: CatchingUp | None = None
         self.order_refused: str | None = None
         self.owner_since_ms: int | None = None
         self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
@@ -101,10 +126,23 @@ class Roles:
             order is not None
             and order.id not in self._orders_seen
             and state.permit is None
-            and (state.caught_up if state.rewinds_to is None else state.local == state.rewinds_to)
             and not state.draining
             and self._query_runs()  # else it would own and process nothing
+            and (self._is_near(order) if state.rewinds_to is None else state.local == state.rewinds_to)
         )
+
+    def _is_near(self, order: ClaimOrder) -> bool:
+        """Whether little enough is left to follow that it can be done after the claim."""
+        local, last = self._state.local, self._state.view.last_seq
+        if self._state.caught_up:
+            return True
+        if order.anew:
+            return False  # its CLAIM leaves the state behind that it has then
+        round = self._catching_up
+        if round is None or round.order != order.id or (round.over(local) and round.gained(local, last)):
+            self._catching_up = CatchingUp.begun(order.id, local, last)
+            return False
+        return round.over(local)
 
     def _claim(self, order: ClaimOrder) -> None:
         self.set(Role.STANDBY, "claiming")

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import JournalEnd, Owning, Refused
-from pipeline_runtime.journal.records import Claim
+from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import Transactions
 from pipeline_runtime.model.desired import ClaimOrder, Role
@@ -82,6 +82,36 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
         state.tell()
     query.join(PATIENCE_S)
     assert starts[0]["seq"] == Seq(0)
+
+
+@pytest.mark.parametrize(
+    ("behind", "claims_at"),
+    [
+        ([0], 0),
+        ([3, 2, 1, 0], 3),  # nobody commits meanwhile
+        ([8, 8, 8, 8, 8, 8, 8, 8, 8, 8], 8),  # an owner that is as fast: one round, no more
+        ([4, 5, 6, 7, 8, 9, 10], 4),  # a faster one, too
+        ([8, 7, 7, 6, 6, 5, 5, 4, 4, 4, 4, 4, 4], 12),  # half was gained, so there is another round
+    ],
+)
+def test_who_is_to_claim_follows_as_long_as_it_gains_on_an_owner_that_goes_on(
+    behind: list[int], claims_at: int
+) -> None:
+    """`behind`: how many batches, each time that it has processed one more."""
+    state, ownership = ReplicaState(), Claims()
+    roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
+    state.connected.set()
+    state.view.apply(Claim(Epoch(1), "first", "a", {}))
+    state.wishes.order = ClaimOrder(id="second", over=Epoch(1))
+    claimed = []
+    for processed, ahead in enumerate(behind):
+        state.local = Seq(processed)
+        for seq in range(state.view.last_seq + 1, processed + ahead + 1):
+            state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq)))
+        roles.step()
+        if ownership.orders and not claimed:
+            claimed.append(processed)
+    assert claimed == [claims_at]
 
 
 class OvertakenOnce(Claims):

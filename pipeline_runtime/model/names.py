@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pipeline_runtime.model.ids import document_group
+
 NAMES_SHOWN_MAX = 3
 _UNITS = {"s": "s", "ms": "ms", "us": "µs", "bytes": "bytes", "percent": "%"}
 _PARTS = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ELEMENT = re.compile(r"^spec\.elements\[\d+\]\.?(.*)$")
+_MENTION = re.compile(r"«([^«»]*)»")
 _PLACES = {
     "id": "Id",
     "type": "Type",
@@ -39,6 +42,16 @@ def element_name(id: str, type_: str, title: object, operator_title: str | None)
         if number != id and number.isdigit():
             return f"{operator_title} {number}"
     return id
+
+
+def mention(id: str) -> str:
+    """An element or a group in a sentence that is made where only ids are known: `with_names` says it."""
+    return f"«{document_group(id)}»"
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """`names`: by id; what it does not have is said by its id."""
+    return _MENTION.sub(lambda found: names.get(found[1], found[1]), text)
 
 
 def listed_and(names: Sequence[str]) -> str:

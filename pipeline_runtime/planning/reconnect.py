@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.model.names import listed_and, mention
 from pipeline_runtime.model.spec import GroupSpec, InputStream
 from pipeline_runtime.planning.graph import topological_order
 from pipeline_runtime.planning.regroup import (
@@ -134,19 +134,19 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
     changed = [other for other in leaving if other in after.reads]
     swapped = next((other for other in changed if before.is_before(other, group)), None)
     if swapped is not None:
-        names = f"it and {document_group(swapped)}"
+        names = f"it and {mention(swapped)}"
         return f"{names} change places, and rows between them would be lost: move one at a time"
     reached = _reached(group, before, after)
     replaced = [other for other in removed if any(before.is_before(other, at) for at in reached)]
     indirect = next((other for other in replaced if not _is_next_to(other, reached, before, after)), None)
     if indirect is not None:
         return (
-            f"{document_group(indirect)} and what comes behind it are removed at once, and rows between them "
+            f"{mention(indirect)} and what comes behind it are removed at once, and rows between them "
             "would be lost: take out one at a time"
         )
     givers = [*replaced, *(other for other in changed if after.is_before(group, other))]
     if len(givers) > 1:
-        stop = f"{' and '.join(map(document_group, givers))} stop reading {name} for it"
+        stop = f"{listed_and([*map(mention, givers)])} stop reading {mention(name)} for it"
         return f"{stop}, each at another row: give each an element of its own"
     return NewInput(group=group, stream=stream, giver=givers[0] if givers else None)
 

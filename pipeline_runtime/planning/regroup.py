@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pipeline_runtime.model.ids import document_group, numbered_group
+from pipeline_runtime.model.names import listed_and, mention
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec, InputStream
 
 ALONE = "group them first, and change the rest then"
@@ -163,9 +164,9 @@ class _Beginning:
         for element in self._spec.elements:
             held = self._holder.get(element.id)
             if held is None:
-                return f"{element.id} is new in it, and what runs as one keeps its elements: {ALONE}"
+                return f"{mention(element.id)} is new in it, and what runs as one keeps its elements: {ALONE}"
             if element_of(held, element.id).inputs != element.inputs:
-                return f"{element.id} is connected otherwise at once: {ALONE}"
+                return f"{mention(element.id)} is connected otherwise at once: {ALONE}"
         return None
 
     def _outer_inputs(self) -> str | None:
@@ -177,8 +178,8 @@ class _Beginning:
             }
             if len(givers) > 1:
                 return (
-                    f"{' and '.join(readers)} read {producer_of(stream)}, each at another row, and as one "
-                    "they would read it at one: let them run apart"
+                    f"{listed_and([*map(mention, readers)])} read {mention(producer_of(stream))}, each at "
+                    "another row, and as one they would read it at one: let them run apart"
                 )
             [giver] = givers
             self.inputs.append(NewInput(group=spec.group, stream=stream, giver=giver, behind=giver is None))
@@ -197,8 +198,8 @@ class _Beginning:
                 writer = self._holder[producer].group
                 if held.group not in self._runs and writer in self._runs:
                     return (
-                        f"{element.id} has stopped, and has not read all that {producer} has given it: "
-                        "deploy the former version first"
+                        f"{mention(element.id)} has stopped, and has not read all that {mention(producer)} "
+                        "has given it: deploy the former version first"
                     )
                 self.last_rows.append(
                     LastRows(group=held.group, stream=stream, writer=writer, taker=self._spec.group)

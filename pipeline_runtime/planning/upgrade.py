@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.model.names import listed_and, mention, with_names
 from pipeline_runtime.model.spec import ElementSpec, Frozen, GroupSpec
 from pipeline_runtime.operators.registry import Registry
 from pipeline_runtime.operators.sdk import Operator, SinkOperator, SourceOperator
@@ -49,11 +49,13 @@ def element_changes(
     registry: Registry,
     gone: Collection[str] = (),
     left: Sequence[GroupSpec] = (),
+    names: Mapping[str, str] = {},
 ) -> tuple[ElementChange, ...]:
     """One for each element that a node runs, in the new version's order; removed ones last.
 
     `gone`: ids of groups and elements that were removed from this deployment before. Their streams, journals
-    and checkpoints had these names, so nothing else may have them. `left`: as of `reconnections`.
+    and checkpoints had these names, so nothing else may have them. `left`: as of `reconnections`. `names`:
+    how people call an element, by its id.
     """
     before = {element.id: group for group in (*left, *old) for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
@@ -76,7 +78,10 @@ def element_changes(
         for id, group in before.items()
         if id not in after
     ]
-    return (*found, *removed)
+    return tuple(
+        change.model_copy(update={"reason": with_names(change.reason, names)}) if change.reason else change
+        for change in (*found, *removed)
+    )
 
 
 def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupChanges:
@@ -189,8 +194,8 @@ def _change(
 
 def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
     """With which others it runs from then on."""
-    joins = _listed(each.id for each in new.elements if each.id not in elements_of(old))
-    parts = _listed(each.id for each in old.elements if each.id not in elements_of(new))
+    joins = listed_and([mention(each.id) for each in new.elements if each.id not in elements_of(old)])
+    parts = listed_and([mention(each.id) for each in old.elements if each.id not in elements_of(new)])
     if len(new.elements) == 1 and parts:
         return "it runs by itself now"
     if joins and parts:
@@ -198,11 +203,6 @@ def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
     if joins:
         return f"it runs together with {joins} now"
     return f"it runs no more together with {parts}" if parts else "it begins as another group"
-
-
-def _listed(ids: Iterable[str]) -> str:
-    *some, last = [*ids] or [""]
-    return f"{', '.join(some)} and {last}" if some else last
 
 
 def _graph_difference(
@@ -236,12 +236,12 @@ def _read_by(id: str, group: GroupSpec, connected: Reconnections) -> list[NewInp
 
 
 def _begins(item: NewInput) -> str:
-    name = producer_of(item.stream)
+    name = mention(producer_of(item.stream))
     if item.whole:
         return f"it reads {name} now, from its first row"
     if item.giver is None:
         return f"it reads {name} now, with the rows that come from then on"
-    stopped = "it stopped before" if item.giver == item.group else f"{document_group(item.giver)} stops"
+    stopped = "it stopped before" if item.giver == item.group else f"{mention(item.giver)} stops"
     return f"it reads {name} now, from the row at which {stopped}"
 
 

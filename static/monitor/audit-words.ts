@@ -46,6 +46,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "handover.cancel": () => "cancelled its handover",
   "node.invite": () => "invited it to join",
   "node.enrol": () => "let it join",
+  "node.site": ({ site }) => (site ? `said that it stands at ${text(site)}` : "took its site away"),
   "node.cordon": () => "cordoned it",
   "node.uncordon": ({ drain }) => (drain ? "uncordoned it, which ended its drain" : "uncordoned it"),
   "node.drain": () => "drained it",

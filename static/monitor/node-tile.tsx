@@ -99,6 +99,7 @@ export function NodeTile({ node }: { node: ClusterNode }) {
       {node.up ? <Loads load={load} /> : <Silence node={node} care={care} />}
       {alerts.length > 0 && <AlertLines alerts={alerts} />}
       <span className="muted small">
+        {node.site && `${node.site} · `}
         {plural(owned, "element")} · {plural(node.cores, "core")}
         {load.battery_ratio != null && ` · battery ${percent(load.battery_ratio)}`}
       </span>

@@ -23,6 +23,7 @@ import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
 import { useNodeMarks } from "./marks";
 import { NodeMark, useCare } from "./node-tile";
+import { Site } from "./site";
 
 function NodePage() {
   const name = page.node ?? "";
@@ -178,7 +179,6 @@ function Actions({ node }: { node: ClusterNode }) {
 
 function Figures({ node }: { node: ClusterNode }) {
   const load = loadNow(node);
-  const labels = Object.entries(node.labels ?? {});
   return (
     <div className="stack stack--tight">
       <div className="card summary">
@@ -202,11 +202,7 @@ function Figures({ node }: { node: ClusterNode }) {
       <p className="muted small row row--wrap">
         <span>version {node.version}</span>
         <span className="mono">{node.url}</span>
-        {labels.map(([key, value]) => (
-          <span key={key} className="badge">
-            {key}: {value}
-          </span>
-        ))}
+        <Site node={node} />
       </p>
     </div>
   );

@@ -1,6 +1,6 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
 import { createElement } from "react";
-import { del, elementPath, get, post } from "./api";
+import { del, elementPath, get, patch, post } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
 import { expectation, inSentences, leavingSentence, type Leaving } from "./forecast";
 import { listed, sentence } from "./format";
@@ -225,6 +225,15 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
   } catch (error) {
     toastError(`${node.name} was not changed`, error);
   }
+}
+
+/** Says where the node stands; throws ApiError when it is refused. */
+export async function setSite(node: ClusterNode, site: string): Promise<void> {
+  await patch(`/nodes/${encodeURIComponent(node.name)}`, { site });
+  toast({
+    tone: "done",
+    title: site.trim() ? `${node.name} stands at ${site.trim()}` : `${node.name} has no site`,
+  });
 }
 
 /** Why the node cannot be removed now; null when it can. */

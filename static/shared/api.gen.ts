@@ -424,7 +424,7 @@ export interface Node {
   version: string;
   version_wanted: string;
   cores: number;
-  labels: Record<string, string>;
+  site: string;
   enrolled_at: string;
   last_seen_at: string | null;
   silent_at: string | null;
@@ -438,6 +438,10 @@ export interface Node {
 export interface NodeAlert {
   message: string;
   since: string;
+}
+
+export interface NodeChange {
+  site: string;
 }
 
 export interface NodeForecast {

@@ -1,4 +1,4 @@
-/** Names of pipelines and elements, as the server takes them. Pure. */
+/** Names of pipelines, elements and sites, as the server takes them. Pure. */
 export const NAME_MAX = 40;
 
 const PATTERN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
@@ -8,3 +8,13 @@ export const nameFault = (name: string): string | null =>
   PATTERN.test(name) && name.length <= NAME_MAX
     ? null
     : `Lower-case letters, digits and hyphens, at most ${NAME_MAX}; it starts and ends with a letter or digit.`;
+
+const SITE = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
+
+/** What is wrong with the name of a site; null: nothing, also with none. */
+export const siteFault = (name: string): string | null => {
+  const site = name.trim().replace(/\s+/g, " ");
+  return site === "" || (SITE.test(site) && site.length <= NAME_MAX)
+    ? null
+    : `Letters, digits, spaces, dots, hyphens and underscores, at most ${NAME_MAX}; it starts with a letter or digit.`;
+};

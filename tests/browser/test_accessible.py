@@ -138,6 +138,8 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
     page.goto("/nodes/edge-a")
     look_at_dialog(axe, page.get_by_role("button", name="Drain", exact=True), "Drain edge-a?")
+    site = page.get_by_role("button", name="Set its site")
+    look_at_dialog(axe, site, "Where does edge-a stand?")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog", name="Command palette").get_by_text("positive")).to_be_visible()
     axe.look("the command palette")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -117,6 +117,18 @@ def test_a_changed_pipeline_is_deployed_after_it_was_said_what_happens(
     expect(preview.get_by_text("numbers cannot take over from what runs")).to_be_visible()
     preview.get_by_role("button", name="Cancel").click()
 
+    # what is grouped otherwise goes on, or says what it loses
+    save(deployed, groups=[{"id": "front", "elements": ["numbers", "windows"]}])
+    page.goto(f"/pipelines/{NAME}")
+    dashboard.deploy_button.click()
+    goes_on = preview.get_by_role("region", name="Starts again with its state")
+    expect(goes_on).to_contain_text("it runs together with Per second now, and goes on where it stands")
+    loses = preview.get_by_role("region", name="Cannot keep its state")
+    expect(loses).to_contain_text("it runs together with numbers now")
+    expect(loses).to_contain_text("Lost: the windows that are open now")
+    axe.look("elements that are grouped otherwise")
+    preview.get_by_role("button", name="Cancel").click()
+
     # what can is deployed when the user agrees: one element changes, one goes, one comes
     save(deployed, high, keep={"condition": "value > 1"})
     page.goto(f"/pipelines/{NAME}")
@@ -179,10 +191,18 @@ def element(client: httpx.Client, id: str) -> dict[str, Any]:
     return found
 
 
-def save(client: httpx.Client, instead: dict[str, Any] | None = None, **params: dict[str, Any]) -> None:
-    """The draft is the deployed document, but for the parameters of these elements; `instead`: in the place
-    of the windows."""
+def save(
+    client: httpx.Client,
+    instead: dict[str, Any] | None = None,
+    groups: Sequence[dict[str, Any]] = (),
+    **params: dict[str, Any],
+) -> None:
+    """The draft is the deployed document, but for its groups and the parameters of these elements;
+    `instead`: in the place of the windows."""
     document = copy.deepcopy(DOCUMENT)
+    document["spec"]["groups"] = [*groups]
+    if groups:  # what runs as one is pinned to one node
+        del document["spec"]["elements"][-1]["node"]
     if instead is not None:
         document["spec"]["elements"][-1] = instead
     for each in document["spec"]["elements"]:

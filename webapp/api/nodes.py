@@ -24,6 +24,10 @@ class Invitation(Body):
     name: str = Field(max_length=60)
 
 
+class NodeChange(Body):
+    site: str = Field(max_length=60)
+
+
 class Enrolment(Body):
     name: str = Field(max_length=60)
     version: str = Field(max_length=40)
@@ -68,6 +72,13 @@ def enrol(request: HttpRequest, body: Enrolment) -> Admission:
 
 @router.get("/nodes/{name}", response=Node)
 def node(request: HttpRequest, name: str) -> Node:
+    return one_node(name)
+
+
+@router.patch("/nodes/{name}", response=Node)
+def change(request: HttpRequest, name: str, body: NodeChange) -> Node:
+    """Where it stands."""
+    actions.set_site(actor(request), name, body.site)
     return one_node(name)
 
 

@@ -68,7 +68,7 @@ def node_json(
         "version": node.version,
         "version_wanted": settings.FOGLINE_VERSION,
         "cores": node.cores,
-        "labels": node.labels,
+        "site": node.site,
         "enrolled_at": node.enrolled_at.isoformat(),
         "last_seen_at": node.last_seen_at.isoformat() if node.last_seen_at else None,
         "silent_at": node.silent_at.isoformat() if node.silent_at else None,

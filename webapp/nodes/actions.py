@@ -1,7 +1,8 @@
-"""Changes of nodes: invitation, enrolment, cordon, drain."""
+"""Changes of nodes: invitation, enrolment, site, cordon, drain."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,6 +24,7 @@ from webapp.nodes.selectors import node_named
 from webapp.problems import Conflict, Fault, Invalid, Unauthenticated
 
 TOKEN_LIFETIME = timedelta(hours=1)
+SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,25 @@ def set_cordoned(actor: User, name: str, cordoned: bool) -> Node:
         if drained:
             text = f"{name} is not drained any more. What was moved stays where it is, the rest stays here."
             record_event("node.drain_cancelled", text, node=name)
+        announce()
+    return node
+
+
+@transaction.atomic
+def set_site(actor: User, name: str, site: str) -> Node:
+    """Say where the node stands; empty: a place of its own. What stands at one site fails as one: backups go
+    to another."""
+    require(actor, Role.OPERATOR, "say where nodes stand")
+    site = " ".join(site.split())
+    if site and not SITE.fullmatch(site):
+        message = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
+        fault: Fault = {"element": None, "path": "site", "message": message, "code": "invalid"}
+        raise Invalid(f'"{site[:60]}" is no name for a site.', faults=[fault])
+    node = _locked(name)
+    if node.site != site:
+        audit(actor, "node.site", name, site=site, before=node.site)
+        node.site = site
+        node.save(update_fields=["site"])
         announce()
     return node
 

@@ -11,7 +11,7 @@ class Node(models.Model):
     url = models.CharField(max_length=200, blank=True)  # of its chunk service
     version = models.CharField(max_length=40, blank=True)
     cores = models.PositiveIntegerField(default=0)
-    labels = models.JSONField(default=dict, blank=True)
+    site = models.CharField(max_length=40, blank=True, default="")  # empty: a place of its own
     cordoned = models.BooleanField(default=False)  # takes nothing new; what runs there goes on
     # Since when all that it runs is to be moved away; null: it is not drained, or is empty. Implies cordoned.
     draining_since = models.DateTimeField(null=True, blank=True)

@@ -66,7 +66,8 @@ class Node(TypedDict):
     version: str
     version_wanted: str
     cores: int
-    labels: dict[str, str]
+    site: str
+    """where it stands; empty: nobody has said, and it counts as a place of its own"""
     enrolled_at: str
     last_seen_at: str | None
     silent_at: str | None

@@ -11,7 +11,7 @@ from pipeline_runtime.planning.reconnect import Reconnections, reconnections
 from pipeline_runtime.planning.upgrade import ElementChange, element_changes, group_changes
 from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
-from webapp.pipelines.shape import elements_of, is_view
+from webapp.pipelines.shape import elements_of, is_view, names_of
 from webapp.placements.models import Deployment
 from webapp.placements.selectors import left_by, planned_for, specs_of
 from webapp.problems import Conflict
@@ -23,7 +23,8 @@ def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[El
     """For each element of a valid document, and each that it lacks; those that the dashboard shows too."""
     new = planned_for(deployment, document)
     old, left = specs_of(deployment), left_by(deployment)
-    found = element_changes(old, new, default_registry(), deployment.removed, left)
+    names = names_of(deployment.version.document) | names_of(document)
+    found = element_changes(old, new, default_registry(), deployment.removed, left, names)
     return [*found, *_views(deployment, document)]
 
 

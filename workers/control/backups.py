@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
+from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, GroupToBackUp, choose_backups
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
@@ -80,7 +81,8 @@ class Backups:
 
     def _group(self, placement: GroupPlacement) -> GroupToBackUp:
         group, owner = f"{placement.deployment_id}.{placement.group}", placement.node.name
-        alert = f"The size of {placement.group} on {owner} cannot be read: its backup stays where it is."
+        called = document_group(placement.group)
+        alert = f"The size of {called} on {owner} cannot be read: its backup stays where it is."
         with self._bulkhead.only(f"reading the size of {group}", alert, owner):
             return self._measured(placement, group)
         return GroupToBackUp(group=group, owner=owner, current=self._chosen.get(group))
@@ -109,12 +111,12 @@ def rate(manifests: tuple[Manifest, ...]) -> float:
 
 
 def _candidate(node: Node) -> BackupCandidate:
-    load, labels = node.load or {}, node.labels or {}
+    load = node.load or {}
     return BackupCandidate(
         name=node.name,
         up=node.up,
         cordoned=node.cordoned,
-        site=labels.get("site") or labels.get("zone"),
+        site=node.site or None,
         cpu_ratio=float(load.get("cpu_ratio") or 0.0),
         disk_free_bytes=int(load.get("disk_free_bytes") or 0),
     )

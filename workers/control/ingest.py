@@ -267,7 +267,8 @@ class Ingest:
             if deployment is None or group in deployment.gone:
                 continue  # it has ended; the node lets go of it
             row = rows.pop(status.group, None)
-            alert = f"What {node.name} reports of {group} cannot be taken in: it is shown as it was."
+            called = document_group(group)
+            alert = f"What {node.name} reports of {called} cannot be taken in: it is shown as it was."
             doing = f"taking in what {node.name} reports of {status.group}"
             with self._bulkhead.only(doing, alert, node.name), transaction.atomic():
                 self._update_replica(row, status, deployment, group, node, heard_ms)

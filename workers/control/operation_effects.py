@@ -161,6 +161,13 @@ def plan_upgrade(operation: Operation, specs: Sequence[GroupSpec]) -> None:
     operation.obsolete = sorted({*obsolete_topics(running, specs), *left} - needed)
 
 
+def left_over(operation: Operation, specs: Iterable[GroupSpec]) -> list[str]:
+    """What an upgrade that failed leaves in Kafka: also what it has made for groups that it did not bring to
+    run. The next upgrade clears it away, or the end of the deployment."""
+    made = obsolete_topics([*specs], specs_of(operation.deployment))
+    return sorted({*operation.obsolete, *made})
+
+
 def _upgrade_before(operation: Operation) -> Operation | None:
     rows = operation.deployment.operations.filter(kind=Operation.Kind.UPGRADE)
     return rows.filter(created_at__lt=operation.created_at).first()

@@ -20,6 +20,7 @@ from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.model.names import with_names
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.planning.reconnect import Reconnections
 from pipeline_runtime.planning.regroup import elements_of
@@ -170,7 +171,7 @@ class _Driver:
             case P.PENDING | P.VALIDATE if progress.kind != "undeploy":
                 try:
                     if refused := self._connected(operation).refused:
-                        why = "; ".join(f"{group}: {reason}" for group, reason in refused.items())
+                        why = _said(refused, _names(operation))
                         return Observed(
                             status, heard_ms, invalid=f"It cannot take over from what runs: {why}"
                         )
@@ -285,6 +286,8 @@ class _Driver:
             case Fail():
                 if self._answer is not None and (self._answer.refused or self._answer.away):
                     log.warning("topics of %s may be left over: %s", deployment.pk, self._answer)
+                if operation.phase not in (P.PENDING, P.PLACE) and record.groups_left(operation, "added"):
+                    operation.obsolete = effects.left_over(operation, self._planned(operation))
                 record.end_failed(operation, step)
             case Done(left_over):
                 self._end_done(operation, left_over)
@@ -375,6 +378,11 @@ def _progress(operation: Operation) -> Progress:
 
 def _ms(at: datetime) -> int:
     return round(at.astimezone(UTC).timestamp() * 1000)
+
+
+def _said(refused: Mapping[str, str], names: Mapping[str, str]) -> str:
+    said = {document_group(group): with_names(why, names) for group, why in refused.items()}
+    return "; ".join(f"{names.get(group, group)}: {why}" for group, why in said.items())
 
 
 def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:

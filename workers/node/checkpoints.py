@@ -22,7 +22,7 @@ from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import store
 from pipeline_runtime.checkpoint.transfer import fetch_from_any
 from pipeline_runtime.model.desired import CheckpointSource, NodeDesired
-from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.ids import Epoch, Seq, document_group
 from pipeline_runtime.model.spec import GroupSpec
 from workers.messages import CENTRAL
 from workers.node.replication import Replication
@@ -133,7 +133,9 @@ class NodeCheckpoints:
             return None
         except (CheckpointError, OSError) as error:
             with self._lock:
-                self._failed[spec.id] = f"No checkpoint of {spec.pipeline}/{spec.group}: {error}"
+                self._failed[spec.id] = (
+                    f"No checkpoint of {spec.pipeline}/{document_group(spec.group)}: {error}"
+                )
             self._changed()
             raise
         with self._lock:

@@ -60,7 +60,7 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     version_wanted: "",
     enrolled_at: new Date(T0).toISOString(),
     cores: 2,
-    labels: {},
+    site: "",
     last_seen_at: new Date(T0).toISOString(),
     silent_at: null,
     alerts: [],

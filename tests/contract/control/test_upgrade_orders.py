@@ -11,7 +11,10 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import Role
 from pipeline_runtime.model.spec import GroupSpec
 from tests.contract.control.conftest import report
+from tests.contract.control.test_deploying import document
+from webapp.nodes.models import Node
 from webapp.operations.models import Operation
+from webapp.pipelines.models import PipelineVersion
 from webapp.placements.models import GroupPlacement
 from workers.control import operations
 from workers.control.context import ControlContext
@@ -183,6 +186,28 @@ def test_what_the_upgrade_before_did_not_bring_to_run_is_part_of_the_next(
     make(kind="upgrade", status="failed", steps=steps)
     found = groups_to_upgrade(make(kind="upgrade"), (GroupSpec.model_validate(placement.spec),))
     assert found == (["power"] if again else [])
+
+
+def test_what_an_upgrade_made_for_what_it_never_placed_is_left_to_be_cleared_away(
+    deployed: Deployed, context: ControlContext
+) -> None:
+    deployment = deployed("power", "edge-a").deployment
+    PipelineVersion.objects.filter(pk=deployment.version_id).update(document=document())
+    step = {"name": "readings", "title": "readings", "change": "added", "state": "pending", "at": None}
+    operation = deployment.operations.create(
+        kind="upgrade",
+        status="running",
+        phase="START",
+        deadline=timezone.now() + timedelta(minutes=3),
+        steps=[step],
+    )
+    Node.objects.update(cordoned=True)
+    operations.drive_operation(str(operation.pk), context)
+    operation.refresh_from_db()
+    assert operation.status == "failed"
+    assert operation.obsolete == [
+        f"fl.{deployment.pk}.readings.{part}" for part in ("dead", "journal", "out")
+    ]
 
 
 def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(

@@ -99,6 +99,20 @@ def test_a_token_that_has_expired_or_was_revoked_admits_nobody(
 
 
 @pytest.mark.usefixtures("nodes")
+def test_where_a_node_stands_is_said_and_taken_back(caller: Call) -> None:
+    operator = caller("operator")
+    assert operator.get("/nodes/edge-a").json()["site"] == ""
+    assert operator.call("PATCH", "/nodes/edge-a", {"site": "  Hall  1 "}).json()["site"] == "Hall 1"
+    assert operator.call("PATCH", "/nodes/edge-a", {"site": "Hall 1"}).json()["site"] == "Hall 1"
+    problem = assert_problem(operator.call("PATCH", "/nodes/edge-a", {"site": "<hall>"}), 422)
+    assert "is no name for a site" in problem["detail"]
+    assert operator.get("/nodes/edge-a").json()["site"] == "Hall 1"
+    assert operator.call("PATCH", "/nodes/edge-a", {"site": ""}).json()["site"] == ""
+    found = AuditRecord.objects.filter(action="node.site").order_by("pk").values_list("detail", flat=True)
+    assert [(detail["before"], detail["site"]) for detail in found] == [("", "Hall 1"), ("Hall 1", "")]
+
+
+@pytest.mark.usefixtures("nodes")
 def test_cordon_and_drain(caller: Call, commands: Commands) -> None:
     operator = caller("operator")
     assert operator.post("/nodes/edge-a/cordon").json()["cordoned"] is True

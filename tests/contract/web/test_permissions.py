@@ -53,6 +53,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{E}/standby", {"node": "edge-a"}, "operator"),
     ("DELETE", f"{E}/standby", None, "operator"),
     ("POST", f"/handovers/{NOBODYS}/cancel", None, "operator"),
+    ("PATCH", "/nodes/edge-a", {"site": "hall 1"}, "operator"),
     ("POST", "/nodes/edge-a/cordon", None, "operator"),
     ("POST", "/nodes/edge-a/uncordon", None, "operator"),
     ("POST", "/nodes/edge-a/drain", None, "operator"),

@@ -1,0 +1,195 @@
+"""Where the backups of groups lie and where each group would be redeployed: the problem, and what a plan of
+it costs and breaks. Pure.
+
+N. Iijima, K. Amemiya, J. Ogawa, H. Miyoshi, "Deciding Backup Location Methods for Distributed Stream
+Processing System", ICICT 2020, doi:10.1109/ICICT50521.2020.00047; its task and server are group and node
+here. A group t that runs on node w sends d bytes/s of snapshots and replicated input to node i, which holds
+b bytes of it; when w fails, j fetches them at rate Z and goes on. Minimise the sum of b / Z over all
+groups, the time that their recoveries take, where for each single node f that may fail
+
+    i != w, j != w
+    on each link e: what groups off f store over e + what groups on f fetch over e <= U(e)
+    on each node j: the CPU of the groups on f that are redeployed to j <= what j has to spare
+
+and on each link what all groups store fits while nothing has failed. What the paper leaves open, decided
+here: ways are those of the fewest links, among them the widest; Z between two nodes is `share` of the
+narrowest link on the way, since the whole of it would leave no room for anybody's backups; where i = j, it
+is the disk's rate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+SHARE = 0.5
+ROUNDING = 1e-9  # of what a sum of floats may be too large by, relatively
+
+
+@dataclass(frozen=True)
+class RecoveryNode:
+    name: str
+    cpu_spare: float  # cores
+    disk_bytes_per_s: float  # at which it reads a backup that it holds itself
+
+
+@dataclass(frozen=True)
+class Link:
+    """Between two vertices: nodes, or what stands between them (a site's switch). Both ways share it."""
+
+    a: str
+    b: str
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class RecoveryGroup:
+    name: str
+    node: str  # where it runs
+    cpu: float  # cores
+    backup_bytes: float
+    store_bytes_per_s: float
+    latency_ms: float = 0.0  # that it is to keep; the published algorithm takes the most urgent ones first
+
+
+class Places(NamedTuple):
+    """Indices of nodes."""
+
+    store: int
+    redeploy: int
+
+
+Plan = Mapping[str, Places | None]
+"""Group -> its places; None: it is rejected, there is no room for it."""
+
+
+class RecoveryProblem:
+    """The arrays that plans are made and judged by. n nodes; L, the most links of a way."""
+
+    def __init__(
+        self,
+        nodes: Sequence[RecoveryNode],
+        links: Sequence[Link],
+        groups: Sequence[RecoveryGroup],
+        share: float = SHARE,
+    ) -> None:
+        """ValueError where a group runs on no node, or two nodes cannot reach each other."""
+        self.nodes, self.links, self.groups = tuple(nodes), tuple(links), tuple(groups)
+        self.index = {node.name: number for number, node in enumerate(nodes)}
+        if unknown := [group.name for group in groups if group.node not in self.index]:
+            raise ValueError(f"{unknown[0]} runs on no node here")
+        self.works = np.array([self.index[group.node] for group in groups], dtype=np.intp)
+        self.cpu = np.array([group.cpu for group in groups])
+        self.bytes = np.array([group.backup_bytes for group in groups])
+        self.rate = np.array([group.store_bytes_per_s for group in groups])
+        self.spare = np.array([node.cpu_spare for node in nodes])
+        # One more than there are, without bound: ways are filled up with it.
+        self.capacity = np.array([*(link.bytes_per_s for link in links), np.inf])
+        self.ways = _ways(self.nodes, self.links)  # (n, n, L), indices of links
+        self.hops = (self.ways < len(links)).sum(axis=2)  # (n, n)
+        self.fetch = share * self.capacity[self.ways].min(axis=2)  # (n, n): Z
+        np.fill_diagonal(self.fetch, [node.disk_bytes_per_s for node in nodes])
+
+    def cost_s(self, group: int, places: Places) -> float:
+        """How long its recovery takes to fetch the backup."""
+        return float(self.bytes[group] / self.fetch[places])
+
+    def total_s(self, plan: Plan) -> float:
+        """Of the groups that have places."""
+        found = ((number, plan[group.name]) for number, group in enumerate(self.groups))
+        return sum(self.cost_s(number, places) for number, places in found if places is not None)
+
+    def least_s(self) -> float:
+        """No plan costs less: each group's best pair of nodes, as if it were alone."""
+        best = 0.0
+        for number, works in enumerate(self.works):
+            others = np.delete(np.arange(len(self.nodes)), works)
+            best += float(self.bytes[number] / self.fetch[np.ix_(others, others)].max())
+        return best
+
+
+def rejected(plan: Plan) -> list[str]:
+    return [group for group, places in plan.items() if places is None]
+
+
+def faults(problem: RecoveryProblem, plan: Plan) -> list[str]:
+    """What the plan breaks, by letting each node fail in turn; written apart from what makes plans."""
+    found: list[str] = []
+    placed = {number: plan[group.name] for number, group in enumerate(problem.groups)}
+    for number, places in placed.items():
+        if places is not None and problem.works[number] in places:
+            found.append(f"{problem.groups[number].name} would be lost with the node that it runs on")
+    for failed in (None, *range(len(problem.nodes))):
+        when = "nothing has failed" if failed is None else f"{problem.nodes[failed].name} has failed"
+        traffic, cpu = [0.0] * len(problem.links), [0.0] * len(problem.nodes)
+        for number, places in placed.items():
+            if places is None:
+                continue
+            works = int(problem.works[number])
+            if works != failed:
+                for link in _links(problem, works, places.store):
+                    traffic[link] += float(problem.rate[number])
+            else:
+                for link in _links(problem, *places):
+                    traffic[link] += float(problem.fetch[places])
+                cpu[places.redeploy] += float(problem.cpu[number])
+        found += [
+            f"the link {link.a} - {link.b} carries {used:.0f} of {link.bytes_per_s:.0f} bytes/s when {when}"
+            for link, used in zip(problem.links, traffic, strict=True)
+            if used > link.bytes_per_s * (1 + ROUNDING)
+        ]
+        found += [
+            f"{node.name} runs {used:.2f} cores more than its {node.cpu_spare:.2f} when {when}"
+            for node, used in zip(problem.nodes, cpu, strict=True)
+            if used > node.cpu_spare * (1 + ROUNDING)
+        ]
+    return found
+
+
+def _links(problem: RecoveryProblem, origin: int, target: int) -> Iterable[int]:
+    return (int(link) for link in problem.ways[origin, target] if link < len(problem.links))
+
+
+def _ways(nodes: Sequence[RecoveryNode], links: Sequence[Link]) -> NDArray[np.intp]:
+    """(n, n, L): the links on the way from node to node, filled up with len(links)."""
+    beside: dict[str, list[tuple[str, int]]] = {node.name: [] for node in nodes}
+    for number, link in enumerate(links):
+        beside.setdefault(link.a, []).append((link.b, number))
+        beside.setdefault(link.b, []).append((link.a, number))
+    found = [_ways_from(node.name, beside, links) for node in nodes]
+    for node, ways in zip(nodes, found, strict=True):
+        if cut_off := [other.name for other in nodes if other.name not in ways]:
+            raise ValueError(f"no link leads from {node.name} to {cut_off[0]}")
+    longest = max((len(ways[node.name]) for ways in found for node in nodes), default=0)
+    filled = np.full((len(nodes), len(nodes), max(1, longest)), len(links), dtype=np.intp)
+    for a, ways in enumerate(found):
+        for b, node in enumerate(nodes):
+            filled[a, b, : len(ways[node.name])] = ways[node.name]
+    return filled
+
+
+def _ways_from(
+    start: str, beside: Mapping[str, list[tuple[str, int]]], links: Sequence[Link]
+) -> dict[str, tuple[int, ...]]:
+    """To each vertex that can be reached: breadth first, and of the ways of a length the widest. Where their
+    narrowest links are the same, the next narrowest counts, so that nothing hangs on the links' order."""
+    ways: dict[str, tuple[int, ...]] = {start: ()}
+    widths: dict[str, list[float]] = {start: []}
+    waiting = deque([start])
+    while waiting:
+        vertex = waiting.popleft()
+        for other, link in beside[vertex]:
+            way, width = (*ways[vertex], link), sorted([*widths[vertex], links[link].bytes_per_s])
+            known = ways.get(other)
+            if known is None:
+                waiting.append(other)
+            elif len(known) < len(way) or widths[other] >= width:
+                continue
+            ways[other], widths[other] = way, width
+    return ways

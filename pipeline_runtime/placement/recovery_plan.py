@@ -8,8 +8,7 @@ the plan cheaper is undone. So no step makes a plan worse, and the same problem 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import nsmallest
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ Nodes = NDArray[np.intp] | int
 LOOKS_MIN, LOOKS_PER_GROUP = 6_000, 6
 """How often a place may be looked for: it takes 0.1 ms at 30 nodes, 0.5 ms at 200."""
 VICTIMS_MAX = 60  # that are tried for one group, the likeliest ones first
+TOGETHER_MAX = 6  # that make room at once
 GAIN_S_MIN = 1e-9
 
 
@@ -228,34 +228,47 @@ class _Search:
         return False
 
     def _exchange(self, group: int) -> bool:
-        """Another one makes room for it, and finds a place for itself; both together for less than before, or
-        with one more that has a place."""
-        homeless = self.places[group] is None
-        for victim in self._victims(group):
-            if self._looks <= 0:
-                return False
-            cost = self._cost[group] + self._cost[victim]
-            before = {each: self._take(each) for each in (group, victim)}
-            placed = self._place(group) and self._place(victim)
-            if placed and (homeless or self._cost[group] + self._cost[victim] < cost - GAIN_S_MIN):
-                return True
-            for each, places in before.items():
-                self._take(each)
-                if places is not None:
-                    self._put(each, places)
+        """Others make room for it, one or several, and find places for themselves."""
+        return any(self._looks > 0 and self._give_way(group, victims) for victims in self._victims(group))
+
+    def _give_way(self, group: int, victims: Sequence[int]) -> bool:
+        """Whether that made the plan cheaper, or gave one more group a place; else nothing has changed."""
+        homeless, concerned = self.places[group] is None, [group, *victims]
+        cost = self._cost[concerned].sum()
+        before = {each: self._take(each) for each in concerned}
+        placed = all(self._place(each) for each in concerned)
+        if placed and (homeless or self._cost[concerned].sum() < cost - GAIN_S_MIN):
+            return True
+        for each in concerned:
+            self._take(each)
+        for each, places in before.items():
+            if places is not None:
+                self._put(each, places)
         return False
 
-    def _victims(self, group: int) -> Iterator[int]:
-        """Those first that run on the same node, and share what is left to it when it fails, then those that
-        store there, over the link by which it sends, then others; the smallest first."""
-        problem = self._problem
-        works = problem.works[group]
-        placed = [
-            (problem.works[other] != works, places.store != works, problem.bytes[other], other)
-            for other, places in enumerate(self.places)
-            if places is not None and other != group
-        ]
-        return (other for *_, other in nsmallest(VICTIMS_MAX, placed))
+    def _victims(self, group: int) -> Iterator[list[int]]:
+        """First one at a time: those on the same node, which share what is left to it when that fails, then
+        those that store there, over the link by which it sends, then those that store where it would be
+        fetched sooner; the smallest first. Then, for one without a place, several of a kind."""
+        problem, places = self._problem, self.places[group]
+        works = int(problem.works[group])
+        width = 0.0 if places is None else problem.fetch[places]
+        better = problem.fetch.diagonal() > width
+        beside, storing, others = list[int](), list[int](), list[int]()
+        for other in np.argsort(problem.bytes, kind="stable").tolist():
+            taken = self.places[other]
+            if taken is None or other == group:
+                continue
+            if problem.works[other] == works:
+                beside.append(other)
+            elif taken.store == works:
+                storing.append(other)
+            elif better[taken.store]:
+                others.append(other)
+        yield from ([victim] for victim in [*beside, *storing, *others][:VICTIMS_MAX])
+        if places is None:
+            for kind in (storing, beside):
+                yield from (kind[-count:] for count in range(2, min(TOGETHER_MAX, len(kind)) + 1))
 
 
 def _best_width(problem: RecoveryProblem) -> Floats:

@@ -136,8 +136,8 @@ class Roles:
         local, last = self._state.local, self._state.view.last_seq
         if self._state.caught_up:
             return True
-        if order.anew:
-            return False  # its CLAIM leaves the state behind that it has then
+        if self._state.view.definition not in ("", self._state.wanted):
+            return False  # it has yet to come to where its own definition begins, by its CLAIM
         round = self._catching_up
         if round is None or round.order != order.id or (round.over(local) and round.gained(local, last)):
             self._catching_up = CatchingUp.begun(order.id, local, last)

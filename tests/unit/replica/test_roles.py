@@ -114,6 +114,22 @@ def test_who_is_to_claim_follows_as_long_as_it_gains_on_an_owner_that_goes_on(
     assert claimed == [claims_at]
 
 
+def test_who_has_to_follow_another_definition_first_claims_only_when_it_is_level() -> None:
+    state, ownership = ReplicaState(wanted="v2"), Claims()
+    roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
+    state.connected.set()
+    state.view.apply(Claim(Epoch(1), "first", "a", {}, definition="v1"))
+    state.wishes.order = ClaimOrder(id="second", over=Epoch(1))
+    for seq in range(1, 11):
+        state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), definition="v1"))
+        state.local = Seq(seq - 1)
+        roles.step()
+    assert ownership.orders == []
+    state.local = Seq(10)
+    roles.step()
+    assert ownership.orders == ["second"]
+
+
 class OvertakenOnce(Claims):
     """Somebody else initialises in between, at its first claim."""
 

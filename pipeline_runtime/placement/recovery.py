@@ -105,13 +105,16 @@ class RecoveryProblem:
         found = ((number, plan[group.name]) for number, group in enumerate(self.groups))
         return sum(self.cost_s(number, places) for number, places in found if places is not None)
 
-    def least_s(self) -> float:
-        """No plan costs less: each group's best pair of nodes, as if it were alone."""
-        best = 0.0
-        for number, works in enumerate(self.works):
+    def alone_s(self) -> Floats:
+        """What each group would cost if it were alone: no plan costs less than the sum. Infinity where there
+        is no other node."""
+        widest = np.zeros(len(self.nodes))
+        for works in range(len(self.nodes)):
             others = np.delete(np.arange(len(self.nodes)), works)
-            best += float(self.bytes[number] / self.fetch[np.ix_(others, others)].max())
-        return best
+            widest[works] = self.fetch[np.ix_(others, others)].max(initial=0.0)
+        with np.errstate(divide="ignore"):
+            alone: Floats = self.bytes / widest[self.works]
+        return alone
 
 
 def rejected(plan: Plan) -> list[str]:

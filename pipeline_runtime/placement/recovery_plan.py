@@ -1,7 +1,7 @@
 """Plans where backups lie and where groups are redeployed (`recovery` says what is asked). Pure.
 
 Each group in turn gets the cheapest pair of nodes that still fits, the ones that are hardest to place first.
-Then repair: for a group that found no room, another one makes room, if it finds a place itself. Then local
+Then repair: for a group that found no room, others make room, if they find places themselves. Then local
 search: a group that has not the best pair there is for it tries the same for a better one; what does not make
 the plan cheaper is undone. So no step makes a plan worse, and the same problem has the same plan.
 """
@@ -79,9 +79,8 @@ class _Room:
         together = places.store == places.redeploy
         return bool(storing[places.store] and (together or self._fetchable(works, *places).min() >= width))
 
-    def best(self, group: int) -> tuple[float, Places] | None:
-        """The cheapest places that fit now, and what they cost; of equals, those that take the least of what
-        is left."""
+    def best(self, group: int) -> Places | None:
+        """The cheapest places that fit now; of equals, those that take the least of what is left."""
         problem, works = self._problem, int(self._problem.works[group])
         storing, pressure = self._storing(group, works)
         left = self._spare - self._cpu[works]
@@ -99,12 +98,8 @@ class _Room:
             pairs, widths = apart
             strains = pressure[pairs[0]] + strain[pairs[1]]
             at = int(np.lexsort((strains, -widths))[0])
-            places = Places(int(pairs[0][at]), int(pairs[1][at]))
-        elif found is not None:
-            places = Places(found, found)
-        else:
-            return None
-        return problem.cost_s(group, places), places
+            return Places(int(pairs[0][at]), int(pairs[1][at]))
+        return None if found is None else Places(found, found)
 
     def _storing(self, group: int, works: int) -> tuple[Mask, Floats]:
         """Nodes to which its backup can be sent, whatever fails; and what part of the room on the way it
@@ -183,11 +178,9 @@ class _Search:
 
     def improve(self) -> None:
         """Until nothing gets better, or there was enough looking."""
-        problem = self._problem
-        better = True
+        better, alone = any(self.places), self._problem.alone_s()
         while better and self._looks > 0:
             better = False
-            alone = problem.bytes / _best_width(problem)
             lost = self._cost - alone
             for group in np.argsort(-lost):
                 if lost[group] <= GAIN_S_MIN or self._looks <= 0:
@@ -199,10 +192,10 @@ class _Search:
 
     def _place(self, group: int) -> bool:
         self._looks -= 1
-        found = self._room.best(group)
-        if found is None:
+        places = self._room.best(group)
+        if places is None:
             return False
-        self._put(group, found[1])
+        self._put(group, places)
         return True
 
     def _put(self, group: int, places: Places) -> None:
@@ -269,13 +262,3 @@ class _Search:
         if places is None:
             for kind in (storing, beside):
                 yield from (kind[-count:] for count in range(2, min(TOGETHER_MAX, len(kind)) + 1))
-
-
-def _best_width(problem: RecoveryProblem) -> Floats:
-    """Of each group, the rate at which it would be fetched if it were alone."""
-    n = len(problem.nodes)
-    best = np.zeros(n)
-    for works in range(n):
-        others = np.delete(np.arange(n), works)
-        best[works] = problem.fetch[np.ix_(others, others)].max()
-    return best[problem.works]

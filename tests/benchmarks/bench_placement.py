@@ -89,7 +89,7 @@ def measure(size: Size, tight: float, seed: int) -> list[Cell]:
     for name, solve in solvers:
         found = solve(problem, LIMIT_S)
         count = judged(problem, found.plan)
-        bound_s = None if found.infeasible else max(found.bound_s, problem.least_s())
+        bound_s = None if found.infeasible else max(found.bound_s, problem.alone_s().sum())
         proven = found.optimal or found.infeasible
         cells.append(Cell(size, tight, seed, name, found.seconds, *count, bound_s, proven))
     return cells

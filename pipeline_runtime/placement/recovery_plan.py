@@ -18,7 +18,7 @@ from pipeline_runtime.placement.recovery import ROUNDING, Floats, Places, Plan, 
 Mask = NDArray[np.bool_]
 Nodes = NDArray[np.intp] | int
 LOOKS_MIN, LOOKS_PER_GROUP = 6_000, 6
-"""How often a place may be looked for: it takes 0.1 ms at 30 nodes, 0.5 ms at 200."""
+"""How often a place may be looked for: it takes some 0.1 ms at 30 nodes, 0.2 ms at 200."""
 VICTIMS_MAX = 60  # that are tried for one group, the likeliest ones first
 TOGETHER_MAX = 6  # that make room at once
 GAIN_S_MIN = 1e-9

@@ -138,11 +138,11 @@ class Roles:
             return True
         if self._state.view.definition not in ("", self._state.wanted):
             return False  # it has yet to come to where its own definition begins, by its CLAIM
-        round = self._catching_up
-        if round is None or round.order != order.id or (round.over(local) and round.gained(local, last)):
+        now = self._catching_up
+        if now is None or now.order != order.id or (now.over(local) and now.gained(local, last)):
             self._catching_up = CatchingUp.begun(order.id, local, last)
             return False
-        return round.over(local)
+        return now.over(local)
 
     def _claim(self, order: ClaimOrder) -> None:
         self.set(Role.STANDBY, "claiming")

@@ -152,9 +152,8 @@ def set_site(actor: User, name: str, site: str) -> Node:
     require(actor, Role.OPERATOR, "say where nodes stand")
     site = " ".join(site.split())
     if site and not SITE.fullmatch(site):
-        message = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
-        fault: Fault = {"element": None, "path": "site", "message": message, "code": "invalid"}
-        raise Invalid(f'"{site[:60]}" is no name for a site.', faults=[fault])
+        allowed = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
+        raise _no_name(site, "site", "site", allowed)
     node = _locked(name)
     if node.site != site:
         audit(actor, "node.site", name, site=site, before=node.site)
@@ -188,9 +187,12 @@ def drain(actor: User, name: str) -> Node:
 
 def check_name(name: str) -> None:
     if not NODE_NAME.fullmatch(name):
-        message = "up to 40 lower-case letters, digits and inner hyphens"
-        fault: Fault = {"element": None, "path": "name", "message": message, "code": "invalid"}
-        raise Invalid(f'"{name[:60]}" is no name for a node.', faults=[fault])
+        raise _no_name(name, "node", "name", "up to 40 lower-case letters, digits and inner hyphens")
+
+
+def _no_name(name: str, of: str, path: str, allowed: str) -> Invalid:
+    fault: Fault = {"element": None, "path": path, "message": allowed, "code": "invalid"}
+    return Invalid(f'"{name[:60]}" is no name for a {of}.', faults=[fault])
 
 
 def _locked(name: str) -> Node:

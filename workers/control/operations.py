@@ -381,8 +381,11 @@ def _ms(at: datetime) -> int:
 
 
 def _said(refused: Mapping[str, str], names: Mapping[str, str]) -> str:
-    said = {document_group(group): with_names(why, names) for group, why in refused.items()}
-    return "; ".join(f"{names.get(group, group)}: {why}" for group, why in said.items())
+    groups = {group: document_group(group) for group in refused}  # two may be called the same
+    return "; ".join(
+        f"{names.get(groups[group], groups[group])}: {with_names(why, names)}"
+        for group, why in refused.items()
+    )
 
 
 def _json(error: DocumentInvalid) -> tuple[GroupFault, ...]:

@@ -368,6 +368,15 @@ def test_a_node_whose_row_cannot_be_read_keeps_its_backups_and_gets_no_others(
     assert len(alerts("edge-b")) == 1
 
 
+def test_a_backup_goes_to_another_site(context: ControlContext, deployed: Deployed) -> None:
+    Node.objects.update(load=LOAD.model_dump(mode="json"))
+    Node.objects.filter(name__in=["edge-a", "edge-b"]).update(site="hall 1")
+    for group in ("first", "second"):
+        deployed(group, "edge-a")
+    places = DesiredSender(context)._backups.plan().places
+    assert {place.node for place in places.values()} == {"edge-c"}
+
+
 def test_a_group_whose_report_cannot_be_read_is_backed_up_all_the_same(
     context: ControlContext, deployed: Deployed
 ) -> None:

@@ -210,6 +210,13 @@ def test_what_an_upgrade_made_for_what_it_never_placed_is_left_to_be_cleared_awa
     ]
 
 
+def test_of_two_groups_that_are_called_the_same_each_says_why_it_cannot() -> None:
+    """One of an id that is spent, and the one that came after it."""
+    refused = {"watch": "it stands behind «power»", "watch_2": "it is new in it"}
+    said = operations._said(refused, {"watch": "Watch", "power": "Mains power"})
+    assert said == "Watch: it stands behind Mains power; Watch: it is new in it"
+
+
 def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
     deployed: Deployed, context: ControlContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "
 import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Feed } from "./feed";
 import { Frame, Section } from "./frame";
+import { IfItFails } from "./if-it-fails";
 import { useNodeMarks } from "./marks";
 import { NodeMark, useCare } from "./node-tile";
 import { Site } from "./site";
@@ -59,6 +60,7 @@ function NodePage() {
       <Figures node={node} />
       <Charts node={node} />
       <Elements node={node} />
+      <IfItFails node={node} />
       <NodeEvents name={name} />
     </Frame>
   );

@@ -226,6 +226,19 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
+/** What would come of a group if its node died now. */
+export interface GroupAfter {
+  pipeline: string;
+  element: string;
+  titles: string[];
+  target: string | null;
+  way: "hot-standby" | "checkpoint" | null;
+  expected: Expected | null;
+  bytes: number | null;
+  by_itself: boolean;
+  reason: string | null;
+}
+
 export interface GroupsChange {
   from: unknown[];
   to: unknown[];
@@ -442,6 +455,12 @@ export interface NodeAlert {
 
 export interface NodeChange {
   site: string;
+}
+
+export interface NodeFailure {
+  silence_s: number;
+  groups: GroupAfter[];
+  backups: string[];
 }
 
 export interface NodeForecast {

@@ -30,7 +30,7 @@ interface Kind {
 }
 
 const MOVE: Kind = { one: "move", many: "moves", past: "moved", to: "to" };
-const KINDS: Record<RestoreWay, Kind> = {
+export const RESTORED: Record<RestoreWay, Kind> = {
   "hot-standby": {
     one: "restoration from a standby",
     many: "restorations from a standby",
@@ -110,7 +110,7 @@ export interface ExpectRow {
   note: string;
 }
 
-const isRestoration = (way: MoveWay | RestoreWay): way is RestoreWay => way in KINDS;
+const isRestoration = (way: MoveWay | RestoreWay): way is RestoreWay => way in RESTORED;
 
 /** What a dialog shows before the order; null: nothing is known of that node. */
 export function expectRows(
@@ -135,7 +135,11 @@ export function expectRows(
   const there = node === null ? undefined : forecast?.nodes[node];
   const owns = there?.restore[way];
   if (!there || !owns || node === null) return null;
-  const notes = [COMES[way](node), STOPS[there.start](node).trim(), basisWords(owns, name, node, KINDS[way])];
+  const notes = [
+    COMES[way](node),
+    STOPS[there.start](node).trim(),
+    basisWords(owns, name, node, RESTORED[way]),
+  ];
   return [
     { title: `Until it runs on ${node}`, value: roughly(owns.ms), note: notes.filter(Boolean).join(" ") },
   ];

@@ -130,8 +130,17 @@ def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_onc
         wait_until(lambda: moved_to("edge-b"), "it runs on edge-b", 180)
         try:
             page.goto("/nodes/edge-b")
-            row = page.get_by_role("row").filter(has_text="positive")
+            row = (
+                page.get_by_role("region", name="Elements here")
+                .get_by_role("row")
+                .filter(has_text="positive")
+            )
             expect(row).to_contain_text("owner")
+            after = (
+                page.get_by_role("region", name="If it fails").get_by_role("row").filter(has_text="positive")
+            )
+            expect(after).to_contain_text("edge-a")
+            expect(after).to_contain_text("By itself")
             # What starts only now keeps the drain long enough to be seen.
             starting()
             page.get_by_role("button", name="Drain", exact=True).click()

@@ -10,6 +10,8 @@ from pydantic import Field
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor, bearer_secret
 from webapp.handovers import node_removal
+from webapp.handovers.if_it_fails import if_node_fails
+from webapp.handovers.schemas import NodeFailure
 from webapp.monitoring.nodes import all_nodes, one_node
 from webapp.monitoring.selectors import node_history
 from webapp.nodes import actions
@@ -86,6 +88,12 @@ def change(request: HttpRequest, name: str, body: NodeChange) -> Node:
 def history(request: HttpRequest, name: str) -> NodeHistory:
     node_named(name)
     return {"points": node_history(name)}
+
+
+@router.get("/nodes/{name}/failure", response=NodeFailure)
+def failure(request: HttpRequest, name: str) -> NodeFailure:
+    """What would come of its elements if it died now."""
+    return if_node_fails(name)
 
 
 @router.post("/nodes/{name}/cordon", response=Node)

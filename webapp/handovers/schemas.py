@@ -7,7 +7,7 @@ from typing import Literal, NotRequired
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from webapp.json_types import STORED
+from webapp.json_types import STORED, Number
 
 StrategyName = Literal["standby", "stop-and-copy", "hot-standby", "checkpoint", "rewind"]
 Start = Literal["follows", "warm", "cold"]
@@ -134,3 +134,31 @@ NodeForecast = TypedDict(
 
 class Forecast(TypedDict):
     nodes: dict[str, NodeForecast]
+
+
+class GroupAfter(TypedDict):
+    """What would come of a group if its node died now."""
+
+    pipeline: str
+    element: str
+    """one of it"""
+    titles: list[str]
+    """of all of it"""
+    target: str | None
+    """where it goes on; null: nowhere, see `reason`"""
+    way: Literal["hot-standby", "checkpoint"] | None
+    expected: Expected | None
+    """from the order until it runs there"""
+    bytes: int | None
+    """to be fetched; null: nothing is, or no checkpoint is known yet"""
+    by_itself: bool
+    reason: str | None
+    """why not by itself, or not at all"""
+
+
+class NodeFailure(TypedDict):
+    silence_s: Number
+    """after so long it is found silent"""
+    groups: list[GroupAfter]
+    backups: list[str]
+    """what runs elsewhere and has a copy of its checkpoint there"""

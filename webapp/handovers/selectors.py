@@ -78,10 +78,10 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     if deployment is None:
         return {}
     group = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
-    return {} if group is None else forecast_json(_past(pipeline.name), pipeline.name, group, busy_nodes())
+    return {} if group is None else forecast_json(past_of(pipeline.name), pipeline.name, group, busy_nodes())
 
 
-def _past(pipeline: str) -> list[Past]:
+def past_of(pipeline: str) -> list[Past]:
     """Handovers that are done, newest first: of the pipeline, and of all."""
     done = (
         Handover.objects.filter(outcome=Handover.Outcome.DONE)

@@ -140,7 +140,7 @@ def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_onc
                 page.get_by_role("region", name="If it fails").get_by_role("row").filter(has_text="positive")
             )
             expect(after).to_contain_text("edge-a")
-            expect(after).to_contain_text("By itself")
+            expect(after).to_contain_text("its hot standby takes over")
             # What starts only now keeps the drain long enough to be seen.
             starting()
             page.get_by_role("button", name="Drain", exact=True).click()

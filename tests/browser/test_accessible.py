@@ -116,7 +116,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/": page.get_by_role("heading", name="Latest"),
         "/pipelines/": page.get_by_role("row").filter(has_text="watched"),
         "/nodes/": page.get_by_role("row").filter(has_text="edge-a"),
-        "/nodes/edge-a": page.get_by_role("region", name="If it fails")
+        "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
         "/events/": page.locator(".feed__item").first,

@@ -18,13 +18,17 @@ from webapp.problems import Conflict
 
 
 def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
-    owned = Counter(
+    """With what each owns, and what is on its way there: of many groups that leave a node at once, not all go
+    to the one that has the least now."""
+    owned = set(
         GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner").values_list(
-            "node_id", flat=True
+            "deployment_id", "group", "node__name"
         )
     )
+    coming = Handover.objects.filter(outcome__isnull=True).values_list("deployment_id", "group", "target")
+    groups = Counter(node for _, _, node in owned.union(coming))
     return {
-        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, owned[node.pk], heard)
+        node.name: NodeFacts(node.name, node.up, node.ready, node.cordoned, groups[node.name], heard)
         for node in Node.objects.all()
     }
 

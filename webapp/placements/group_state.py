@@ -27,7 +27,7 @@ class NodeFacts:
     up: bool
     ready: bool
     cordoned: bool
-    groups: int = 0  # that it is to own
+    groups: int = 0  # that it is to own, or that are on their way to it
     heard: bool = True  # False: nobody hears it, so `up` is what was found last
 
 

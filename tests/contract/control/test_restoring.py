@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import Event
+from webapp.handovers.if_it_fails import if_node_fails
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.models import GroupPlacement
@@ -108,3 +109,14 @@ def test_one_that_a_user_cancels_is_left_to_people_without_an_alarm(
     order_restorations(context, Bulkhead())
     assert ordered() == 0
     assert not Event.objects.filter(kind="element.not_restored").exists()
+
+
+def test_what_a_node_ran_goes_where_its_page_foretold_and_not_all_of_it_to_one_node(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placements = [deployed(group, "edge-a") for group in ("power", "speed", "heat", "noise")]
+    foretold = {after["element"]: after["target"] for after in if_node_fails("edge-a")["groups"]}
+    silent(placements[0])
+    order_restorations(context, Bulkhead())
+    assert dict(Handover.objects.values_list("group", "target")) == foretold
+    assert sorted(foretold.values()) == ["edge-b", "edge-b", "edge-c", "edge-c"]

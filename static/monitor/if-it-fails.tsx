@@ -5,31 +5,37 @@ import type { ClusterNode, NodeFailure } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Section } from "./frame";
 
-/** What would come of its elements if it died now. Asked for when what runs there has changed. */
+/** What would come of its elements if it died now. Nothing is asked where there is nothing to tell. */
 export function IfItFails({ node }: { node: ClusterNode }) {
-  const path = `/nodes/${encodeURIComponent(node.name)}/failure`;
   const owned = node.elements.filter(({ role }) => role === "owner");
-  const runs = owned.map(({ pipeline, element }) => `${pipeline}/${element}`).join(" ");
-  const { data, error, reload } = useLoaded(`${path} ${runs}`, (signal) => get<NodeFailure>(path, signal));
   if (!node.up || owned.length === 0) return null;
-  if (!data) {
-    return (
-      <Section title="If it fails">
-        {error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} height={40} />}
-      </Section>
-    );
-  }
-  if (data.groups.length === 0) return null;
   return (
-    <Section
-      title="If it fails"
-      aside={
-        <button className="button button--quiet" onClick={reload}>
-          Look again
-        </button>
-      }
-    >
-      <p>{failureWords(node.name, data)}</p>
+    <Foretold name={node.name} runs={owned.map((each) => `${each.pipeline}/${each.element}`).join(" ")} />
+  );
+}
+
+/** `runs`: what runs there; when that changes, it is asked for anew. */
+function Foretold({ name, runs }: { name: string; runs: string }) {
+  const path = `/nodes/${encodeURIComponent(name)}/failure`;
+  const { data, error, reload } = useLoaded(`${path} ${runs}`, (signal) => get<NodeFailure>(path, signal));
+  if (data?.groups.length === 0) return null;
+  const again = (
+    <button className="button button--quiet" onClick={reload}>
+      Look again
+    </button>
+  );
+  return (
+    <Section title="If it fails" aside={data && again}>
+      {data && <Outcomes name={name} failure={data} />}
+      {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} height={40} />)}
+    </Section>
+  );
+}
+
+function Outcomes({ name, failure }: { name: string; failure: NodeFailure }) {
+  return (
+    <>
+      <p>{failureWords(name, failure)}</p>
       <div className="card table-wrap">
         <table className="table table--rows">
           <thead>
@@ -41,8 +47,8 @@ export function IfItFails({ node }: { node: ClusterNode }) {
             </tr>
           </thead>
           <tbody>
-            {data.groups.map((group) => {
-              const time = afterTime(group, data.silence_s);
+            {failure.groups.map((group) => {
+              const time = afterTime(group, failure.silence_s);
               return (
                 <tr key={`${group.pipeline}/${group.element}`}>
                   <td>
@@ -59,11 +65,11 @@ export function IfItFails({ node }: { node: ClusterNode }) {
           </tbody>
         </table>
       </div>
-      {data.backups.length > 0 && (
+      {failure.backups.length > 0 && (
         <p className="muted small">
-          A copy of the checkpoints of {data.backups.join(", ")} lies here: another node would get one.
+          A copy of the checkpoints of {failure.backups.join(", ")} lies here: another node would get one.
         </p>
       )}
-    </Section>
+    </>
   );
 }

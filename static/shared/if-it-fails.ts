@@ -5,19 +5,17 @@ import type { GroupAfter, NodeFailure } from "./types";
 
 /** How it goes on at its target; why it does not. */
 export function afterWords(group: GroupAfter): string {
-  const { target, way, reason } = group;
+  const { target, way, reason, by_itself } = group;
   if (target === null || way === null) return `Stands still: ${reason ?? "no node can take it"}.`;
-  const how =
-    way === "hot-standby"
-      ? "its hot standby takes over"
-      : group.bytes === null
-        ? "it begins from its newest checkpoint"
-        : group.bytes === 0
-          ? "its newest checkpoint lies there already"
-          : `its newest checkpoint is fetched, ${bytes(group.bytes)}`;
-  return group.by_itself
-    ? `By itself: ${how}.`
-    : `When somebody restores it (${reason ?? "by hand"}): ${how}.`;
+  const how = way === "hot-standby" ? "its hot standby takes over" : checkpointWords(group.bytes);
+  return by_itself ? `By itself: ${how}.` : `When somebody restores it (${reason ?? "by hand"}): ${how}.`;
+}
+
+function checkpointWords(toFetch: number | null): string {
+  if (toFetch === null) return "it begins from its newest checkpoint";
+  return toFetch === 0
+    ? "its newest checkpoint lies there already"
+    : `its newest checkpoint is fetched, ${bytes(toFetch)}`;
 }
 
 /** Until it runs there again, and what that is known from; null: it goes nowhere. */

@@ -150,7 +150,7 @@ class GroupAfter(TypedDict):
     expected: Expected | None
     """from the order until it runs there"""
     bytes: int | None
-    """to be fetched; null: nothing is, or no checkpoint is known yet"""
+    """to be fetched; 0: it lies there already; null: the standby has all, or no checkpoint is known yet"""
     by_itself: bool
     reason: str | None
     """why not by itself, or not at all"""

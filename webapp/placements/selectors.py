@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from pipeline_runtime.model.desired import JavaEnd
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
@@ -91,3 +92,8 @@ def is_what_runs(
 def busy_nodes() -> set[str]:
     """Those that run a query: their Java is warm."""
     return set(Replica.objects.exclude(role="stopped").values_list("node__name", flat=True))
+
+
+def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
+    """When the group was starting or in a batch as its node's Java process ended, since a user vouched."""
+    return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)

@@ -32,11 +32,11 @@ from pipeline_runtime.wire import tasks
 from webapp.nodes.models import Node
 from webapp.placements.copies import standbys
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
+from webapp.placements.selectors import java_ends
 from workers import messages
 from workers.control.backups import BackupPlan, Backups
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.replica_rows import java_ends
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,10 @@ import logging
 from django.db.models import Max
 from pydantic import ValidationError
 
-from pipeline_runtime.model.desired import JavaEnd, ReplicaStatus, joined_ends
+from pipeline_runtime.model.desired import ReplicaStatus, joined_ends
 from pipeline_runtime.model.ids import Epoch
 from webapp.placements.models import GroupPlacement, Replica
+from webapp.placements.selectors import java_ends
 from workers.control.bulkhead import reason
 
 log = logging.getLogger(__name__)
@@ -31,11 +32,6 @@ def epoch_known(placement: GroupPlacement) -> Epoch:
     """The newest that a copy of the group has reported; 0: none has."""
     rows = Replica.objects.filter(deployment=placement.deployment_id, group=placement.group)
     return Epoch(rows.aggregate(newest=Max("epoch"))["newest"] or 0)
-
-
-def java_ends(placement: GroupPlacement) -> tuple[JavaEnd, ...]:
-    """When the group was starting or in a batch as its node's Java process ended, since a user vouched."""
-    return tuple(JavaEnd.model_validate(end) for end in placement.java_ends)
 
 
 def note_new_state(deployment: str, group: str, status: ReplicaStatus) -> None:

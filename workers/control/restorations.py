@@ -29,11 +29,11 @@ from webapp.placements.group_state import (
 )
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names
+from webapp.placements.selectors import java_ends
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.handover_effects import attempts_of
-from workers.control.replica_rows import java_ends
 from workers.control.retries import GivenUp, Later, tries_again
 
 log = logging.getLogger(__name__)

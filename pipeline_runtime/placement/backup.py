@@ -1,27 +1,46 @@
-"""Chooses the backup node of each group: who holds its checkpoints beside the central store. Pure.
+"""Where each group's backup lies beside the central store, and where the group goes on when its node fails.
 
-Under limits of load, bandwidth and disk, groups with the most to send first, as in N. Iijima,
-K. Amemiya, J. Ogawa, H. Miyoshi, "Deciding Backup Location Methods for Distributed Stream Processing
-System", ICICT 2020, doi:10.1109/ICICT50521.2020.00047: sorting servers and tasks by load and bandwidth
-comes close to the optimum at a fraction of a solver's cost. Added here: another site is better than
-the owner's, and a choice stays as long as it is allowed, since moving a backup sends all of it again.
+A plan of `recovery_plan` over the nodes as they are: a node is joined to its site by a link, sites to one
+another. A backup stays where it is as long as it is of use there, since moving it sends all of it again.
+Beyond the paper: another site than the owner's is better for a backup; and a group for which no node has CPU
+enough has a backup all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+
+from pipeline_runtime.placement.recovery import (
+    Link,
+    Places,
+    RecoveryGroup,
+    RecoveryNode,
+    RecoveryProblem,
+    rejected,
+)
+from pipeline_runtime.placement.recovery_plan import plan_recovery
+
+DISK_BYTES_PER_S = 200e6
+"""At which a node is taken to read what it holds. Not measured; more than a link gives, so that a group goes
+on where its backup lies, if it can."""
+SITE_BYTES_PER_S = 125e6
+"""Between two sites, and between a node and its site, of which nothing is known: 1 Gbit/s."""
+LOOKS = 3_000
+"""Bounds the time of a plan: some 0.3 s at 30 nodes."""
 
 
 @dataclass(frozen=True)
-class BackupCandidate:
+class BackupNode:
     """A registered node as this choice sees it."""
 
     name: str
     up: bool
     cordoned: bool = False  # takes nothing new
-    site: str | None = None  # where it stands; None: nobody has said
-    cpu_ratio: float = 0.0
+    site: str | None = None  # where it stands; None: nobody has said, so nowhere else
+    cores: float = 0.0
+    cpu_ratio: float = 0.0  # of all its cores
     disk_free_bytes: int = 0
 
 
@@ -31,92 +50,148 @@ class GroupToBackUp:
     owner: str  # its node
     bytes_total: int = 0  # of its newest checkpoint
     bytes_per_s: float = 0.0  # that its checkpoints send, on average
+    cpu: float = 0.0  # cores that it takes
     current: str | None = None  # where its backup lies now
+    redeploy: str | None = None  # where it would go on, as planned before
 
 
 @dataclass(frozen=True)
 class BackupLimits:
     cpu_ratio_max: float = 0.9
     disk_free_bytes_min: int = 1_000_000_000
-    bytes_per_s_max: float | None = None  # that one node receives; None: no limit
+    bytes_per_s_max: float | None = None  # that one node sends and receives; None: no limit
 
 
-@dataclass
-class _Room:
-    """What a node has left, as groups are given to it."""
-
-    node: BackupCandidate
-    disk_bytes: int
-    bytes_per_s: float = 0.0
-    groups: int = 0
-
-    def take(self, group: GroupToBackUp) -> None:
-        self.disk_bytes -= group.bytes_total
-        self.bytes_per_s += group.bytes_per_s
-        self.groups += 1
+@dataclass(frozen=True)
+class Backup:
+    store: str | None = None  # None: no node may hold it, it has the central store alone
+    redeploy: str | None = None  # None: no node has so much CPU left
 
 
-def choose_backups(
-    groups: Iterable[GroupToBackUp], candidates: Iterable[BackupCandidate], limits: BackupLimits
-) -> dict[str, str | None]:
-    """Group -> node; None: no node may take it, it has the central store alone.
+@dataclass(frozen=True)
+class _Level:
+    """What is asked of the places of a group that has found none by the levels before."""
 
-    The same arguments give the same answer: equals are taken by name.
+    stays: bool  # where its backup is, if that is of use
+    elsewhere: bool  # at another site than the owner's
+    cpu_counts: bool
+
+
+_LEVELS = tuple(
+    _Level(*asked)
+    for asked in (
+        (True, True, True),
+        (True, True, False),
+        (False, True, False),
+        (True, False, True),
+        (True, False, False),
+        (False, False, False),
+    )
+)
+
+
+def plan_backups(
+    groups: Iterable[GroupToBackUp],
+    nodes: Iterable[BackupNode],
+    limits: BackupLimits,
+    between_sites: Mapping[frozenset[str], float] | None = None,
+) -> dict[str, Backup]:
+    """Group -> its backup. `between_sites`: bytes/s, as far as known.
+
+    The same arguments give the same answer, in any order. A group whose node does not answer sends nothing,
+    and is perhaps being restored: it keeps its places.
     """
-    rooms = {node.name: _Room(node, node.disk_free_bytes) for node in candidates}
-    chosen: dict[str, str | None] = {}
-    waiting: list[GroupToBackUp] = []
-    for group in sorted(groups, key=lambda group: (-group.bytes_per_s, group.group)):
-        if group.current is not None and _stays(group, rooms, limits):
-            chosen[group.group] = group.current
-            rooms[group.current].take(_sent(group))
-        else:
-            waiting.append(group)
-    for group in waiting:
-        able = [room for room in rooms.values() if _may_take(group, room, limits)]
-        best = min(able, key=lambda room: _rank(group, room, rooms), default=None)
-        chosen[group.group] = best.node.name if best is not None else None
-        if best is not None:
-            best.take(group)
-    return chosen
+    known = sorted(nodes, key=lambda node: node.name)
+    by_name = {node.name: node for node in known}
+    asked = sorted(groups, key=lambda group: group.group)
+    sending = [group for group in asked if group.owner in by_name and by_name[group.owner].up]
+    found = {group.group: _as_before(group, by_name) for group in asked}
+    if not sending:
+        return found
+    level = {group.group: _LEVELS[0] for group in sending}
+    links = _links(known, limits, between_sites or {})
+    number = {node.name: at for at, node in enumerate(known)}
+    plan: dict[str, Places | None] = {group.group: _in_use(group, number) for group in sending}
+    anew = not any(plan.values())
+    for asking in _LEVELS:
+        if asking is not _LEVELS[0]:
+            level |= dict.fromkeys(rejected(plan), asking)
+        wanted = [_wanted(group, by_name, limits, level[group.group]) for group in sending]
+        problem = RecoveryProblem([_node(node, limits) for node in known], links, wanted)
+        plan = plan_recovery(problem, None if anew else plan, looks=LOOKS)
+        anew = False
+        if not rejected(plan):
+            break
+    for group in sending:
+        found[group.group] = _backup(plan[group.group], known, level[group.group])
+    return found
 
 
-def _stays(group: GroupToBackUp, rooms: dict[str, _Room], limits: BackupLimits) -> bool:
+def _as_before(group: GroupToBackUp, nodes: Mapping[str, BackupNode]) -> Backup:
+    return Backup(*(name if name in nodes else None for name in (group.current, group.redeploy)))
+
+
+def _in_use(group: GroupToBackUp, number: Mapping[str, int]) -> Places | None:
+    store = number.get(group.current or "")
+    if store is None:
+        return None
+    return Places(store, number.get(group.redeploy or "", store))
+
+
+def _backup(places: Places | None, nodes: Sequence[BackupNode], level: _Level) -> Backup:
+    if places is None:
+        return Backup()
+    return Backup(nodes[places.store].name, nodes[places.redeploy].name if level.cpu_counts else None)
+
+
+def _node(node: BackupNode, limits: BackupLimits) -> RecoveryNode:
+    return RecoveryNode(
+        node.name,
+        cpu_spare=max(0.0, node.cores * (limits.cpu_ratio_max - node.cpu_ratio)),
+        disk_bytes_per_s=DISK_BYTES_PER_S,
+        disk_spare_bytes=float(max(0, node.disk_free_bytes - limits.disk_free_bytes_min)),
+    )
+
+
+def _wanted(
+    group: GroupToBackUp, nodes: Mapping[str, BackupNode], limits: BackupLimits, level: _Level
+) -> RecoveryGroup:
+    able = {
+        node.name for node in nodes.values() if _may_store(group, node, nodes[group.owner], limits, level)
+    }
+    if level.stays and group.current in able:
+        able = {group.current}
+    free = {node.name for node in nodes.values() if node.up and not node.cordoned}
+    return RecoveryGroup(
+        group.group,
+        group.owner,
+        cpu=group.cpu if level.cpu_counts else 0.0,
+        backup_bytes=float(group.bytes_total),
+        store_bytes_per_s=group.bytes_per_s,
+        held_by=group.current,
+        no_store=frozenset(nodes.keys() - able),
+        no_redeploy=frozenset(nodes.keys() - free) if level.cpu_counts else frozenset(),
+    )
+
+
+def _may_store(
+    group: GroupToBackUp, node: BackupNode, owner: BackupNode, limits: BackupLimits, level: _Level
+) -> bool:
     """Load comes and goes, and does not move a backup; what makes it useless does."""
-    room = rooms.get(str(group.current))
-    if room is None or not room.node.up or group.current == group.owner:
+    if not node.up or node.name == owner.name or node.disk_free_bytes < limits.disk_free_bytes_min:
         return False
-    if room.disk_bytes < limits.disk_free_bytes_min:
-        return False
-    return not _same_site(group, room, rooms) or not any(
-        _may_take(group, other, limits) and not _same_site(group, other, rooms) for other in rooms.values()
-    )
+    if level.elsewhere and owner.site is not None and node.site == owner.site:
+        return False  # what burns down with one burns down with the other
+    return node.name == group.current or (not node.cordoned and node.cpu_ratio <= limits.cpu_ratio_max)
 
 
-def _may_take(group: GroupToBackUp, room: _Room, limits: BackupLimits) -> bool:
-    node, rate = room.node, room.bytes_per_s + group.bytes_per_s
-    return (
-        node.up
-        and not node.cordoned
-        and node.name != group.owner
-        and node.cpu_ratio <= limits.cpu_ratio_max
-        and room.disk_bytes - group.bytes_total >= limits.disk_free_bytes_min
-        and (limits.bytes_per_s_max is None or rate <= limits.bytes_per_s_max)
-    )
-
-
-def _rank(group: GroupToBackUp, room: _Room, rooms: dict[str, _Room]) -> tuple[bool, float, int, float, str]:
-    """The least is the best: another site, then the one that receives, holds and computes least."""
-    node = room.node
-    return (_same_site(group, room, rooms), room.bytes_per_s, room.groups, node.cpu_ratio, node.name)
-
-
-def _same_site(group: GroupToBackUp, room: _Room, rooms: dict[str, _Room]) -> bool:
-    """What burns down with one burns down with the other; nodes without a site are told apart."""
-    owner = rooms.get(group.owner)
-    return owner is not None and owner.node.site is not None and owner.node.site == room.node.site
-
-
-def _sent(group: GroupToBackUp) -> GroupToBackUp:
-    """One whose bytes lie there already: the node's free disk is without them."""
-    return GroupToBackUp(group.group, group.owner, 0, group.bytes_per_s, group.current)
+def _links(
+    nodes: Sequence[BackupNode], limits: BackupLimits, between_sites: Mapping[frozenset[str], float]
+) -> list[Link]:
+    """No name of a node has a space, so a site is never taken for one."""
+    sites = {node.name: node.site or node.name for node in nodes}
+    own = limits.bytes_per_s_max or SITE_BYTES_PER_S
+    links = [Link(name, f"site {site}", own) for name, site in sites.items()]
+    for a, b in combinations(sorted(set(sites.values())), 2):
+        links.append(Link(f"site {a}", f"site {b}", between_sites.get(frozenset((a, b)), SITE_BYTES_PER_S)))
+    return links

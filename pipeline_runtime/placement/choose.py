@@ -103,9 +103,16 @@ def _why_free(elements: int, free: int) -> str:
     return f"the fewest elements are there: {there}"
 
 
-def choose_target(group: str, elements: int, away_from: str, candidates: Iterable[Candidate]) -> str:
-    """Where a group goes that has to leave `away_from`. Raises NoPlacement."""
+def choose_target(
+    group: str, elements: int, away_from: str, candidates: Iterable[Candidate], planned: str = ""
+) -> str:
+    """Where a group goes that has to leave `away_from`: to `planned`, if that can take it.
+
+    Raises NoPlacement.
+    """
     others = [node for node in candidates if node.name != away_from]
+    if any(node.name == planned and node.up and node.ready and not node.cordoned for node in others):
+        return planned
     return choose([GroupToPlace(group, elements)], others)[group]
 
 

@@ -11,16 +11,17 @@ groups, the time that their recoveries take, where for each single node f that m
     on each link e: what groups off f store over e + what groups on f fetch over e <= U(e)
     on each node j: the CPU of the groups on f that are redeployed to j <= what j has to spare
 
-and on each link what all groups store fits while nothing has failed. What the paper leaves open, decided
-here: ways are those of the fewest links, among them the widest; Z between two nodes is `share` of the
-narrowest link on the way, since the whole of it would leave no room for anybody's backups; where i = j, it
-is the disk's rate.
+and on each link what all groups store fits while nothing has failed. Added here: a node has room for so many
+bytes, and a group may be barred from nodes. What the paper leaves open, decided here: ways are those of the
+fewest links, among them the widest; Z between two nodes is `share` of the narrowest link on the way, since
+the whole of it would leave no room for anybody's backups; where i = j, it is the disk's rate.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 SHARE = 0.5
 ROUNDING = 1e-9  # of what a sum of floats may be too large by, relatively
 
@@ -37,6 +39,7 @@ class RecoveryNode:
     name: str
     cpu_spare: float  # cores
     disk_bytes_per_s: float  # at which it reads a backup that it holds itself
+    disk_spare_bytes: float = math.inf  # for backups that it does not hold yet
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class RecoveryGroup:
     backup_bytes: float
     store_bytes_per_s: float
     latency_ms: float = 0.0  # that it is to keep; the published algorithm takes the most urgent ones first
+    held_by: str | None = None  # the node that has the bytes of its backup already
+    no_store: frozenset[str] = frozenset()  # nodes that may not hold its backup
+    no_redeploy: frozenset[str] = frozenset()  # nodes on which it may not go on
 
 
 class Places(NamedTuple):
@@ -89,12 +95,23 @@ class RecoveryProblem:
         self.bytes = np.array([group.backup_bytes for group in groups])
         self.rate = np.array([group.store_bytes_per_s for group in groups])
         self.spare = np.array([node.cpu_spare for node in nodes])
+        self.disk = np.array([node.disk_spare_bytes for node in nodes])
+        held = [self.index.get(group.held_by or "", -1) for group in groups]
+        self.held = np.array(held, dtype=np.intp)  # -1: by none of these
+        self.may_store = self._allowed([{group.node, *group.no_store} for group in groups])
+        self.may_redeploy = self._allowed([{group.node, *group.no_redeploy} for group in groups])
         # One more than there are, without bound: ways are filled up with it.
         self.capacity = np.array([*(link.bytes_per_s for link in links), np.inf])
         self.ways = _ways(self.nodes, self.links)  # (n, n, L), indices of links
         self.hops = (self.ways < len(links)).sum(axis=2)  # (n, n)
         self.fetch = share * self.capacity[self.ways].min(axis=2)  # (n, n): Z
         np.fill_diagonal(self.fetch, [node.disk_bytes_per_s for node in nodes])
+
+    def _allowed(self, barred: Sequence[Set[str]]) -> Mask:
+        """(groups, n)"""
+        names = [node.name for node in self.nodes]
+        allowed = [[name not in each for name in names] for each in barred]
+        return np.array(allowed, dtype=np.bool_).reshape(len(barred), len(names))
 
     def cost_s(self, group: int, places: Places) -> float:
         """How long its recovery takes to fetch the backup."""
@@ -112,9 +129,9 @@ class RecoveryProblem:
         for works in range(len(self.nodes)):
             others = np.delete(np.arange(len(self.nodes)), works)
             widest[works] = self.fetch[np.ix_(others, others)].max(initial=0.0)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             alone: Floats = self.bytes / widest[self.works]
-        return alone
+        return np.nan_to_num(alone, posinf=np.inf)  # nothing is fetched in no time, from wherever
 
 
 def rejected(plan: Plan) -> list[str]:
@@ -126,8 +143,16 @@ def faults(problem: RecoveryProblem, plan: Plan) -> list[str]:
     found: list[str] = []
     placed = {number: plan[group.name] for number, group in enumerate(problem.groups)}
     for number, places in placed.items():
-        if places is not None and problem.works[number] in places:
-            found.append(f"{problem.groups[number].name} would be lost with the node that it runs on")
+        if places is None:
+            continue
+        group = problem.groups[number]
+        if problem.works[number] in places:
+            found.append(f"{group.name} would be lost with the node that it runs on")
+        elif problem.nodes[places.store].name in group.no_store:
+            found.append(f"{group.name} may not be stored on {problem.nodes[places.store].name}")
+        elif problem.nodes[places.redeploy].name in group.no_redeploy:
+            found.append(f"{group.name} may not go on on {problem.nodes[places.redeploy].name}")
+    found += _full_disks(problem, plan)
     for failed in (None, *range(len(problem.nodes))):
         when = "nothing has failed" if failed is None else f"{problem.nodes[failed].name} has failed"
         traffic, cpu = [0.0] * len(problem.links), [0.0] * len(problem.nodes)
@@ -153,6 +178,19 @@ def faults(problem: RecoveryProblem, plan: Plan) -> list[str]:
             if used > node.cpu_spare * (1 + ROUNDING)
         ]
     return found
+
+
+def _full_disks(problem: RecoveryProblem, plan: Plan) -> list[str]:
+    taken = dict.fromkeys(problem.index, 0.0)
+    for group in problem.groups:
+        places = plan[group.name]
+        if places is not None and group.held_by != problem.nodes[places.store].name:
+            taken[problem.nodes[places.store].name] += group.backup_bytes
+    return [
+        f"{node.name} gets {taken[node.name]:.0f} bytes and has room for {node.disk_spare_bytes:.0f}"
+        for node in problem.nodes
+        if taken[node.name] > node.disk_spare_bytes * (1 + ROUNDING)
+    ]
 
 
 def _links(problem: RecoveryProblem, origin: int, target: int) -> Iterable[int]:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline_runtime.placement.recovery import ROUNDING, Floats, Places, Plan, RecoveryProblem
+from pipeline_runtime.placement.recovery import ROUNDING, Floats, Mask, Places, Plan, RecoveryProblem
 
-Mask = NDArray[np.bool_]
 Nodes = NDArray[np.intp] | int
 LOOKS_MIN, LOOKS_PER_GROUP = 6_000, 6
 """How often a place may be looked for: it takes some 0.1 ms at 30 nodes, 0.2 ms at 200."""
@@ -29,7 +28,8 @@ def plan_recovery(
 ) -> dict[str, Places | None]:
     """Group -> places; None where no room was found.
 
-    `keep`: a plan that holds now; a group stays where it says, if that fits. `looks` bounds the time.
+    `keep`: a plan that is in use; a group stays where it says, if that fits still, though a better place were
+    found. `looks` bounds the time.
     """
     search = _Search(problem, LOOKS_MIN + LOOKS_PER_GROUP * len(problem.groups) if looks is None else looks)
     search.keep(keep or {})
@@ -48,13 +48,15 @@ class _Room:
         n, links = len(problem.nodes), len(problem.capacity)
         self._capacity = problem.capacity * (1 + ROUNDING)
         self._spare = problem.spare * (1 + ROUNDING)
+        self._disk = problem.disk * (1 + ROUNDING)  # what is left of it
         self._stored = np.zeros(links)  # traffic of all backups on each link
         self._own = np.zeros((n, links))  # of that, what groups on f send
         self._fetched = np.zeros((n, links))  # what is fetched when f fails
         self._cpu = np.zeros((n, n))  # [f, j]: what is redeployed to j when f fails
+        self._held = np.zeros(n)  # how many backups lie there
         apart = problem.fetch.copy()
         np.fill_diagonal(apart, 0.0)
-        self._widest_apart = apart.max()
+        self._widest_apart = apart.max(initial=0.0)
 
     def change(self, group: int, places: Places, sign: int) -> None:
         problem = self._problem
@@ -66,11 +68,14 @@ class _Room:
         if places.store != places.redeploy:
             self._fetched[works, problem.ways[places]] += sign * problem.fetch[places]
         self._cpu[works, places.redeploy] += sign * problem.cpu[group]
+        self._held[places.store] += sign
+        if places.store != problem.held[group]:
+            self._disk[places.store] -= sign * problem.bytes[group]
 
     def fits(self, group: int, places: Places) -> bool:
         problem, works = self._problem, int(self._problem.works[group])
         if (
-            works in places
+            not problem.may_redeploy[group, places.redeploy]
             or self._spare[places.redeploy] - self._cpu[works, places.redeploy] < problem.cpu[group]
         ):
             return False
@@ -84,12 +89,11 @@ class _Room:
         problem, works = self._problem, int(self._problem.works[group])
         storing, pressure = self._storing(group, works)
         left = self._spare - self._cpu[works]
-        redeploying = left >= problem.cpu[group]
-        redeploying[works] = False
+        redeploying = (left >= problem.cpu[group]) & problem.may_redeploy[group]
         if not (storing.any() and redeploying.any()):
             return None
         strain = problem.cpu[group] / np.maximum(left, 1e-12)
-        found = _cheapest(problem, storing & redeploying, pressure + strain)
+        found = _cheapest(problem, storing & redeploying, pressure + strain, self._held)
         width = -np.inf if found is None else problem.fetch[found, found]
         apart = None
         if width < self._widest_apart:
@@ -97,7 +101,7 @@ class _Room:
         if apart is not None:
             pairs, widths = apart
             strains = pressure[pairs[0]] + strain[pairs[1]]
-            at = int(np.lexsort((strains, -widths))[0])
+            at = int(np.lexsort((self._held[pairs[0]], strains, -widths))[0])
             return Places(int(pairs[0][at]), int(pairs[1][at]))
         return None if found is None else Places(found, found)
 
@@ -109,8 +113,10 @@ class _Room:
         surplus[works] = 0.0  # its own node's failure ends its sending
         room = self._capacity - self._stored - np.maximum(surplus.max(axis=0), 0.0)
         narrowest = room[problem.ways[works]].min(axis=1)
-        able: Mask = narrowest >= rate
-        able[works] = False
+        roomy = self._disk >= problem.bytes[group]
+        if problem.held[group] >= 0:
+            roomy[problem.held[group]] = True
+        able: Mask = (narrowest >= rate) & roomy & problem.may_store[group]
         return able, rate / np.maximum(narrowest, 1e-12)
 
     def _fetchable(self, works: int, stores: Nodes, redeploys: Nodes) -> Floats:
@@ -134,13 +140,13 @@ class _Room:
         return ((stores[fits], redeploys[fits]), widths[fits]) if fits.any() else None
 
 
-def _cheapest(problem: RecoveryProblem, able: Mask, strain: Floats) -> int | None:
-    """The node that both stores and takes over."""
+def _cheapest(problem: RecoveryProblem, able: Mask, strain: Floats, held: Floats) -> int | None:
+    """The node that both stores and takes over; of those strained alike, the one that holds the least."""
     nodes = np.flatnonzero(able)
     if not len(nodes):
         return None
     widths = problem.fetch[nodes, nodes]
-    return int(nodes[np.lexsort((strain[nodes], -widths))[0]])
+    return int(nodes[np.lexsort((held[nodes], strain[nodes], -widths))[0]])
 
 
 class _Search:

@@ -66,6 +66,8 @@ class GroupFacts:
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
+    backup_node: str = ""  # as planned: who holds its checkpoints; empty: the central store alone
+    recovery_node: str = ""  # as planned: where it is to go on when its node fails; empty: nobody has room
 
     @property
     def owner(self) -> ReplicaFacts | None:
@@ -236,7 +238,8 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
 
 
 def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
-    """Where it is restored unless a user says where: at its hot standby, else where there is room."""
+    """Where it is restored unless a user says where: at its hot standby, else as planned, else where there is
+    room."""
     hot = group.hot_standby
     if hot is not None and hot.node not in without and _target_refusal(group, hot.node) is None:
         return hot.node
@@ -257,13 +260,18 @@ def restoration_strategy(group: GroupFacts, target: str, checkpoint: int | None)
 
 
 def default_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
-    """The node with the fewest groups among those that can take the group, but for `without`."""
+    """Where it is to go on if its node fails, as planned; else the node with the fewest groups. Of those that
+    can take the group now, but for `without`."""
     fit = [
         node
         for node in group.nodes.values()
         if node.name not in without and _target_refusal(group, node.name) is None
     ]
-    return min(fit, key=lambda node: (not node.ready, node.groups, node.name)).name if fit else None
+    planned = group.recovery_node
+    best = min(
+        fit, key=lambda node: (not node.ready, node.name != planned, node.groups, node.name), default=None
+    )
+    return None if best is None else best.name
 
 
 def actions_of(group: GroupFacts) -> dict[ElementAction, Allowed]:

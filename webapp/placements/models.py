@@ -92,6 +92,10 @@ class GroupPlacement(models.Model):
     vouched = models.CharField(max_length=64, blank=True)  # another one: what was before does not count
     anew_from = models.BigIntegerField(default=0)  # the newest seq at which its state was begun anew
     starts = models.JSONField(default=dict)  # ClaimOrder.positions
+    # As planned, names of nodes: who holds its checkpoints beside the central store, and where it is to go on
+    # when its node fails. Empty: none can.
+    backup_node = models.CharField(max_length=40, blank=True, default="")
+    recovery_node = models.CharField(max_length=40, blank=True, default="")
     # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.
     former_inputs = models.JSONField(default=list)
 

@@ -1,15 +1,17 @@
-"""Which node holds the checkpoints of which group beside the central store, as the database stands now."""
+"""Which node holds the checkpoints of which group beside the central store, and where each group would go on:
+the plan of `placement.backup` for the installation as the database has it."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from time import monotonic
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
 from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.model.ids import document_group
-from pipeline_runtime.placement.backup import BackupCandidate, BackupLimits, GroupToBackUp, choose_backups
+from pipeline_runtime.placement.backup import BackupLimits, BackupNode, GroupToBackUp, plan_backups
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
@@ -18,6 +20,10 @@ from workers.messages import CENTRAL
 
 RATE_OF = 5
 """Checkpoints over which a group's average rate is taken."""
+CPU_MIN = 0.05
+"""Cores that a group is taken to need at least: one that rests runs a query all the same."""
+REPLAN_S = 30.0
+"""For what changes all the time: load, sizes, rates. Another node, site or owner is planned for at once."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,7 @@ class BackupPlan:
 
 
 class Backups:
-    """Remembers its choice, so that a backup stays where it is; after a restart the nodes' own reports
-    say where that was."""
+    """What was planned stands with the placements: a backup stays where it is when control starts anew."""
 
     def __init__(self, context: ControlContext, bulkhead: Bulkhead) -> None:
         settings = context.settings
@@ -51,55 +56,99 @@ class Backups:
             disk_free_bytes_min=2 * settings.disk_reserve_mb * 1_000_000,
             bytes_per_s_max=settings.checkpoint_mb_s * 1_000_000 or None,
         )
-        self._chosen: dict[str, str | None] = {}
+        self._planned_for: object = None
+        self._planned_at_s = float("-inf")
+        self._stores: dict[str, str] = {}  # group id -> its backup node
 
     def plan(self) -> BackupPlan:
-        nodes = {node.name: node for node in Node.objects.exclude(url="")}
-        groups = [
-            self._group(placement)
-            for placement in GroupPlacement.objects.select_related("node").filter(
-                deployment__status__in=Deployment.ACTIVE, role="owner"
-            )
-        ]
-        candidates = [self._candidate(node) for node in nodes.values()]
-        self._chosen = choose_backups(groups, candidates, self._limits)
+        nodes = list(Node.objects.exclude(url=""))
+        placements = list(
+            GroupPlacement.objects.defer("spec")
+            .select_related("node")
+            .filter(deployment__status__in=Deployment.ACTIVE, role="owner")
+        )
+        seen = (
+            {(node.name, node.up, node.cordoned, node.site) for node in nodes},
+            {(_id(placement), placement.node_id) for placement in placements},
+        )
+        if seen != self._planned_for or monotonic() - self._planned_at_s > REPLAN_S:
+            self._replan(nodes, placements)
+            self._planned_for, self._planned_at_s = seen, monotonic()
+        urls = {node.name: node.url for node in nodes}
         return BackupPlan(
             {
-                group: BackupPlace(node=name, url=nodes[name].url)
-                for group, name in self._chosen.items()
-                if name is not None
+                group: BackupPlace(node=name, url=urls[name])
+                for group, name in self._stores.items()
+                if name in urls
             }
         )
 
-    def _candidate(self, node: Node) -> BackupCandidate:
+    def _replan(self, nodes: list[Node], placements: list[GroupPlacement]) -> None:
+        known = [self._node(node) for node in nodes]
+        cpu = _cpu_of_groups(known)
+        groups = [self._group(placement, cpu.get(_id(placement), CPU_MIN)) for placement in placements]
+        found = plan_backups(groups, known, self._limits)
+        for placement in placements:
+            backup = found[_id(placement)]
+            planned = {"backup_node": backup.store or "", "recovery_node": backup.redeploy or ""}
+            if planned != {name: getattr(placement, name) for name in planned}:
+                GroupPlacement.objects.filter(pk=placement.pk).update(**planned)
+        self._stores = {group: backup.store for group, backup in found.items() if backup.store is not None}
+
+    def _node(self, node: Node) -> BackupNode:
         alert = (
             f"The load of {node.name} cannot be read: what is backed up there stays, nothing new goes there."
         )
         with self._bulkhead.only(f"reading the load of {node.name}", alert, node.name):
-            return _candidate(node)
-        return BackupCandidate(name=node.name, up=node.up, cordoned=True, disk_free_bytes=sys.maxsize)
+            return _node(node)
+        return BackupNode(name=node.name, up=node.up, cordoned=True, disk_free_bytes=sys.maxsize)
 
-    def _group(self, placement: GroupPlacement) -> GroupToBackUp:
-        group, owner = f"{placement.deployment_id}.{placement.group}", placement.node.name
+    def _group(self, placement: GroupPlacement, cpu: float) -> GroupToBackUp:
+        group, owner = _id(placement), placement.node.name
         called = document_group(placement.group)
         alert = f"The size of {called} on {owner} cannot be read: its backup stays where it is."
         with self._bulkhead.only(f"reading the size of {group}", alert, owner):
-            return self._measured(placement, group)
-        return GroupToBackUp(group=group, owner=owner, current=self._chosen.get(group))
-
-    def _measured(self, placement: GroupPlacement, group: str) -> GroupToBackUp:
-        try:
-            manifests = self._central.manifests(group)[:RATE_OF]
-        except CheckpointError:
-            manifests = ()  # the central store is being mended
-        current = self._chosen[group] if group in self._chosen else _reported(placement)
+            return self._measured(placement, cpu)
         return GroupToBackUp(
             group=group,
+            owner=owner,
+            current=placement.backup_node or None,
+            redeploy=placement.recovery_node or None,
+        )
+
+    def _measured(self, placement: GroupPlacement, cpu: float) -> GroupToBackUp:
+        try:
+            manifests = self._central.manifests(_id(placement))[:RATE_OF]
+        except CheckpointError:
+            manifests = ()  # the central store is being mended
+        return GroupToBackUp(
+            group=_id(placement),
             owner=placement.node.name,
             bytes_total=manifests[0].bytes_total if manifests else 0,
             bytes_per_s=rate(manifests),
-            current=current,
+            cpu=cpu,
+            current=placement.backup_node or _reported(placement),
+            redeploy=placement.recovery_node or None,
         )
+
+
+def _id(placement: GroupPlacement) -> str:
+    return f"{placement.deployment_id}.{placement.group}"
+
+
+def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
+    """Cores that each takes: its node's load, shared by the rows that pass. Nothing measures it closer."""
+    rows: dict[str, dict[str, float]] = {}  # node -> group id -> rows/s
+    owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE)
+    for replica in owners.select_related("node"):
+        passing = sum(float(replica.rates.get(name) or 0.0) for name in ("rows_in_per_s", "rows_out_per_s"))
+        rows.setdefault(replica.node.name, {})[f"{replica.deployment_id}.{replica.group}"] = passing
+    found: dict[str, float] = {}
+    for node in nodes:
+        shares = rows.get(node.name, {})
+        cores, total = node.cores * node.cpu_ratio, sum(shares.values())
+        found |= {group: max(CPU_MIN, cores * share / (total or 1.0)) for group, share in shares.items()}
+    return found
 
 
 def rate(manifests: tuple[Manifest, ...]) -> float:
@@ -110,13 +159,14 @@ def rate(manifests: tuple[Manifest, ...]) -> float:
     return sum(manifest.bytes_new for manifest in manifests[:-1]) / seconds if seconds > 0 else 0.0
 
 
-def _candidate(node: Node) -> BackupCandidate:
+def _node(node: Node) -> BackupNode:
     load = node.load or {}
-    return BackupCandidate(
+    return BackupNode(
         name=node.name,
         up=node.up,
         cordoned=node.cordoned,
         site=node.site or None,
+        cores=node.cores,
         cpu_ratio=float(load.get("cpu_ratio") or 0.0),
         disk_free_bytes=int(load.get("disk_free_bytes") or 0),
     )

@@ -167,7 +167,7 @@ def _target(
     others = [candidate for candidate in known if candidate.name not in again.without]
     try:
         try:
-            target = choose_target(placement.group, elements, node.name, others)
+            target = choose_target(placement.group, elements, node.name, others, placement.recovery_node)
         except NoPlacement:
             target = choose_target(placement.group, elements, node.name, known)
     except NoPlacement as error:

@@ -52,5 +52,7 @@ def test_every_group_without_a_place_is_named() -> None:
 
 def test_a_target_is_never_the_node_that_is_left() -> None:
     assert choose_target("g", 1, "a", [node("a"), node("b", elements=7)]) == "b"
+    assert choose_target("g", 1, "a", [node("a"), node("b", 7), node("c")], planned="b") == "b"
+    assert choose_target("g", 1, "a", [node("a"), node("b", 7), node("c", up=False)], planned="c") == "b"
     with pytest.raises(NoPlacement):
         choose_target("g", 1, "a", [node("a")])

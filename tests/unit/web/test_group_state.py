@@ -122,7 +122,7 @@ def test_a_restoration_of_an_operator_that_is_not_deterministic_says_so() -> Non
     assert "may differ" in restore["note"]
 
 
-def test_a_restoration_goes_to_the_ready_node_with_the_fewest_groups() -> None:
+def test_a_restoration_goes_where_it_is_planned_or_to_the_ready_node_with_the_fewest_groups() -> None:
     nodes = {
         "a": node("a"),
         "b": node("b", groups=5),
@@ -133,6 +133,9 @@ def test_a_restoration_goes_to_the_ready_node_with_the_fewest_groups() -> None:
     }
     assert default_target(group(nodes=nodes)) == "d"
     assert default_target(group(nodes={"a": node("a")})) is None
+    for planned, chosen in (("b", "b"), ("e", "d"), ("f", "d"), ("a", "d"), ("gone", "d")):
+        assert default_target(group(nodes=nodes, recovery_node=planned)) == chosen
+    assert default_target(group(nodes=nodes, recovery_node="b"), without={"b"}) == "d"
 
 
 def following(name: str, seq: int, **status: Any) -> ReplicaFacts:

@@ -115,7 +115,7 @@ def _candidate(node: Node) -> BackupCandidate:
     return BackupCandidate(
         name=node.name,
         up=node.up,
-        cordoned=node.cordoned,
+        cordoned=not node.takes_new,
         site=node.site or None,
         cpu_ratio=float(load.get("cpu_ratio") or 0.0),
         disk_free_bytes=int(load.get("disk_free_bytes") or 0),

@@ -69,7 +69,7 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
         why = "is being drained" if node["draining_since"] else "is leaving"
         text = f"{name} {why}, and these cannot leave it now: {node['drain_blocked']}"
         if node["leaving_until"]:
-            text += f" They stand when {name} has ended, until it is started again or they are restored elsewhere."
+            text += " They stand from its end on, until it is started again or they are restored elsewhere."
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 
 

@@ -81,8 +81,6 @@ def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> Non
     [line] = lines(node("a", drain_blocked="x: no room.", draining_since=SINCE))
     assert line.endswith("cannot leave it now: x: no room.")
     [line] = lines(node("a", drain_blocked="x: no room.", leaving_until=SINCE))
-    assert line.startswith(
-        "a is leaving, and these cannot leave it now: x: no room. They stand when a has ended"
-    )
+    assert line.startswith("a is leaving, and these cannot leave it now: x: no room. They stand from its end")
     [line] = lines(node("a"), status="failed", message="x does not start.")
     assert line == "p was not deployed: x does not start."

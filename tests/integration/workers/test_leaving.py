@@ -38,6 +38,11 @@ def is_leaving(node: str = "edge-a") -> bool:
     return Node.objects.filter(name=node, leaving_since__isnull=False).exists()
 
 
+def is_standby(cluster: Cluster, deployment: Deployment, node: str) -> bool:
+    status = cluster.status(deployment, "power", node)
+    return status is not None and status.role == "standby"
+
+
 def owners(deployment: Deployment) -> set[str]:
     return set(deployment.placements.values_list("node__name", flat=True))
 
@@ -134,7 +139,7 @@ def test_one_that_dies_while_it_is_leaving_is_restored_from(patient: Cluster) ->
     wait_until(lambda: patient.replicated(deployment, "power", "edge-a"), "a checkpoint")
     patient.mark("power.never-arms-on-edge-b")
     patient.signal_node("edge-a", signal.SIGTERM)
-    wait_until(Handover.objects.exists, "its element is being moved")
+    wait_until(lambda: is_standby(patient, deployment, "edge-b"), "another node follows")
     patient.end_node("edge-a", signal.SIGKILL)
     patient.falls_silent("edge-a")
     wait_until(lambda: owners(deployment) == {"edge-b"}, "it is restored")

@@ -141,6 +141,8 @@ class Settings(BaseSettings):
     """What a silent node ran is restored elsewhere: by itself, or by a person."""
     standby_s: _Amount = 600
     """How long the old owner stays a standby after a live migration; 0: not at all."""
+    leave_s: _Amount = 60
+    """How long a node that is told to stop goes on at most, to hand over what it owns; 0: not at all."""
 
     checkpoint_s: _PositiveAmount = 5
     """How often a checkpoint leaves the node."""

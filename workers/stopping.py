@@ -33,10 +33,15 @@ class Stopping(threading.Event):
         return 0 if self.failure is None else 1
 
 
-def set_by_signals(stopping: threading.Event) -> None:
-    """From now on SIGTERM and SIGINT set it. For the main thread."""
+def set_by_signals(stopping: threading.Event, *, first: threading.Event | None = None) -> None:
+    """From now on SIGTERM and SIGINT set it; where `first` is given, the first signal sets only that. For the
+    main thread."""
+
+    def asked(*_: object) -> None:
+        (stopping if first is None or first.is_set() else first).set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+        signal.signal(number, asked)
 
 
 def failed_by_threads(stopping: Stopping) -> None:
@@ -68,10 +73,10 @@ def failed_by_threads(stopping: Stopping) -> None:
     threading.excepthook = ended
 
 
-def wait_for(stopping: threading.Event) -> None:
+def wait_for(*any_of: threading.Event) -> None:
     """By looking again and again: the kernel may hand a signal to another thread, as in a process that was
     continued just before, and that does not wake up a main thread that waits in `stopping.wait()`."""
-    while not stopping.is_set():
+    while not any(event.is_set() for event in any_of):
         sleep(_LOOK_S)
 
 

@@ -133,6 +133,7 @@ class NodeDesired(Frozen):
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
     keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
+    stuck: bool = False  # the node is leaving, and nothing that it still owns can be moved away
     refused: tuple[RefusedReplica, ...] = ()  # never sent: what the node itself found when it read this
 
 
@@ -290,3 +291,5 @@ class NodeReport(Frozen):
     load: NodeLoad
     replicas: tuple[ReplicaStatus, ...] = ()
     alerts: tuple[str, ...] = ()  # what is wrong with the node itself: its disk, its checkpoints
+    # It was told to stop and hands its elements over, until then at the latest, by its clock; None: neither.
+    leaving_until_ms: int | None = None

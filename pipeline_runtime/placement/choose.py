@@ -15,6 +15,11 @@ class Candidate:
     ready: bool  # its Spark session is up
     cordoned: bool
     elements: int  # that run or shall run there already
+    leaving: bool = False  # it was told to stop, and hands its elements over
+
+    @property
+    def is_free(self) -> bool:
+        return self.up and self.ready and not self.cordoned and not self.leaving
 
 
 @dataclass(frozen=True)
@@ -76,20 +81,21 @@ def place(
         if group.pin is not None:
             problem = _problem(group.pin, nodes, stays=group.pin == current)
             if problem is not None:
-                node_is_down = group.pin in nodes and not nodes[group.pin].up
-                faults.append(PlacementFault(group.group, problem, passing=node_is_down))
+                node = nodes.get(group.pin)
+                is_away = node is not None and (not node.up or node.leaving)
+                faults.append(PlacementFault(group.group, problem, passing=is_away))
                 continue
             found = Placed(group.pin, "pinned")
         elif current in nodes:
             found = Placed(str(current), "it runs there")
         else:
-            free = [name for name, node in nodes.items() if node.up and node.ready and not node.cordoned]
+            free = [name for name, node in nodes.items() if node.is_free]
             if not free:
                 waiting = not nodes or not all(other.cordoned for other in nodes.values())
                 faults.append(PlacementFault(group.group, _nobody(nodes), passing=waiting))
                 continue
-            node = min(free, key=lambda name: (load[name], name))
-            found = Placed(node, _why_free(load[node], len(free)))
+            least = min(free, key=lambda name: (load[name], name))
+            found = Placed(least, _why_free(load[least], len(free)))
         placed[group.group] = found
         if found.node != current:
             load[found.node] += group.elements
@@ -127,6 +133,8 @@ def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | No
         return f"is pinned to {name}, which does not answer; start that node or change the pin"
     if node.cordoned:
         return f"is pinned to {name}, which is cordoned; uncordon it or change the pin"
+    if node.leaving:
+        return f"is pinned to {name}, which is leaving; start it again or change the pin"
     return None
 
 
@@ -142,4 +150,6 @@ def _state(node: Candidate) -> str:
         return "does not answer"
     if node.cordoned:
         return "is cordoned"
+    if node.leaving:
+        return "is leaving"
     return "is free" if node.ready else "is still starting"

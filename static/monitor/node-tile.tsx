@@ -1,5 +1,6 @@
 import { useMemo } from "react";
-import { percent, plural } from "../shared/format";
+import { leavingWords } from "../shared/draining";
+import { capitalised, percent, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { careOf, type Care } from "../shared/silence";
 import { alertsNow, loadNow, nodeStatus, NOT_HEARD } from "../shared/status";
@@ -8,7 +9,7 @@ import { Ago, Meter, StatusMark } from "../shared/ui/parts";
 
 export function NodeMark({ node, pill }: { node: ClusterNode; pill?: boolean }) {
   const status = nodeStatus(node);
-  const far = node.drain ? `, ${node.drain.moved} of ${node.drain.total}` : "";
+  const far = node.drain && status !== "leaving" ? `, ${node.drain.moved} of ${node.drain.total}` : "";
   return <StatusMark status={status} word={`${status}${far}`} pill={pill} />;
 }
 
@@ -89,6 +90,7 @@ export function NodeTile({ node }: { node: ClusterNode }) {
   const owned = node.elements.filter((element) => element.role === "owner").length;
   const care = useCare(node);
   const load = loadNow(node);
+  const status = nodeStatus(node);
   const alerts = alertsNow(node);
   return (
     <a className="card tile" href={`/nodes/${encodeURIComponent(node.name)}`}>
@@ -97,6 +99,7 @@ export function NodeTile({ node }: { node: ClusterNode }) {
         <NodeMark node={node} />
       </span>
       {node.up ? <Loads load={load} /> : <Silence node={node} care={care} />}
+      {status === "leaving" && <span className="small">{capitalised(leavingWords(node))}</span>}
       {alerts.length > 0 && <AlertLines alerts={alerts} />}
       <span className="muted small">
         {node.site && `${node.site} · `}

@@ -3,8 +3,8 @@ import { Ban, CircleCheck, LogOut, Server, Trash2 } from "lucide-react";
 import { drain, removalRefusal, removeNode, setCordoned } from "../shared/actions";
 import { livePage } from "../shared/address";
 import { get } from "../shared/api";
-import { drainWords, hosted } from "../shared/draining";
-import { bytes, percent } from "../shared/format";
+import { drainWords, hosted, leavingWords } from "../shared/draining";
+import { bytes, capitalised, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
@@ -56,7 +56,7 @@ function NodePage() {
     >
       {!node.up && <SilenceNote node={node} />}
       <NodeAlerts node={node} />
-      {node.draining && <DrainNote node={node} />}
+      {(node.draining || node.leaving_until) && <DrainNote node={node} />}
       <Figures node={node} />
       <Charts node={node} />
       <Elements node={node} />
@@ -115,9 +115,14 @@ function SilenceNote({ node }: { node: ClusterNode }) {
 
 function DrainNote({ node }: { node: ClusterNode }) {
   const elements = useLive((state) => state.elements);
-  const how = `What ${node.name} runs moves to other nodes, one group after another. Uncordon it to end that.`;
+  const moves = `What ${node.name} runs moves to other nodes, one group after another.`;
+  const how = node.leaving_until
+    ? `It was told to stop. ${moves} Then it ends, at the latest when its time is over; started again, it takes new elements.`
+    : `${moves} Uncordon it to end that.`;
+  const title = node.leaving_until ? `${node.name} is leaving` : `Drain of ${node.name}`;
   return (
-    <section className="card card__body stack stack--tight" aria-label={`Drain of ${node.name}`}>
+    <section className="card card__body stack stack--tight" aria-label={title}>
+      {node.leaving_until && <b>{capitalised(leavingWords(node))}</b>}
       {node.drain && (
         <div className="drain">
           <b role="status">{drainWords(node.drain, elements)}</b>

@@ -433,6 +433,7 @@ export interface Node {
   draining: boolean;
   draining_since: string | null;
   drain_blocked: string | null;
+  leaving_until: string | null;
   url: string;
   version: string;
   version_wanted: string;

@@ -1,5 +1,5 @@
 /** What is shown of a node that is emptied, and of what was there. Pure. */
-import { plural } from "./format";
+import { plural, toTheSecond } from "./format";
 import { nameOf } from "./status";
 import type { ClusterNode, LiveElement } from "./types";
 
@@ -13,6 +13,13 @@ export function drainWords(
   const element = moving && elements[moving.pipeline]?.find((each) => each.id === moving.element);
   const name = element ? nameOf(element) : moving?.element;
   return `${moved} of ${plural(total, "group")} moved${moving ? `; ${name} goes to ${moving.target} now` : ""}.`;
+}
+
+/** "leaving: 2 elements left, until 14:03:10", of a node that was told to stop. */
+export function leavingWords(node: Pick<ClusterNode, "elements" | "leaving_until">): string {
+  if (!node.leaving_until) return "";
+  const left = node.elements.filter((element) => element.role === "owner").length;
+  return `leaving: ${plural(left, "element")} left, until ${toTheSecond(Date.parse(node.leaving_until))}`;
 }
 
 /** Of an element that a node has a copy of: what that copy is, in one word, and how it does. */

@@ -165,6 +165,8 @@ export const automatic = (handover: Handover): boolean =>
 export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
   const origin = handover.origin || "its node";
   const again = automatic(handover);
+  if (handover.kind === "migration" && handover.reason.startsWith("shutdown of "))
+    return `${element} stays on ${origin}, which is leaving: it stands there until that is started again or somebody restores it.`;
   if (handover.kind === "migration")
     return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
   const now = originUp

@@ -10,6 +10,7 @@ const TONES: Record<string, Tone> = {
   view: "standby",
   standby: "standby",
   draining: "moving",
+  leaving: "moving",
   "drain waits": "lagging",
   deploying: "moving",
   undeploying: "moving",
@@ -45,6 +46,7 @@ export function nodeStatus(node: ClusterNode): string {
   if (!node.heard) return "not heard";
   if (!node.up) return "silent";
   if (!node.ready) return "starting up";
+  if (node.leaving_until) return "leaving";
   if (node.draining) return node.drain_blocked ? "drain waits" : "draining";
   return node.cordoned ? "cordoned" : "up";
 }
@@ -65,6 +67,7 @@ export const mayRun = (node: Pick<ClusterNode, "up" | "heard" | "silent_at">): b
 
 /** Why the node cannot be drained now, or drained anew; null when it can. */
 export function drainRefusal(node: ClusterNode): string | null {
+  if (node.leaving_until) return "It is leaving: what it owns moves to other nodes already";
   if (node.draining && !node.drain_blocked) return "It is being drained";
   const owns = node.elements.some((element) => element.role === "owner");
   if (!owns && !node.drain_blocked) return "Nothing runs here";

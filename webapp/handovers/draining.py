@@ -1,4 +1,4 @@
-"""How far the drain of a node has come."""
+"""A node that is emptied, since it is drained or leaving: why its groups move, how far that has come."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from webapp.placements.models import Deployment, GroupPlacement
 
 Group = tuple[str, str]
 """(deployment, group)"""
+
+
+def drain_reason(node: str) -> str:
+    """`Handover.reason` of the moves off a node that is drained."""
+    return f"drain of {node}"
+
+
+def leave_reason(node: str) -> str:
+    """`Handover.reason` of the moves off a node that was told to stop."""
+    return f"shutdown of {node}"
 
 
 @dataclass(frozen=True)
@@ -50,13 +60,13 @@ def progress(placed: Collection[Group], moves: Iterable[Move]) -> DrainProgress:
 
 
 def drains_now(nodes: Iterable[Node]) -> Mapping[str, DrainProgress]:
-    """Node -> its progress, of those that are being drained."""
-    return {node.name: _of(node) for node in nodes if node.draining_since is not None}
+    """Node -> its progress, of those that are being drained, or leaving."""
+    return {node.name: _of(node) for node in nodes if node.emptied_since is not None}
 
 
 def _of(node: Node) -> DrainProgress:
     placed = GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
-    since = Q(outcome__isnull=True) | Q(ended_at__gte=node.draining_since)
+    since = Q(outcome__isnull=True) | Q(ended_at__gte=node.emptied_since)
     rows = Handover.objects.filter(since, origin=node.name, deployment__status__in=Deployment.ACTIVE)
     moves = [
         Move((row[0], row[1]), *row[2:])

@@ -66,7 +66,10 @@ def _of_node(node: Node, waiting: list[str]) -> Iterator[AttentionLine]:
     for alert in node["alerts"]:
         yield _line("node.alert", f"{name}: {alert['message']}", alert["since"], node=name)
     if node["drain_blocked"]:
-        text = f"{name} is being drained, and these cannot leave it now: {node['drain_blocked']}"
+        why = "is being drained" if node["draining_since"] else "is leaving"
+        text = f"{name} {why}, and these cannot leave it now: {node['drain_blocked']}"
+        if node["leaving_until"]:
+            text += " They stand from its end on, until it is started again or they are restored elsewhere."
         yield _line("node.drain_waits", text, node["draining_since"], node=name)
 
 

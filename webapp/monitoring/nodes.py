@@ -64,6 +64,7 @@ def node_json(
         "draining": node.draining_since is not None,
         "draining_since": node.draining_since.isoformat() if node.draining_since else None,
         "drain_blocked": node.drain_blocked or None,
+        "leaving_until": node.leaving_until.isoformat() if node.leaving_until else None,
         "url": node.url,
         "version": node.version,
         "version_wanted": settings.FOGLINE_VERSION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 
@@ -16,6 +18,11 @@ class Node(models.Model):
     # Since when all that it runs is to be moved away; null: it is not drained, or is empty. Implies cordoned.
     draining_since = models.DateTimeField(null=True, blank=True)
     drain_blocked = models.TextField(blank=True)  # which groups cannot leave now, and why
+    # Since when it is leaving, by control's clock: it was told to stop, and hands over what it owns. Null: it
+    # is not. Until its end it takes nothing new, as if cordoned; started again, it does.
+    leaving_since = models.DateTimeField(null=True, blank=True)
+    leaving_until = models.DateTimeField(null=True, blank=True)  # by when it ends, by the node's clock
+    leaving_stuck = models.BooleanField(default=False)  # nothing that is left there can be moved
     enrolled_at = models.DateTimeField(auto_now_add=True)
     # The newest report that was ingested; an older one of the same run is ignored.
     run_id = models.CharField(max_length=64, blank=True)
@@ -36,6 +43,16 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def takes_new(self) -> bool:
+        """As far as it was told; whether it is up is another matter."""
+        return not self.cordoned and self.leaving_since is None
+
+    @property
+    def emptied_since(self) -> datetime | None:
+        """Since when what it runs is moved away: it is drained, or leaving. None: it is neither."""
+        return self.draining_since or self.leaving_since
 
 
 class EnrolmentToken(models.Model):

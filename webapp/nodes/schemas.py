@@ -62,6 +62,8 @@ class Node(TypedDict):
     draining_since: str | None
     drain_blocked: str | None
     """which groups cannot leave now, and why; null: none"""
+    leaving_until: str | None
+    """it was told to stop, and hands over what it owns until then at the latest; null: it is not leaving"""
     url: str
     version: str
     version_wanted: str
@@ -78,7 +80,7 @@ class Node(TypedDict):
     elements: list[HostedElement]
     remove: Allowed
     drain: DrainProgress | None
-    """how far its drain has come; null: it is not drained"""
+    """how far its drain has come, or its leaving; null: neither"""
 
 
 @with_config(STORED)

@@ -29,6 +29,7 @@ class NodeFacts:
     cordoned: bool
     groups: int = 0  # that it is to own, or that are on their way to it
     heard: bool = True  # False: nobody hears it, so `up` is what was found last
+    leaving: bool = False  # it was told to stop, and hands its elements over
 
 
 @dataclass(frozen=True)
@@ -325,4 +326,6 @@ def _target_refusal(group: GroupFacts, target: str | None) -> str | None:
         return f"{target} does not answer"
     if node.cordoned:
         return f"{target} is cordoned: it takes nothing new"
+    if node.leaving:
+        return f"{target} is leaving: it takes nothing new"
     return None

@@ -24,7 +24,14 @@ def candidates() -> list[Candidate]:
     for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
         elements[placement.node_id] = elements.get(placement.node_id, 0) + len(placement.spec["elements"])
     return [
-        Candidate(node.name, node.up, node.ready, node.cordoned, elements.get(node.pk, 0))
+        Candidate(
+            node.name,
+            node.up,
+            node.ready,
+            node.cordoned,
+            elements.get(node.pk, 0),
+            leaving=node.leaving_since is not None,
+        )
         for node in Node.objects.all()
     ]
 
@@ -45,7 +52,7 @@ def groups_to_place(
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
     runs_on = nodes_before(deployment)
-    free = {node.name for node in nodes if node.up and not node.cordoned}
+    free = {node.name for node in nodes if node.up and not node.cordoned and not node.leaving}
 
     def pin(spec: GroupSpec) -> str | None:
         group = document_group(spec.group)

@@ -164,7 +164,7 @@ def _node(node: Node) -> BackupNode:
     return BackupNode(
         name=node.name,
         up=node.up,
-        cordoned=node.cordoned,
+        cordoned=not node.takes_new,
         site=node.site or None,
         cores=node.cores,
         cpu_ratio=float(load.get("cpu_ratio") or 0.0),

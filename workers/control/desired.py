@@ -212,7 +212,8 @@ class DesiredSender:
         replicas = tuple(backups.applied(replica, node.name) for replica in wanted)
         keeps = backups.keeps(node.name)
         content = json.dumps(
-            [keeps, *(replica.model_dump(mode="json") for replica in replicas)], sort_keys=True
+            [keeps, node.leaving_stuck, *(replica.model_dump(mode="json") for replica in replicas)],
+            sort_keys=True,
         )
         digest = hashlib.sha256(content.encode()).hexdigest()
         if self._digests.get(node.pk) != digest:
@@ -239,7 +240,13 @@ class DesiredSender:
             time.monotonic() - at_s < self._context.tuning.resend_s or self._waits_for(node.name)
         ):
             return
-        desired = NodeDesired(node=node.name, revision=node.revision_wanted, replicas=replicas, keeps=keeps)
+        desired = NodeDesired(
+            node=node.name,
+            revision=node.revision_wanted,
+            replicas=replicas,
+            keeps=keeps,
+            stuck=node.leaving_stuck,
+        )
         self._send(desired, node.pk)
 
     def _waits_for(self, node: str) -> bool:

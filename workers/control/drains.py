@@ -1,17 +1,17 @@
-"""Empties nodes that are to be drained: each of their groups is moved away, one after another.
+"""Empties nodes that are drained, or leaving: each of their groups is moved away, one after another.
 
-Level-triggered, as restorations are: a mark on the node's row says that it is drained, its handovers
-say what was tried. So whatever is lost or dies half way, the next look goes on.
+Level-triggered, as restorations are: a mark on the node's row says that it is drained, or leaving
+(`workers/control/leaving.py`), its handovers say what was tried. So whatever is lost or dies half way, the
+next look goes on.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from pipeline_runtime.model.ids import document_group
@@ -20,6 +20,7 @@ from webapp.audit.announcements import announce
 from webapp.audit.models import Event
 from webapp.audit.records import record_event
 from webapp.handovers.actions import order
+from webapp.handovers.draining import drain_reason, leave_reason
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -47,14 +48,15 @@ class Stuck:
 
 
 def tend_drains(context: ControlContext, bulkhead: Bulkhead) -> None:
-    """The next step of each drain that was ordered and has not ended."""
-    for name in Node.objects.filter(draining_since__isnull=False).values_list("name", flat=True):
-        alert = f"The drain of {name} broke off; it is taken up again."
+    """The next step for each node that is drained, or leaving, and not empty yet."""
+    emptied = Node.objects.filter(Q(draining_since__isnull=False) | Q(leaving_since__isnull=False))
+    for name in emptied.values_list("name", flat=True):
+        alert = f"Moving away what {name} runs broke off; it is taken up again."
         with bulkhead.only(f"the drain of {name}", alert, name), transaction.atomic():
             # Locked: an uncordon that comes meanwhile ends the drain before or after this step. Without
             # the key: rows that refer to the node can still be written.
             node = Node.objects.select_for_update(no_key=True).filter(name=name).first()
-            if node is not None and node.draining_since is not None:
+            if node is not None and node.emptied_since is not None:
                 _step(node, context)
 
 
@@ -73,7 +75,7 @@ def _step(node: Node, context: ControlContext) -> None:
     if not placements and not moving and not copies:
         _end(node)
         return
-    left = [
+    kept = [
         Stuck(
             names.of(copy.deployment_id, copy.group),
             "its state is kept here until it runs elsewhere",
@@ -82,36 +84,52 @@ def _step(node: Node, context: ControlContext) -> None:
         for copy in copies
         if (copy.deployment_id, copy.group) not in moving
     ]
-    _show(node, [*_move_next(node, placements, names), *left])
+    stuck = _move_next(node, placements, names)
+    _show(node, [*stuck, *kept])
+    moves_on = len(stuck) < len(placements) or any(each.passing for each in stuck)
+    _tell_node(node, not (moves_on or moving or kept), context)
 
 
 def _end(node: Node) -> None:
-    done = Handover.objects.filter(outcome=Handover.Outcome.DONE, reason=_reason(node), origin=node.name)
+    """A node that is leaving sees by itself that nothing is left: nothing is wanted of it any more."""
+    if node.draining_since is None:
+        if node.drain_blocked:
+            Node.objects.filter(pk=node.pk).update(drain_blocked="")
+            announce()
+        return
     # By their end: the drain may have been ordered again while one was moving.
-    moves = done.filter(ended_at__gte=node.draining_since).select_related("deployment__version")
-    moved = sum(
-        len(groups_of(each.deployment.version.document).get(document_group(each.group), [each.element]))
-        for each in moves
-    )
+    what = elements_moved(_moves(node).filter(ended_at__gte=node.draining_since))
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
-    what = "1 element was" if moved == 1 else f"{moved} elements were"
     text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."
     record_event("node.drained", text, node=node.name)
     announce()
 
 
-def _moves(node: Node) -> Any:
-    """The handovers of this drain, newest first."""
-    return Handover.objects.filter(
-        kind=Handover.Kind.MIGRATION,
-        origin=node.name,
-        reason=_reason(node),
-        created_at__gte=node.draining_since,
+def _tell_node(node: Node, is_stuck: bool, context: ControlContext) -> None:
+    """One that is leaving need not wait for what cannot be moved."""
+    is_stuck = is_stuck and node.leaving_since is not None
+    if is_stuck != node.leaving_stuck:
+        Node.objects.filter(pk=node.pk).update(leaving_stuck=is_stuck)
+        transaction.on_commit(context.desired.notify)
+
+
+def elements_moved(moves: QuerySet[Handover]) -> str:
+    """How many elements those of the handovers have moved that are done: "2 elements were"."""
+    count = sum(
+        len(groups_of(each.deployment.version.document).get(document_group(each.group), [each.element]))
+        for each in moves.filter(outcome=Handover.Outcome.DONE).select_related("deployment__version")
     )
+    return "1 element was" if count == 1 else f"{count} elements were"
+
+
+def _moves(node: Node) -> QuerySet[Handover]:
+    """The handovers by which this drain, or a former one, has moved groups off the node, newest first."""
+    moves = Handover.objects.filter(kind=Handover.Kind.MIGRATION, origin=node.name)
+    return moves.filter(reason=_reason(node))
 
 
 def _reason(node: Node) -> str:
-    return f"drain of {node.name}"
+    return leave_reason(node.name) if node.draining_since is None else drain_reason(node.name)
 
 
 def _drop_standbys(node: Node, context: ControlContext) -> None:
@@ -122,7 +140,8 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
             continue  # its handover decides; a cordoned node keeps none after it
         if extra.wanted:
             name = extra.deployment.name_of(extra.group)
-            text = f"{name} has no standby any more: {node.name} is drained. Keep one elsewhere."
+            why = "is leaving" if node.draining_since is None else "is drained"
+            text = f"{name} has no standby any more: {node.name} {why}. Keep one elsewhere."
             record_event(
                 "standby.dropped",
                 text,
@@ -158,9 +177,12 @@ def _target(
     node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate], names: Names
 ) -> str | Stuck:
     """Where the group goes now, or why it does not."""
-    tried = _moves(node).filter(deployment=placement.deployment_id, group=placement.group)
+    tried = _moves(node).filter(
+        deployment=placement.deployment_id, group=placement.group, created_at__gte=node.emptied_since
+    )
     name = names.of(placement.deployment_id, placement.group)
-    again = tries_again(attempts_of(tried), timezone.now(), doing="move", anew=f"drain {node.name} again")
+    anew = "move it yourself" if node.draining_since is None else f"drain {node.name} again"
+    again = tries_again(attempts_of(tried), timezone.now(), doing="move", anew=anew)
     if not isinstance(again, Now):
         return Stuck(name, again.why, passing=isinstance(again, Later))
     elements = len(placement.spec["elements"])
@@ -214,11 +236,17 @@ def _show(node: Node, stuck: list[Stuck]) -> None:
     lasting = _in_words([each for each in stuck if not each.passing])
     if not lasting:
         return
-    message = (
-        f"The drain of {node.name} cannot go on. {lasting} It goes on by itself when that has changed; "
-        f"uncordon {node.name} to end it."
-    )
-    told = Event.objects.filter(kind="node.drain_waits", node=node.name, at__gte=node.draining_since).first()
+    if node.draining_since is None:
+        message = (
+            f"{node.name} is leaving, and these cannot be handed over: {lasting} They stand from its end on, "
+            "until it is started again or they are restored on another node."
+        )
+    else:
+        message = (
+            f"The drain of {node.name} cannot go on. {lasting} It goes on by itself when that has changed; "
+            f"uncordon {node.name} to end it."
+        )
+    told = Event.objects.filter(kind="node.drain_waits", node=node.name, at__gte=node.emptied_since).first()
     if told is None or told.message != message:
         record_event("node.drain_waits", message, severity="warning", node=node.name)
 

@@ -188,9 +188,9 @@ class Effects:
         """What becomes of the old owner's copy: a standby for a while or for good, or a stopped copy."""
         strategy, standby_s = Strategy(self.handover.strategy), self._context.settings.standby_s
         kept = {"role": Role.STANDBY.value, "source": None, "generation": generation, "succeed": ""}
-        if wanted and not origin.cordoned and strategy is not Strategy.REWIND:
+        if wanted and origin.takes_new and strategy is not Strategy.REWIND:
             kept |= {"wanted": True, "until": None}
-        elif strategy is Strategy.STANDBY and standby_s > 0 and not origin.cordoned:
+        elif strategy is Strategy.STANDBY and standby_s > 0 and origin.takes_new:
             kept |= {"wanted": False, "until": timezone.now() + timedelta(seconds=standby_s)}
         elif strategy is Strategy.STOP_AND_COPY:
             # It stays until the target owns: were the target to fail, its state is the newest there is.
@@ -208,7 +208,7 @@ class Effects:
         record_event(
             "standby.dropped",
             f"{name} has no standby any more: the one on {self.handover.target} owns now, and "
-            f"{origin.name} is cordoned. Keep one elsewhere.",
+            f"{origin.name} takes nothing new. Keep one elsewhere.",
             severity="warning",
             pipeline=self.handover.deployment.pipeline.name,
             element=self.handover.element,

@@ -16,6 +16,7 @@ from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch
 from webapp.audit.announcements import announce
+from webapp.handovers.draining import leave_reason
 from webapp.handovers.following import draft_follows
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -234,8 +235,7 @@ def _apply(step: Step, handover: Handover, effects: Effects) -> None:
             if measured is not None:
                 handover.gap_ms, handover.round_trips = measured.gap_ms, measured.round_trips
                 handover.measured = measured.model_dump(mode="json", include=MEASURED)
-            # A restoration is for as long as a node is down: the draft says where it is meant to run.
-            followed = draft_follows(handover) if handover.kind == Handover.Kind.MIGRATION else []
+            followed = draft_follows(handover) if _is_to_stay(handover) else []
             end(handover, Handover.Outcome.DONE, _done_message(handover, followed))
 
 
@@ -256,6 +256,13 @@ def _on_entering(phase: Phase, effects: Effects) -> None:
             effects.order_claim()
         case Phase.FINISH:
             effects.finish()
+
+
+def _is_to_stay(handover: Handover) -> bool:
+    """A restoration is for as long as a node is down, and so is what a node that is leaving hands over: the
+    draft says where it is meant to run."""
+    leaves = handover.reason == leave_reason(handover.origin)
+    return handover.kind == Handover.Kind.MIGRATION and not leaves
 
 
 def _done_message(handover: Handover, followed: list[str]) -> str:

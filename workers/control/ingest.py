@@ -29,6 +29,7 @@ from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
 from workers.control.histories import Histories
+from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
@@ -225,6 +226,9 @@ class Ingest:
         node.last_seen_at = _at(heard_ms)
         node.load = report.load.model_dump(mode="json")
         node.alerts = _alerts_now(node, report, heard_ms)
+        leaving = FIELDS if note_leaving(node, report) else ()
+        if leaving:
+            transaction.on_commit(self._context.work.notify)
         # Named fields: the web changes others (cordoned) at the same time.
         node.save(
             update_fields=[
@@ -240,6 +244,7 @@ class Ingest:
                 "last_seen_at",
                 "load",
                 "alerts",
+                *leaving,
             ]
         )
         key = keys.node_history(node.name)
@@ -248,8 +253,13 @@ class Ingest:
             self._histories.add(key, {"t": heard_ms, **load})
 
     def _say_goodbye(self, node: Node) -> None:
-        Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
-        record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
+        if node.leaving_since is None:
+            record_event("node.stopped", f"{node.name} was stopped. Its state is kept there.", node=node.name)
+        else:
+            tell_left(node)
+            forget_leaving(node)
+        node.up, node.ready, node.silent_at, node.alerts = False, False, None, []
+        node.save(update_fields=["up", "ready", "silent_at", "alerts", *FIELDS])
 
     def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> None:
         """Rows of what the node has; the others of this node are gone."""
@@ -344,6 +354,10 @@ class Ingest:
         # By our own clock, as the handovers and events that are compared with it; Redis's may be another.
         if not found.update(up=False, ready=False, silent_at=timezone.now()):
             return
+        leaving = Node.objects.filter(name=name, leaving_since__isnull=False).first()
+        if leaving is not None:  # it has died before it had left: now it is restored, not emptied
+            forget_leaving(leaving)
+            leaving.save(update_fields=FIELDS)
         record_event(
             "node.silent",
             f"{name} has been silent for more than {self._context.settings.silence_s:g} s. "

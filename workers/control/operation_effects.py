@@ -102,15 +102,15 @@ def order_owners(
     deployment: Deployment,
     starts: Mapping[str, Mapping[str, Any]],
 ) -> bool:
-    """`starts`: group -> ClaimOrder.positions. False: a node was cordoned or removed since it was chosen, and
-    nothing was ordered."""
+    """`starts`: group -> ClaimOrder.positions. False: a node was cordoned, removed or told to stop since it
+    was chosen, and nothing was ordered."""
     # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
     locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
     nodes = {node.name: node for node in locked.order_by("name")}
     there = set(deployment.placements.values_list("group", flat=True))
     new = [spec for spec in specs if spec.group not in there]
     chosen = {placed[spec.group] for spec in new}
-    if any(name not in nodes or nodes[name].cordoned for name in chosen):
+    if any(name not in nodes or not nodes[name].takes_new for name in chosen):
         return False
     for spec in new:
         placement = GroupPlacement(deployment=deployment, group=spec.group, node=nodes[placed[spec.group]])

@@ -11,6 +11,7 @@ from pipeline_runtime.model.desired import NodeDesired, RefusedReplica, ReplicaE
 from pipeline_runtime.model.ids import Seq
 from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
+from workers.node.leaving import elements_held
 from workers.node.runtime import NodeRuntime
 from workers.node.slot import Slot
 
@@ -84,6 +85,15 @@ class Agent:
             slot.wake()
         if self._every_batches:
             self._look.set()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Control says of a node that is leaving that nothing it still owns can be moved away."""
+        return self._desired.stuck
+
+    def to_hand_over(self) -> int:
+        """How many elements would stand if the node ended now."""
+        return elements_held(self._desired, self.statuses())
 
     def statuses(self) -> tuple[ReplicaStatus, ...]:
         found = {slot.group: slot.status() for slot in self._slots.values() if not slot.gone}

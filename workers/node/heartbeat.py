@@ -11,7 +11,7 @@ from collections.abc import Callable
 import redis
 
 from pipeline_runtime.model.desired import NodeReport
-from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
+from pipeline_runtime.wire.keys import CONTROL_STATE, REPORT_FIELD, REPORTS_STREAM
 from workers.messages import REPORTS_LENGTH_MAX
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,13 @@ class Heartbeat:
 
     def changed(self) -> None:
         self._changed.set()
+
+    def control_is_there(self) -> bool:
+        """Redis answers, and holds what a control process that works tells again each second."""
+        try:
+            return bool(self._redis.exists(CONTROL_STATE))
+        except redis.RedisError:
+            return False
 
     def close(self, bye: bool = True) -> None:
         """Stop, then say goodbye if Redis is there. Without `bye` the control side notices the silence, and

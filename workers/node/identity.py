@@ -41,6 +41,7 @@ class Identity:
     kept: Retention = ON_NODES  # checkpoints on this node
     bytes_per_s: int | None = None  # for sending checkpoints; None: no limit
     reserve_bytes: int = 0  # free disk that checkpoints leave
+    leave_s: float = 0.0  # for handing over what it owns, when it is told to stop; 0: it ends at once
     heartbeat_s: float = 1.0  # control's detector counts on that
     port_fixed: bool = True  # somebody chose it
 
@@ -78,8 +79,10 @@ def local_identity(name: str, settings: Settings) -> Identity:
 
 
 def _limits(settings: Settings) -> dict[str, Any]:
-    """Of this machine's own network and disk: its own environment says them, also after it has joined."""
+    """Of this machine itself, its network, disk and how it is stopped: its own environment says them, also
+    after it has joined."""
     return {
+        "leave_s": settings.leave_s,
         "bytes_per_s": int(settings.checkpoint_mb_s * 1_000_000) or None,
         "reserve_bytes": settings.disk_reserve_mb * 1_000_000,
     }

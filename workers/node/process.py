@@ -5,8 +5,9 @@ Started in an order in which nothing waits for Redis:
 which begins from the desired state on disk; 4. commands and heartbeat, which retry Redis for ever;
 5. the Spark session, for which the replicas wait.
 
-Stopped on SIGTERM or SIGINT within 10 s: no more commands, replicas end after their running batch,
-`bye`. SIGKILL at any moment loses nothing: the same start follows.
+Stopped on SIGTERM or SIGINT: what it owns is handed over first (`leaving.py`), within FOGLINE_LEAVE_S; a
+second signal ends that. Then it is gone within 10 s: no more commands, replicas end after their running
+batch, `bye`. SIGKILL at any moment loses nothing: the same start follows.
 
 When Spark does not start, its Java process ends, or an error ends one of the threads, this process stops
 too, without `bye`: whoever watches it starts it again, and should that not help, the control side sees
@@ -44,6 +45,7 @@ from workers.node.files import NodeFiles
 from workers.node.heartbeat import Heartbeat, new_run_id
 from workers.node.identity import Identity
 from workers.node.java_ends import JavaEnds
+from workers.node.leaving import leave
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.runtime import NodeRuntime, RunningReplica
@@ -74,6 +76,8 @@ class NodeProcess:
         self._lock_file = _lock(identity.directory)  # 1.
         self._run_id = new_run_id()
         self._stopping = Stopping()
+        self._asked = threading.Event()  # to stop, by a first signal
+        self._leaving_until_ms: int | None = None
         self._service: Server | None = None
         self._spark_up = threading.Event()
         self._load = LoadMeter(identity.directory)
@@ -113,12 +117,26 @@ class NodeProcess:
 
     def run(self) -> int:
         """Until SIGTERM, SIGINT or the end of something without which it is of no use; the exit code."""
-        set_by_signals(self._stopping)
+        set_by_signals(self._stopping, first=self._asked)
         failed_by_threads(self._stopping)
         self.start()
+        wait_for(self._asked, self._stopping)
+        self._leave()
         wait_for(self._stopping)
         self.close()
         return self._stopping.code
+
+    def _leave(self) -> None:
+        # Without Spark nothing runs here yet that could be handed over.
+        if self.identity.leave_s <= 0 or not self._spark_up.is_set() or not self._agent.to_hand_over():
+            self._stopping.set()
+            return
+        self._leaving_until_ms = int((time.time() + self.identity.leave_s) * 1000)
+        self._changed()
+        # In a thread, so that a second signal is obeyed at once, also while Redis keeps it waiting.
+        arguments = (self.identity.name, self.identity.leave_s, self._stopping, self._agent.to_hand_over)
+        asks = (lambda: self._agent.is_stuck, self._heartbeat.control_is_there)
+        threading.Thread(target=leave, args=(*arguments, *asks), name="leaving", daemon=True).start()
 
     def start(self) -> None:
         self._service = self._serve()  # 2.
@@ -171,7 +189,12 @@ class NodeProcess:
                     "What was committed is safe. The node stops, so that it is started again."
                 )
                 log.critical("node %s: %s", self.identity.name, error)
-                if not self._stopping.is_set() and code not in _TOLD_TO_END:
+                if code in _TOLD_TO_END and self._asked.is_set():
+                    # Whoever stops the node has told all its processes to stop: systemd, for instance, does
+                    # unless it is told KillMode=mixed. Nothing runs here that could be handed over.
+                    log.warning("node %s: Spark's Java was told to stop, too; it ends", self.identity.name)
+                    self._stopping.set()
+                elif not self._stopping.is_set() and code not in _TOLD_TO_END:
                     self._agent.java_ended()
                 self._spark_lost(error)
 
@@ -238,6 +261,7 @@ class NodeProcess:
             load=self._load.measure(),
             replicas=self._agent.statuses(),
             alerts=self._checkpoints.alerts(),
+            leaving_until_ms=self._leaving_until_ms,
         )
 
 

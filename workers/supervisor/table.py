@@ -127,7 +127,8 @@ def _node(settings: Settings, environment: dict[str, str], name: str) -> Process
         name=name,
         title=f"Node {name}",
         command=_python("-m", "workers.node", "--name", name),
-        environment={**environment, "FOGLINE_NODE": name},
+        # All nodes of this machine stop together, so none of them can take what another one hands over.
+        environment={**environment, "FOGLINE_NODE": name, "FOGLINE_LEAVE_S": "0"},
         ready=lambda started_at_s: reported_ready(settings.redis_url, name, started_at_s),
         essential=False,  # a node that does not come up leaves the others usable
         stop_rank=_NODES,

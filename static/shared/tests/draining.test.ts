@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { drainWords, hosted } from "../draining";
-import { element } from "./fixtures";
+import { drainWords, hosted, leavingWords } from "../draining";
+import { toTheSecond } from "../format";
+import { element, node } from "./fixtures";
 
 const elements = { machines: [element({ title: "Power per minute" })] };
 
@@ -14,6 +15,21 @@ test("a drain says how many of how many have gone, and what goes now", () => {
     "gone goes",
   );
   expect(drainWords({ moved: 0, total: 0, moving: null }, elements)).toBe("Nothing is left to move.");
+});
+
+test("a node that is leaving says what it still owns, and until when", () => {
+  const at = "2026-11-25T14:03:10+00:00";
+  const owns = (id: string, role: string) => ({
+    pipeline: "machines",
+    element: id,
+    title: id,
+    group: id,
+    role,
+  });
+  const elements = [owns("a", "owner"), owns("b", "owner"), owns("c", "standby")];
+  expect(leavingWords(node("edge-a", { leaving_until: at, elements }))).toBe(
+    `leaving: 2 elements left, until ${toTheSecond(Date.parse(at))}`,
+  );
 });
 
 test("an element is never shown as stopped and running at once", () => {

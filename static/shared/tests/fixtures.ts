@@ -55,6 +55,7 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     draining_since: null,
     drain: null,
     drain_blocked: null,
+    leaving_until: null,
     url: "",
     version: "",
     version_wanted: "",

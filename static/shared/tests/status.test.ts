@@ -11,6 +11,9 @@ test("a node that is drained shows it, and that its drain waits, until it is emp
   expect(toneOf(nodeStatus(waits))).toBe("lagging");
   expect(nodeStatus({ ...waits, up: false })).toBe("silent");
   expect(nodeStatus({ ...draining, draining: false })).toBe("cordoned");
+  const leaving = { ...draining, leaving_until: "2026-11-25T14:03:10+00:00" };
+  expect([nodeStatus(leaving), toneOf("leaving")]).toEqual(["leaving", "moving"]);
+  expect(drainRefusal(leaving)).toContain("It is leaving");
 });
 
 test("a deployment that failed is shown, but there is nothing to undeploy", () => {

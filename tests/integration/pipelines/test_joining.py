@@ -121,10 +121,15 @@ def test_a_machine_joins_takes_a_running_element_and_is_restarted(
     url = node(client, "barn")["url"]
     machine.stop()
     wait_until(lambda: not node(client, "barn")["up"], "barn to be down")
+    assert "1 element is being handed over" in machine.said
+    assert "nothing is left here to hand over" in machine.said
+    seq = owner_again(client, pipeline, seq, "edge-a")["seq"]
     machine.make_node("--name barn")
     wait_until(lambda: ready(client) or not machine.runs, "barn to be ready again", RECOVERY_S)
     assert machine.runs, machine.said
     assert node(client, "barn")["url"] == url
+    handover = hand_over(client, pipeline, "stats", "migrate", "barn")
+    assert handover["outcome"] == "done", f"it takes elements again: {handover}\n{machine.said}"
     seq = owner_again(client, pipeline, seq, "barn")["seq"]
 
     events = producer.finish(1_000)

@@ -101,6 +101,7 @@ class Cluster:
     settings: Settings
     ports: dict[str, int]
     zygote: Zygote
+    leave_s: float = 0.0  # of its nodes
     clock: SilenceClock = field(default_factory=SilenceClock)
     control: ControlProcess | None = None
     nodes: dict[str, ForkedNode] = field(default_factory=dict)
@@ -132,6 +133,7 @@ class Cluster:
             "url": f"http://127.0.0.1:{self.ports[name]}",
             "checkpoint_s": self.settings.checkpoint_s,
             "heartbeat_s": HEARTBEAT_S,
+            "leave_s": self.leave_s,
         }
         self.nodes[name] = self.zygote.start(identity, self.ledger, self.directory / f"{name}.log")
 

@@ -57,6 +57,7 @@ def running(
         kafka: str = "127.0.0.1:9",
         checkpoint_s: float = 0.5,
         restore: str = "auto",
+        leave_s: float = 0.0,
         nodes: tuple[str, ...] = ("edge-a", "edge-b"),
     ) -> Iterator[Cluster]:
         with redis.Redis.from_url(redis_url) as client:
@@ -80,7 +81,7 @@ def running(
                 "CONFIG": {"hosts": [redis_url]},
             }
         }
-        cluster = Cluster(tmp_path, made, dict(zip(nodes, ports, strict=True)), zygote)
+        cluster = Cluster(tmp_path, made, dict(zip(nodes, ports, strict=True)), zygote, leave_s)
         try:
             cluster.start_control()
             for name in nodes:

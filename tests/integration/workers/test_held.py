@@ -68,6 +68,7 @@ class RealNode:
             "REDIS_URL": redis_url,
             "FOGLINE_NODES": NAME,
             "FOGLINE_NODE_PORT": str(port),
+            "FOGLINE_LEAVE_S": "0",
         }
         self._runs = 0
 

@@ -98,6 +98,7 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
             FOGLINE_TRIM_S="-1",
             FOGLINE_RESTORE="perhaps",
             FOGLINE_STANDBY_S="-1",
+            FOGLINE_LEAVE_S="-1",
             FOGLINE_LOG="loud",
             FOGLINE_HTTPS="perhaps",
             FOGLINE_UPLOAD_BYTES_MAX="1 GiB",
@@ -111,6 +112,7 @@ def test_all_faults_are_told_and_nothing_is_created(tmp_path: Path) -> None:
         "FOGLINE_HTTPS",
         "FOGLINE_KAFKA_PORT",  # its controller needs the next port
         "FOGLINE_KAFKA_SECURITY",
+        "FOGLINE_LEAVE_S",
         "FOGLINE_LOG",
         "FOGLINE_NODES",
         "FOGLINE_PORT",

@@ -44,7 +44,12 @@ def test_the_procfile_runs_what_the_supervisor_runs(tmp_path: Path) -> None:
     lasting = {name: spec for name, spec in ours.items() if not spec.once}
     assert declared.keys() == lasting.keys()
     for name, line in declared.items():
-        words = line.replace("${FOGLINE_HOST:-127.0.0.1}", "127.0.0.1")
+        # None hands over what it owns to others that stop as well.
+        leave = lasting[name].environment.get("FOGLINE_LEAVE_S")
+        first = "" if leave is None else f"FOGLINE_LEAVE_S={leave} "
+        assert line.startswith(first)
+        assert (leave == "0") == (name in ("edge-a", "edge-b", "cloud"))
+        words = line.removeprefix(first).replace("${FOGLINE_HOST:-127.0.0.1}", "127.0.0.1")
         words = words.replace("${FOGLINE_PORT:-8000}", "8000")
         words = words.replace(
             '$([ "${FOGLINE_HTTPS:-0}" = 1 ] || echo --no-proxy-headers)', "--no-proxy-headers"

@@ -13,7 +13,7 @@ SINCE = "2026-11-20T12:00:00+00:00"
 
 def node(name: str, **changes: Any) -> dict[str, Any]:
     fine = {"up": True, "silent_at": None, "last_seen_at": SINCE, "alerts": [], "drain_blocked": None}
-    return {"name": name, "draining_since": None} | fine | changes
+    return {"name": name, "draining_since": None, "leaving_until": None} | fine | changes
 
 
 def pipeline(**changes: Any) -> dict[str, Any]:
@@ -80,5 +80,7 @@ def test_what_lags_what_cannot_leave_and_what_was_not_deployed_are_told() -> Non
     assert line.startswith("X and Y of p cannot keep up")
     [line] = lines(node("a", drain_blocked="x: no room.", draining_since=SINCE))
     assert line.endswith("cannot leave it now: x: no room.")
+    [line] = lines(node("a", drain_blocked="x: no room.", leaving_until=SINCE))
+    assert line.startswith("a is leaving, and these cannot leave it now: x: no room. They stand from its end")
     [line] = lines(node("a"), status="failed", message="x does not start.")
     assert line == "p was not deployed: x does not start."

@@ -1,0 +1,69 @@
+"""A node that was told to stop and hands over what it owns first: what its reports mean for its row.
+
+    report with leaving_until_ms --> the mark (Node.leaving_since) --> drains.py moves its groups away
+    goodbye, silence, or a report without --> no mark: started again, it takes new elements
+
+The mark is what the newest report says, so a control process that was away goes on where it finds it. The
+node itself sees when it owns nothing any more, and ends.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from pipeline_runtime.model.desired import NodeReport
+from webapp.audit.records import record_event
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.names import Names
+from workers.control.drains import elements_moved
+
+FIELDS = ("leaving_since", "leaving_until", "leaving_stuck", "drain_blocked")
+
+
+def note_leaving(node: Node, report: NodeReport) -> bool:
+    """Set the mark that the report asks for, on the row in memory; True: it is another than before."""
+    until_ms = report.leaving_until_ms
+    if (until_ms is None) == (node.leaving_since is None):
+        return False
+    if until_ms is None:
+        forget_leaving(node)
+        return True
+    node.leaving_since = timezone.now()
+    node.leaving_until = datetime.fromtimestamp(until_ms / 1000, UTC)
+    within_s = max(0, round((until_ms - report.at_ms) / 1000))
+    text = f"{node.name} is leaving: it was told to stop, and hands over what it owns within {within_s} s."
+    record_event("node.leaving", text, node=node.name)
+    return True
+
+
+def forget_leaving(node: Node) -> None:
+    """Take the mark off the row in memory; a drain that a person has ordered stays."""
+    node.leaving_since, node.leaving_until, node.leaving_stuck = None, None, False
+    if node.draining_since is None:
+        node.drain_blocked = ""
+
+
+def tell_left(node: Node) -> None:
+    """The node says goodbye: what it has handed over, and what it leaves behind."""
+    moves = Handover.objects.filter(
+        kind=Handover.Kind.MIGRATION, origin=node.name, ended_at__gte=node.leaving_since
+    )
+    names = Names()
+    left = [
+        names.of(*group)
+        for group in GroupPlacement.objects.filter(node=node, deployment__status__in=Deployment.ACTIVE)
+        .order_by("deployment__pipeline__name", "group")
+        .values_list("deployment", "group")
+    ]
+    rest = (
+        f"Not handed over: {', '.join(left)}. That stands until {node.name} is started again, or it is "
+        "restored on another node."
+        if left
+        else "Nothing is left there to run."
+    )
+    text = f"{node.name} has left: {elements_moved(moves)} handed over. {rest}"
+    record_event("node.left", text, severity="warning" if left else "info", node=node.name)

@@ -117,7 +117,7 @@ def choose_target(
     Raises NoPlacement.
     """
     others = [node for node in candidates if node.name != away_from]
-    if any(node.name == planned and node.up and node.ready and not node.cordoned for node in others):
+    if any(node.name == planned and node.is_free for node in others):
         return planned
     return choose([GroupToPlace(group, elements)], others)[group]
 

@@ -68,7 +68,7 @@ class Backups:
             .filter(deployment__status__in=Deployment.ACTIVE, role="owner")
         )
         seen = (
-            {(node.name, node.up, node.cordoned, node.site) for node in nodes},
+            {(node.name, node.up, node.takes_new, node.site) for node in nodes},
             {(_id(placement), placement.node_id) for placement in placements},
         )
         if seen != self._planned_for or monotonic() - self._planned_at_s > REPLAN_S:

@@ -126,6 +126,13 @@ class RefusedReplica(Frozen):
     reason: str
 
 
+class Peer(Frozen):
+    """Another node, to which the line is to be measured."""
+
+    node: str
+    url: str  # of its chunk service
+
+
 class NodeDesired(Frozen):
     """All that one node shall run. A node ignores a revision that is not newer than its own."""
 
@@ -133,6 +140,7 @@ class NodeDesired(Frozen):
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
     keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
+    peers: tuple[Peer, ...] = ()  # to which it measures the lines
     refused: tuple[RefusedReplica, ...] = ()  # never sent: what the node itself found when it read this
 
 
@@ -274,6 +282,17 @@ class NodeLoad(Frozen):
     on_battery: bool | None = None
 
 
+class LinkReport(Frozen):
+    """What a node's newest probes of a peer say. All times are the node's."""
+
+    peer: str
+    rtt_ms: float | None = PydanticField(None, ge=0, allow_inf_nan=False)  # None: it did not answer
+    bytes_per_s: float | None = PydanticField(None, ge=0, allow_inf_nan=False)  # from the peer; None: unknown
+    at_ms: int  # of the newest probe
+    bytes_at_ms: int | None = None  # of the newest measurement of the rate, which is rarer
+    error: str | None = None  # why it does not answer
+
+
 class NodeReport(Frozen):
     """One heartbeat: an entry of the Redis stream `fogline:reports`."""
 
@@ -290,3 +309,4 @@ class NodeReport(Frozen):
     load: NodeLoad
     replicas: tuple[ReplicaStatus, ...] = ()
     alerts: tuple[str, ...] = ()  # what is wrong with the node itself: its disk, its checkpoints
+    links: tuple[LinkReport, ...] = ()  # to its peers, all of a round; empty: none has ended yet

@@ -286,8 +286,10 @@ class LinkReport(Frozen):
     """What a node's newest probes of a peer say. All times are the node's."""
 
     peer: str
-    rtt_ms: float | None = PydanticField(None, ge=0, allow_inf_nan=False)  # None: it did not answer
-    bytes_per_s: float | None = PydanticField(None, ge=0, allow_inf_nan=False)  # from the peer; None: unknown
+    rtt_ms: float | None = PydanticField(default=None, ge=0, allow_inf_nan=False)  # None: it did not answer
+    bytes_per_s: float | None = PydanticField(
+        default=None, ge=0, allow_inf_nan=False
+    )  # from the peer; None: unknown
     at_ms: int  # of the newest probe
     bytes_at_ms: int | None = None  # of the newest measurement of the rate, which is rarer
     error: str | None = None  # why it does not answer

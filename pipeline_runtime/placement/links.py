@@ -32,8 +32,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the probes of `origin` (a site) at a node of `target` say. Rows flow from `target` to `origin` when
-    its rate is measured."""
+    """What the probes of a node at site `origin` say of one at site `target`: this one sends what the rate is
+    measured by."""
 
     origin: str
     target: str

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pipeline_runtime.placement import links as decisions
 from webapp.nodes.models import GivenLatency, Link, Node
+from webapp.nodes.schemas import GivenLatencies
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,14 @@ def broken_links() -> list[BrokenLink]:
     """The pairs of sites between which no probe gets through now."""
     found = decisions.unreachable(_measurements(), _sites())
     return [BrokenLink(a, b, since) for (a, b), since in sorted(found.items())]
+
+
+def given_latencies() -> GivenLatencies:
+    """The matrix as it was given; empty: there is none."""
+    rows: dict[str, list[float]] = {}
+    for cell in GivenLatency.objects.all():
+        rows.setdefault(cell.origin, []).append(cell.ms)
+    return {"sites": list(rows), "rows": list(rows.values()), "unknown": sorted(rows.keys() - _sites())}
 
 
 def _sites() -> set[str]:

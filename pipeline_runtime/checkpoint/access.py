@@ -1,7 +1,7 @@
 """Bearer tokens of the chunk services: a scope and an expiry, signed with the cluster's key.
 
 Scopes: `*`, `group:<id>:read`, `group:<id>:write` (which includes read), `files:read`, `files:write`
-(likewise). A token is `v1.<scope, base64url>.<expiry, seconds since 1970>.<HMAC-SHA256, base64url>`.
+(likewise), `probe`. A token is `v1.<scope, base64url>.<expiry, seconds since 1970>.<HMAC-SHA256, base64url>`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def group_write(group: str) -> str:
 
 FILES_READ = "files:read"
 FILES_WRITE = "files:write"
+PROBE = "probe"
 EVERYTHING = "*"
 
 

@@ -3,6 +3,7 @@
 | method, path | scope | |
 |---|---|---|
 | GET /health | none | `{"status": "ok"}` |
+| GET /probe | probe | 1 MiB of random bytes, by which a node measures how fast this one sends |
 | GET /groups/{g}/checkpoints | group read | summaries, newest first |
 | DELETE /groups/{g}/checkpoints?after=&up_to= | group write | `StateDatabase.void` -> `{"voided": [seq]}` |
 | GET, PUT /groups/{g}/checkpoints/{seq} | group read, write | a manifest; 409 `{missing}` when chunks lack |
@@ -18,6 +19,7 @@ Errors are problem documents; those of checkpoints have `safe` and `next`. Every
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -51,6 +53,7 @@ FRAMES_BYTES_MAX = 16 << 20
 MANIFEST_BYTES_MAX = 64 << 20
 FILE_BYTES_MAX = 4 << 30
 CHUNKS_PER_REQUEST_MAX = 100_000
+PROBE_BYTES = 1 << 20
 FRAMES_TYPE = "application/x-fogline-chunks"
 
 
@@ -77,6 +80,7 @@ def chunk_service(database: StateDatabase, cluster_key: str, files: FileStore | 
     service = _Service(database, cluster_key, files)
     routes = [
         Route("/health", _health),
+        Route("/probe", service.probe, methods=["GET"]),
         Route("/groups/{group}/checkpoints", service.checkpoints, methods=["GET"]),
         Route("/groups/{group}/checkpoints", service.void, methods=["DELETE"]),
         Route("/groups/{group}/checkpoints/{seq:int}", service.get_manifest, methods=["GET"]),
@@ -107,6 +111,12 @@ class _Service:
         self.database = database
         self.cluster_key = cluster_key
         self.files = files
+
+    async def probe(self, request: Request) -> Response:
+        self._allow(request, access.PROBE)
+        # Random, so that nothing on the way makes them fewer.
+        body = await run_in_threadpool(os.urandom, PROBE_BYTES)
+        return Response(body, media_type="application/octet-stream")
 
     # groups
 

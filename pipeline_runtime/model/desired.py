@@ -126,6 +126,13 @@ class RefusedReplica(Frozen):
     reason: str
 
 
+class Peer(Frozen):
+    """Another node, to which the line is to be measured."""
+
+    node: str
+    url: str  # of its chunk service
+
+
 class NodeDesired(Frozen):
     """All that one node shall run. A node ignores a revision that is not newer than its own."""
 
@@ -134,6 +141,7 @@ class NodeDesired(Frozen):
     replicas: tuple[DesiredReplica, ...] = ()
     keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
     stuck: bool = False  # the node is leaving, and nothing that it still owns can be moved away
+    peers: tuple[Peer, ...] = ()  # to which it measures the lines
     refused: tuple[RefusedReplica, ...] = ()  # never sent: what the node itself found when it read this
 
 
@@ -275,6 +283,19 @@ class NodeLoad(Frozen):
     on_battery: bool | None = None
 
 
+class LinkReport(Frozen):
+    """What a node's newest probes of a peer say. All times are the node's."""
+
+    peer: str
+    rtt_ms: float | None = PydanticField(default=None, ge=0, allow_inf_nan=False)  # None: it did not answer
+    bytes_per_s: float | None = PydanticField(
+        default=None, ge=0, allow_inf_nan=False
+    )  # from the peer; None: unknown
+    at_ms: int  # of the newest probe
+    bytes_at_ms: int | None = None  # of the newest measurement of the rate, which is rarer
+    error: str | None = None  # why it does not answer
+
+
 class NodeReport(Frozen):
     """One heartbeat: an entry of the Redis stream `fogline:reports`."""
 
@@ -293,3 +314,4 @@ class NodeReport(Frozen):
     alerts: tuple[str, ...] = ()  # what is wrong with the node itself: its disk, its checkpoints
     # It was told to stop and hands its elements over, until then at the latest, by its clock; None: neither.
     leaving_until_ms: int | None = None
+    links: tuple[LinkReport, ...] = ()  # to its peers, all of a round; empty: none has ended yet

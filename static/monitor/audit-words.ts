@@ -51,6 +51,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "node.uncordon": ({ drain }) => (drain ? "uncordoned it, which ended its drain" : "uncordoned it"),
   "node.drain": () => "drained it",
   "node.remove": () => "removed it",
+  "map.latencies": ({ sites }) =>
+    `gave the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
+  "map.latencies_removed": () => "removed the latencies that were given",
   "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
   "user.sign_in": () => "signed in",
   "user.create": ({ role }) => `created the account, as ${text(role)}`,
@@ -81,6 +84,7 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["element", "Elements"],
   ["handover", "Handovers"],
   ["node", "Nodes"],
+  ["map", "Map"],
   ["file", "Files"],
   ["user", "Accounts"],
   ["token", "Access tokens"],

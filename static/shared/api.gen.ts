@@ -226,6 +226,13 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
+/** A matrix that a person gave. Empty: none. */
+export interface GivenLatencies {
+  sites: string[];
+  rows: number[][];
+  unknown: string[];
+}
+
 /** What would come of a group if its node died now. */
 export interface GroupAfter {
   pipeline: string;
@@ -369,6 +376,54 @@ export interface Look {
   columns?: ColumnType[] | null;
   time_column?: string | null;
   time_format?: string | null;
+}
+
+export interface Map {
+  sites: MapSite[];
+  links: MapLink[];
+  given: GivenLatencies;
+}
+
+/** From a site to another. There is one each way. */
+export interface MapLink {
+  a: string;
+  b: string;
+  latency_ms: number | null;
+  bytes_per_s: number | null;
+  source: "measured" | "given";
+  measured_at: string | null;
+  unreachable_since: string | null;
+}
+
+export interface MapNode {
+  name: string;
+  up: boolean;
+  cordoned: boolean;
+  cores: number;
+  cpu_ratio: number | null;
+  memory_bytes: number | null;
+  memory_total_bytes: number | null;
+  battery_ratio: number | null;
+}
+
+export interface MapSite {
+  name: string;
+  named: boolean;
+  nodes: MapNode[];
+  sources: MapSource[];
+}
+
+/** An element that reads what comes from outside. */
+export interface MapSource {
+  pipeline: string;
+  element: string;
+  title: string;
+  node: string;
+}
+
+export interface Matrix {
+  /** A line with the names of the sites (SiteA,SiteB), then for each site, in that order, a line with its latencies to each of them in ms (0,10) */
+  matrix: string;
 }
 
 export interface Me {

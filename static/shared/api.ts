@@ -98,6 +98,7 @@ function problemOf(response: Response, body: unknown): Problem {
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, { signal });
 export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, { body: body ?? {} });
+export const put = <T>(path: string, body: unknown) => request<T>("PUT", path, { body });
 export const patch = <T>(path: string, body: unknown) => request<T>("PATCH", path, { body });
 export const del = <T>(path: string) => request<T>("DELETE", path);
 

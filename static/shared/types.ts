@@ -20,6 +20,8 @@ export type {
   HandoverPause,
   LiveElement,
   LogEvent,
+  Map as SiteMap,
+  MapLink,
   Measured,
   Node as ClusterNode,
   NodeFailure,

@@ -54,6 +54,46 @@ class Node(models.Model):
         """Since when what it runs is moved away: it is drained, or leaving. None: it is neither."""
         return self.draining_since or self.leaving_since
 
+    @property
+    def place(self) -> str:
+        """The site as the map has it: a node of which nobody has said where it stands is one of its own."""
+        return self.site or self.name
+
+
+class Link(models.Model):
+    """What the probes of one node say of the line to another. Control writes it, from the node's reports."""
+
+    origin = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="links")
+    target = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="+")
+    # The values are smoothed; they are kept while the target does not answer.
+    rtt_ms = models.FloatField(null=True, blank=True)
+    bytes_per_s = models.FloatField(null=True, blank=True)  # what `target` sends to `origin`
+    # By the node's clock: of the newest probe that was answered, or of the first where none was; of the rate.
+    measured_at = models.DateTimeField()
+    rate_measured_at = models.DateTimeField(null=True, blank=True)
+    unreachable_since = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["origin", "target"], name="one_link_each_way")]
+
+    def __str__(self) -> str:
+        return f"{self.origin_id} to {self.target_id}"
+
+
+class GivenLatency(models.Model):
+    """One cell of the matrix that a person gave; it beats what is measured."""
+
+    origin = models.CharField(max_length=40)  # a site
+    target = models.CharField(max_length=40)
+    ms = models.FloatField()
+
+    class Meta:
+        ordering = ["pk"]  # as in the file
+        constraints = [models.UniqueConstraint(fields=["origin", "target"], name="one_latency_each_way")]
+
+    def __str__(self) -> str:
+        return f"{self.origin} to {self.target}: {self.ms:g} ms"
+
 
 class EnrolmentToken(models.Model):
     """Admits one machine, once, under one name. Only its SHA-256 is kept."""

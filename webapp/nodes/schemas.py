@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired
 
 from pydantic import with_config
 from typing_extensions import TypedDict
@@ -96,6 +96,66 @@ class NodePoint(TypedDict):
 
 class NodeHistory(TypedDict):
     points: list[NodePoint]
+
+
+class GivenLatencies(TypedDict):
+    """A matrix that a person gave. Empty: none."""
+
+    sites: list[str]
+    rows: list[list[Number]]
+    """in ms: from the site of the row to that of the column, in the order of `sites`"""
+    unknown: list[str]
+    """those of the sites at which no node stands"""
+
+
+class MapNode(TypedDict):
+    name: str
+    up: bool
+    cordoned: bool
+    cores: int
+    cpu_ratio: Number | None
+    memory_bytes: Number | None
+    memory_total_bytes: Number | None
+    battery_ratio: Number | None
+
+
+class MapSource(TypedDict):
+    """An element that reads what comes from outside."""
+
+    pipeline: str
+    element: str
+    title: str
+    node: str
+
+
+class MapSite(TypedDict):
+    name: str
+    """a node of which nobody has said where it stands is a site of its own, under its own name"""
+    named: bool
+    """false: it is such a node"""
+    nodes: list[MapNode]
+    sources: list[MapSource]
+
+
+class MapLink(TypedDict):
+    """From a site to another. There is one each way."""
+
+    a: str
+    b: str
+    latency_ms: Number | None
+    """one way; null: no probe gets through"""
+    bytes_per_s: Number | None
+    """null: not measured"""
+    source: Literal["measured", "given"]
+    measured_at: str | None
+    unreachable_since: str | None
+    """since when no probe between the two gets through; null: one does, or nobody probes"""
+
+
+class Map(TypedDict):
+    sites: list[MapSite]
+    links: list[MapLink]
+    given: GivenLatencies
 
 
 class Invited(TypedDict):

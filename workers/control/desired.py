@@ -23,6 +23,7 @@ from pipeline_runtime.model.desired import (
     ClaimOrder,
     DesiredReplica,
     NodeDesired,
+    Peer,
     Role,
     starts_of,
 )
@@ -37,6 +38,7 @@ from workers import messages
 from workers.control.backups import BackupPlan, Backups
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.links import peers_of
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
@@ -177,7 +179,7 @@ class DesiredSender:
             # Of the whole node: without one of its replicas, what is sent would be an order to stop that.
             alert = f"What {node.name} shall run cannot be derived: it goes on with what it was told last."
             with self._bulkhead.only(f"deriving what {node.name} shall run", alert, node.name):
-                self._tend(node, backups)
+                self._tend(node, backups, peers_of(node, nodes))
 
     def _empty_queues_of_absent(self, nodes: list[Node]) -> None:
         """Nobody reads the queue of a node that is away, and what waits there would never go.
@@ -207,12 +209,12 @@ class DesiredSender:
             pass  # the central store is being mended: what was known before holds
         return group in self._with_checkpoint
 
-    def _tend(self, node: Node, backups: BackupPlan) -> None:
+    def _tend(self, node: Node, backups: BackupPlan, peers: tuple[Peer, ...]) -> None:
         wanted = replicas_of(node, self._context.settings.cluster_key, self._has_checkpoint)
         replicas = tuple(backups.applied(replica, node.name) for replica in wanted)
         keeps = backups.keeps(node.name)
         content = json.dumps(
-            [keeps, node.leaving_stuck, *(replica.model_dump(mode="json") for replica in replicas)],
+            [keeps, node.leaving_stuck, *(each.model_dump(mode="json") for each in (*peers, *replicas))],
             sort_keys=True,
         )
         digest = hashlib.sha256(content.encode()).hexdigest()
@@ -245,6 +247,7 @@ class DesiredSender:
             revision=node.revision_wanted,
             replicas=replicas,
             keeps=keeps,
+            peers=peers,
             stuck=node.leaving_stuck,
         )
         self._send(desired, node.pk)

@@ -30,6 +30,7 @@ from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
 from workers.control.histories import Histories
 from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
+from workers.control.links import LinkRows
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
@@ -69,6 +70,7 @@ class Ingest:
         self._runs = Runs()
         self._rates = Rates()
         self._clocks = Clocks()
+        self._links = LinkRows()
         self._unknown: set[str] = set()
         self._heard_ms: dict[str, int] = {}  # node -> when its newest report came, taken in or not
         self._bulkhead = Bulkhead()
@@ -201,6 +203,7 @@ class Ingest:
                 clock = self._clocks.alerts(node.name, report.at_ms, heard_ms, before)
                 alerts = (*report.alerts, *clock)
                 self._update_node(node, report.model_copy(update={"alerts": alerts}), heard_ms)
+                self._links.take(node, report)
             self._update_replicas(node, report, heard_ms)
             announce()
 

@@ -31,13 +31,13 @@ from typing import IO, Any
 from pipeline_runtime import __version__
 from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
-from pipeline_runtime.model.desired import NodeReport
+from pipeline_runtime.model.desired import NodeDesired, NodeReport
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.spark.session import java_process
 from pipeline_runtime.wire.tasks import node_queue
 from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
-from workers.node.checkpoints import NodeCheckpoints
+from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
 from workers.node.engine import EngineFactory, SparkEngine
@@ -46,6 +46,7 @@ from workers.node.heartbeat import Heartbeat, new_run_id
 from workers.node.identity import Identity
 from workers.node.java_ends import JavaEnds
 from workers.node.leaving import leave
+from workers.node.links import LinkProbe
 from workers.node.load import LoadMeter
 from workers.node.output import CommittedFile, add_output_route, committed_output
 from workers.node.runtime import NodeRuntime, RunningReplica
@@ -93,6 +94,7 @@ class NodeProcess:
         )
         self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
         self._engine = engine(identity, self._replica_changed, self._files.resolve)
+        self._links = LinkProbe(token_minter(identity.cluster_key))
         runtime = NodeRuntime(
             directory=identity.directory,
             open_replica=self._open_replica,
@@ -108,7 +110,7 @@ class NodeProcess:
             DesiredStore(identity.directory / "desired.json"),
             identity.checkpoint_s,
             identity.checkpoint_batches,
-            self._checkpoints.direct,
+            self._directed,
         )
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
@@ -142,6 +144,7 @@ class NodeProcess:
         self._service = self._serve()  # 2.
         self._checkpoints.start()
         self._agent.start()  # 3.
+        self._links.start()
         self._heartbeat.start()  # 4.
         self._commands.start()
         # 5. In a thread, so that a SIGTERM during these seconds is obeyed at once.
@@ -157,6 +160,7 @@ class NodeProcess:
         self._heartbeat.close(bye=self._stopping.failure is None)
         if self._service is not None:
             self._service.close(timeout_s=0.5)
+        self._links.close()
         self._checkpoints.close()
         if self._spark_up.is_set() and self._stopping.failure is None:
             closing = threading.Thread(target=self._engine.close, daemon=True)
@@ -233,6 +237,10 @@ class NodeProcess:
                 raise RuntimeError("the node is stopping")
         return self._engine.open_replica(spec, directory)
 
+    def _directed(self, desired: NodeDesired) -> None:
+        self._checkpoints.direct(desired)
+        self._links.direct(desired.peers)
+
     def _committed_output(self, group: str, element: str) -> CommittedFile:
         return committed_output(self.identity.directory, self.identity.kafka, group, element)
 
@@ -262,6 +270,7 @@ class NodeProcess:
             replicas=self._agent.statuses(),
             alerts=self._checkpoints.alerts(),
             leaving_until_ms=self._leaving_until_ms,
+            links=self._links.links(),
         )
 
 

@@ -47,8 +47,9 @@ def test_each_request_needs_a_token_of_its_own_scope(
         ("PUT", f"/groups/{GROUP}/chunks", write, {"content": encoded}),
         ("GET", f"/files/{file}", "files:read", {}),
         ("PUT", f"/files/{file}", "files:write", {"content": b"file"}),
+        ("GET", "/probe", "probe", {}),
     ]
-    scopes = ["*", read, write, "group:other:write", "files:read", "files:write"]
+    scopes = ["*", read, write, "group:other:write", "files:read", "files:write", "probe"]
     with httpx.Client(base_url=server.url) as http:
         assert http.get("/health").json() == {"status": "ok"}
         for method, path, wanted, body in requests:

@@ -24,9 +24,10 @@ PAGES = [
     f"/pipelines/{PIPELINE}/elements/power",
     "/nodes/",
     "/nodes/cloud",
+    "/map/",
     "/events/",
 ]
-VIEWS = ["overview", "pipelines", "editor", "element", "nodes", "node", "events", "handover", "shell"]
+VIEWS = ["overview", "pipelines", "editor", "element", "nodes", "node", "map", "events", "handover", "shell"]
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""Which peers a node probes, and what it reports of them as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from pipeline_runtime.model.desired import LinkReport, NodeReport, Peer
+from pipeline_runtime.placement.links import Place, peers, smoothed
+from webapp.nodes.models import Link, Node
+
+
+def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
+    """Also of nodes that are down: that they come and go is not to change what the others are told."""
+    urls = {other.name: other.url for other in nodes if other.url or other.name == node.name}
+    places = [Place(other.name, other.place) for other in nodes if other.name in urls]
+    return tuple(Peer(node=name, url=urls[name]) for name in peers(node.name, places))
+
+
+class LinkRows:
+    """Each report repeats the newest probes; only what is new in them is written."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, tuple[LinkReport, ...]] = {}  # node -> as last written
+
+    def take(self, node: Node, report: NodeReport) -> None:
+        """In the transaction of the report. No links say nothing: the node has just started."""
+        if not report.links or self._taken.get(node.name) == report.links:
+            return
+        targets = {
+            other.name: other for other in Node.objects.filter(name__in=[x.peer for x in report.links])
+        }
+        rows = {row.target_id: row for row in Link.objects.filter(origin=node)}
+        for link in report.links:
+            target = targets.get(link.peer)
+            if target is not None and target != node:
+                row = rows.pop(target.pk, None)
+                if row is None or row.measured_at != _at(link.at_ms):
+                    followed(row or Link(origin=node, target=target), link).save()
+        Link.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()  # it probes others now
+        transaction.on_commit(lambda: self._taken.update({node.name: report.links}))
+
+
+def followed(row: Link, link: LinkReport) -> Link:
+    """The row after the newest probe; it is not saved here.
+
+    After a time without an answer the values begin anew: it may be another line.
+    """
+    at = _at(link.at_ms)
+    if link.rtt_ms is None:
+        row.unreachable_since = row.unreachable_since or at
+        row.measured_at = row.measured_at or at
+        return row
+    row.measured_at = at
+    anew = row.unreachable_since is not None
+    row.unreachable_since = None
+    row.rtt_ms = smoothed(None if anew else row.rtt_ms, link.rtt_ms)
+    rate_at = None if link.bytes_at_ms is None else _at(link.bytes_at_ms)
+    if link.bytes_per_s is not None and rate_at != row.rate_measured_at:
+        row.bytes_per_s = smoothed(None if anew else row.bytes_per_s, link.bytes_per_s)
+        row.rate_measured_at = rate_at
+    return row
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,153 @@
+"""Measures the lines to the node's peers: how long a small request takes, and how fast a peer sends.
+
+Bounded: one probe at a time, never more than control named as peers, each within seconds. What that costs is
+in docs/map.md.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pipeline_runtime.checkpoint import access
+from pipeline_runtime.model.desired import LinkReport, Peer
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 30.0
+RATE_EVERY_S = 600.0
+ROUND_TRIPS = 3
+"""The least of them counts: what is more is waiting in one of the two processes."""
+ANSWER_S = 2.0
+"""A peer that takes longer for one step counts as unreachable."""
+RATE_S = 5.0
+"""A slower line is measured by what has come until then."""
+RATE_BYTES_MAX = 1 << 20
+_PIECE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Rate:
+    bytes_per_s: float | None  # None: the peer does not offer it
+    at_ms: int
+    at_s: float  # monotonic
+
+
+def rate_of(received_bytes: int, elapsed_s: float, rtt_ms: float) -> float | None:
+    """Bytes per second of an answer that was complete `elapsed_s` after it was asked for.
+
+    The round trip before the first byte is not the line's doing; at least half of the time is, however.
+    """
+    if received_bytes <= 0 or elapsed_s <= 0:
+        return None
+    return received_bytes / max(elapsed_s - rtt_ms / 1000, elapsed_s / 2)
+
+
+class LinkProbe:
+    """A thread. A change of the peers is followed at once."""
+
+    def __init__(self, tokens: Callable[[str], str], every_s: float = EVERY_S) -> None:
+        """`tokens(scope)` mints what a peer's service asks for."""
+        self._tokens = tokens
+        self._every_s = every_s
+        self._peers: tuple[Peer, ...] = ()
+        self._links: tuple[LinkReport, ...] = ()  # replaced as a whole, so it is read without a lock
+        self._rates: dict[Peer, Rate] = {}
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="link probes", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """A probe that runs ends with the process."""
+        self._closing.set()
+        self._wake.set()
+
+    def direct(self, peers: tuple[Peer, ...]) -> None:
+        if peers != self._peers:
+            self._peers = peers
+            self._wake.set()
+
+    def links(self) -> tuple[LinkReport, ...]:
+        """Of the newest round: one for each peer of then."""
+        return self._links
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._wake.clear()
+            self._round(self._peers)
+            self._wake.wait(self._every_s)
+
+    def _round(self, peers: tuple[Peer, ...]) -> None:
+        self._rates = {peer: rate for peer, rate in self._rates.items() if peer in peers}
+        found = []
+        for peer in peers:
+            if self._closing.is_set():
+                return
+            found.append(self._probed(peer))
+        self._links = tuple(found)
+
+    def _probed(self, peer: Peer) -> LinkReport:
+        try:
+            rtt_ms, rate = self._measured(peer)
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: an impossible URL
+            log.debug("%s does not answer at %s: %s", peer.node, peer.url, error)
+            return LinkReport(peer=peer.node, at_ms=_now_ms(), error=str(error) or type(error).__name__)
+        return LinkReport(
+            peer=peer.node,
+            rtt_ms=rtt_ms,
+            bytes_per_s=rate.bytes_per_s,
+            at_ms=_now_ms(),
+            bytes_at_ms=rate.at_ms,
+        )
+
+    def _measured(self, peer: Peer) -> tuple[float, Rate]:
+        url = urlsplit(peer.url)
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        connection = kind(url.hostname or "", url.port, timeout=ANSWER_S)
+        try:
+            connection.connect()  # not part of any round trip
+            rtt_ms = round(min(_round_trip_ms(connection) for _ in range(ROUND_TRIPS)), 3)
+            rate = self._rates.get(peer)
+            if rate is None or time.monotonic() - rate.at_s >= RATE_EVERY_S:
+                measured = _fetched_rate(connection, self._tokens(access.PROBE), rtt_ms)
+                rate = self._rates[peer] = Rate(measured, _now_ms(), time.monotonic())
+            return rtt_ms, rate
+        finally:
+            connection.close()
+
+
+def _round_trip_ms(connection: http.client.HTTPConnection) -> float:
+    started = time.perf_counter()
+    connection.request("GET", "/health")
+    answer = connection.getresponse()
+    answer.read(_PIECE_BYTES)
+    return (time.perf_counter() - started) * 1000
+
+
+def _fetched_rate(connection: http.client.HTTPConnection, token: str, rtt_ms: float) -> float | None:
+    started = time.perf_counter()
+    connection.request("GET", "/probe", headers={"Authorization": f"Bearer {token}"})
+    answer = connection.getresponse()
+    if answer.status != http.client.OK:
+        return None  # an older Fogline; the line works all the same
+    received = 0
+    while received < RATE_BYTES_MAX and time.perf_counter() - started < RATE_S:
+        piece = answer.read1(min(_PIECE_BYTES, RATE_BYTES_MAX - received))
+        if not piece:
+            if answer.length:  # that are still to come
+                raise ConnectionError("the line broke")
+            break
+        received += len(piece)
+    return rate_of(received, time.perf_counter() - started, rtt_ms)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

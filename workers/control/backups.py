@@ -12,6 +12,7 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.backup import BackupLimits, BackupNode, GroupToBackUp, plan_backups
+from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
@@ -87,7 +88,7 @@ class Backups:
         known = [self._node(node) for node in nodes]
         cpu = _cpu_of_groups(known)
         groups = [self._group(placement, cpu.get(_id(placement), CPU_MIN)) for placement in placements]
-        found = plan_backups(groups, known, self._limits)
+        found = plan_backups(groups, known, self._limits, _between_sites())
         for placement in placements:
             backup = found[_id(placement)]
             planned = {"backup_node": backup.store or "", "recovery_node": backup.redeploy or ""}
@@ -134,6 +135,16 @@ class Backups:
 
 def _id(placement: GroupPlacement) -> str:
     return f"{placement.deployment_id}.{placement.group}"
+
+
+def _between_sites() -> dict[frozenset[str], float]:
+    """Bytes/s as measured, the slower way of the two."""
+    found: dict[frozenset[str], float] = {}
+    for link in site_links():
+        if link.bytes_per_s is not None:
+            sites = frozenset((link.a, link.b))
+            found[sites] = min(link.bytes_per_s, found.get(sites, link.bytes_per_s))
+    return found
 
 
 def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:

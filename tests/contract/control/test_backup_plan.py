@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.models import Handover
-from webapp.nodes.models import Node
+from webapp.nodes.models import Link, Node
 from webapp.placements.models import GroupPlacement, Replica
 from workers.control.backups import Backups
 from workers.control.bulkhead import Bulkhead
@@ -87,6 +89,34 @@ def test_another_owner_site_or_cordon_is_planned_for_at_once_and_load_is_not(
     Node.objects.filter(name__in=["edge-a", "edge-b"]).update(site="hall 1")
     backups.plan()
     assert planned()["power"][0] == "edge-c"
+
+
+def test_a_line_between_sites_that_was_measured_carries_no_more_than_that(
+    context: ControlContext, deployed: Deployed, nodes: dict[str, Node]
+) -> None:
+    power = deployed("power", "edge-a")
+    for seq in (1, 2):
+        context.central.put_manifest(
+            Manifest(
+                group=f"{power.deployment_id}.power",
+                seq=Seq(seq),
+                epoch=Epoch(1),
+                node="edge-a",
+                version="1",
+                created_at_ms=seq * 1_000,
+                ends={},
+                bytes_total=50_000,
+                bytes_new=50_000,
+                files=(),
+            )
+        )
+    for name in ("edge-b", "edge-c"):
+        rate = 10_000.0 if name == "edge-b" else 1e6
+        Link.objects.create(
+            origin=nodes[name], target=nodes["edge-a"], bytes_per_s=rate, measured_at=timezone.now(), rtt_ms=9
+        )
+    Backups(context, Bulkhead()).plan()
+    assert planned()["power"] == ("edge-c", "edge-c")
 
 
 def test_a_restoration_and_a_drain_go_where_it_says_though_others_own_less(

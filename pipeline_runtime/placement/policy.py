@@ -15,8 +15,9 @@ A battery that runs down does not wait for that: its groups leave one after anot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 Kind = Literal["cpu", "battery"]
@@ -44,6 +45,7 @@ TRY_AGAIN_S = 60.0
 SETTLE_S = 60.0
 """At least so long a node is watched after something was moved off or onto it."""
 HOUR_S = 3600.0
+NOTHING: Mapping[str, str] = MappingProxyType({})
 NEVER_S = float("-inf")
 GAP_S = 120.0
 """Between two samples, four times as much as usual: nobody knows what was between."""
@@ -150,15 +152,18 @@ def evaluate(
     groups: Sequence[GroupNow],
     moves: Sequence[Move],
     now_s: float,
+    advised: Mapping[str, str] = NOTHING,
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
+    `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
+    with every sample.
 
     Batteries first: what is to be moved off one is not moved for another reason as well. No node is to give
     up two groups at once, and none is to take two at once for its neighbours' CPU.
     """
     policies = sorted(policies, key=lambda policy: (policy.kind != "battery", policy.name))
     cpu_most = min((policy.target_most for policy in policies if policy.kind == "cpu"), default=1.0)
-    look = _Look(nodes, groups, list(moves), now_s, cpu_most)
+    look = _Look(nodes, groups, list(moves), now_s, cpu_most, advised)
     return [verdict for policy in policies for node in nodes for verdict in look.at(policy, node)]
 
 
@@ -215,6 +220,7 @@ class _Look:
     moves: list[Move]
     now_s: float
     cpu_most: float  # up to which a node's CPU may come, for the strictest policy
+    advised: Mapping[str, str]
 
     def at(self, policy: Policy, node: NodeNow) -> list[Verdict]:
         """Of the node, or of each of its groups that was considered."""
@@ -266,7 +272,8 @@ class _Look:
         state first, as it is gone soonest: so most are away when the battery ends."""
         there = [group for group in self.groups if group.node == node.name]
         if policy.kind == "cpu":
-            return sorted(there, key=lambda group: (-group.rows_per_s, group.state_bytes, group.id))
+            there.sort(key=lambda group: (-group.rows_per_s, group.state_bytes, group.id))
+            return sorted(there, key=lambda group: group.id not in self.advised)
         return sorted(there, key=lambda group: (group.state_bytes, -group.rows_per_s, group.id))
 
     def _of_group(self, policy: Policy, node: NodeNow, group: GroupNow) -> Verdict:
@@ -316,8 +323,8 @@ class _Look:
             else:
                 reasons.append(f"{node.name} {reason}")
         if fit:
-            would_be, name = min(fit)
-            there = f"{name} has most room, it comes to {_percent(would_be)} of its CPU"
+            would_be, name = min(fit, key=lambda each: (each[1] != self.advised.get(group.id), each))
+            there = f"{name} has room, it comes to {_percent(would_be)} of its CPU"
             return name, f"{self._first(policy, group, share)}; {there}"
         if policy.kind == "battery" and busy:
             # Slow there is better than dead here.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from pipeline_runtime.placement.policy import (
     HOUR_S,
+    Code,
     GroupNow,
     Move,
     NodeNow,
@@ -40,7 +41,7 @@ class Replay:
     from_s: float | None  # when the first sample was taken; None: there is none
     until_s: float | None
     moves: tuple[ReplayedMove, ...]
-    held: Mapping[str, float]  # why nothing was moved off a node that was beyond -> for how many s
+    held: Mapping[Code, float]  # why nothing was moved off a node that was beyond -> for how many s
 
 
 HELD = ("refused", "resting", "no-target", "budget", "draining", "empty")
@@ -58,7 +59,7 @@ def replay(
     waiting = {name: deque(samples) for name, samples in history.items()}
     times = sorted(sample.at_s for samples in history.values() for sample in samples)
     found: list[ReplayedMove] = []
-    held: dict[str, float] = {}
+    held: dict[Code, float] = {}
     at_s = float("-inf")
     for each_s in times:
         if each_s - at_s < EACH_S:
@@ -95,7 +96,7 @@ class _World:
         while seen[0].at_s < sample.at_s - HOUR_S:
             seen.popleft()
 
-    def step(self, now_s: float) -> tuple[list[ReplayedMove], set[str]]:
+    def step(self, now_s: float) -> tuple[list[ReplayedMove], set[Code]]:
         nodes = [replace(node, samples=list(self._seen[name])) for name, node in self._nodes.items()]
         self._moves = [move for move in self._moves if now_s - move.at_s < HOUR_S]
         verdicts = evaluate([self._policy], nodes, self._groups, self._moves, now_s)
@@ -106,7 +107,7 @@ class _World:
                 found.append(ReplayedMove(now_s, verdict.group, verdict.node, verdict.target, verdict.why))
         gone = {verdict.node for verdict in verdicts if verdict.code == "move"}
         held = {verdict.code for verdict in verdicts if verdict.code in HELD and verdict.node not in gone}
-        return found, set(held)
+        return found, held
 
     def _carry_out(self, id: str, target: str, now_s: float) -> None:
         index = next(i for i, group in enumerate(self._groups) if group.id == id)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from webapp.api import accounts, elements, files, handovers, nodes, operators, overview, pipelines
+from webapp.api import accounts, elements, files, handovers, nodes, operators, overview, pipelines, policies
 from webapp.api.authentication import SessionAuth, TokenAuth
 from webapp.api.json_body import PlainJsonParser, unreadable
 from webapp.api.problem_middleware import problem_response, problem_response_of
@@ -32,6 +32,7 @@ for router in (
     elements.router,
     handovers.router,
     nodes.router,
+    policies.router,
     files.router,
 ):
     api.add_router("", router)

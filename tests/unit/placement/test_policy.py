@@ -58,7 +58,7 @@ def test_the_busiest_group_leaves_a_hot_node() -> None:
     assert of(found, "cloud") == [("calm", None, None)]
     assert found[0].why == (
         "The CPU of edge-a has been above 80 %; mean is the busiest that fits elsewhere, about 54 % of the"
-        " CPU; cloud has most room, it comes to 64 % of its CPU."
+        " CPU; cloud has room, it comes to 64 % of its CPU."
     )
 
 
@@ -116,6 +116,15 @@ def test_two_hot_nodes_do_not_send_to_the_same_at_once() -> None:
     found = evaluate([BUSY], nodes, groups, [], NOW_S)
     assert of(found) == [("move", "a2", "cloud")]
     assert {code for code, _, _ in of(found, "edge-b")} == {"no-target"}
+
+
+def test_advice_stays_while_it_fits() -> None:
+    nodes = [HOT, COOL, node("edge-b", 0.2, 0.2, 0.2)]
+    groups = [group("g", rows=49), group("h", rows=51)]
+    assert of(evaluate([BUSY], nodes, groups, [], NOW_S)) == [("move", "h", "cloud")]
+    assert of(evaluate([BUSY], nodes, groups, [], NOW_S, {"g": "edge-b"})) == [("move", "g", "edge-b")]
+    full = [HOT, COOL, node("edge-b", 0.6, 0.6, 0.6)]
+    assert of(evaluate([BUSY], full, groups, [], NOW_S, {"g": "edge-b"})) == [("move", "g", "cloud")]
 
 
 def test_a_share_is_of_cores_not_of_ratios() -> None:

@@ -26,6 +26,7 @@ export default defineConfig({
         element: entry("editor/live/page.tsx"),
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
+        policies: entry("monitor/policies.tsx"),
         events: entry("monitor/events.tsx"),
         handover: entry("monitor/handover.tsx"),
       },

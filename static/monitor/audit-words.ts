@@ -51,6 +51,15 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "node.uncordon": ({ drain }) => (drain ? "uncordoned it, which ended its drain" : "uncordoned it"),
   "node.drain": () => "drained it",
   "node.remove": () => "removed it",
+  "policy.create": ({ mode }) =>
+    `made the policy, ${mode === "automatic" ? "which moves by itself" : "which advises"}`,
+  "policy.change": ({ enabled }) =>
+    enabled === true
+      ? "switched the policy on"
+      : enabled === false
+        ? "switched the policy off"
+        : "changed the policy",
+  "policy.delete": () => "deleted the policy",
   "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
   "user.sign_in": () => "signed in",
   "user.create": ({ role }) => `created the account, as ${text(role)}`,
@@ -81,6 +90,7 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["element", "Elements"],
   ["handover", "Handovers"],
   ["node", "Nodes"],
+  ["policy", "Policies"],
   ["file", "Files"],
   ["user", "Accounts"],
   ["token", "Access tokens"],

@@ -1,7 +1,7 @@
 import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { Command } from "cmdk";
-import { Activity, Box, Gauge, Server, SunMoon, TerminalSquare, Workflow } from "lucide-react";
+import { Activity, Box, Gauge, Scale, Server, SunMoon, TerminalSquare, Workflow } from "lucide-react";
 import { create } from "zustand";
 import { livePage } from "./address";
 import { useCommands } from "./commands";
@@ -174,6 +174,9 @@ function Pages() {
       </Item>
       <Item value="go nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
         Nodes
+      </Item>
+      <Item value="go policies" run={go("/policies/")} icon={<Scale aria-hidden="true" />}>
+        Policies
       </Item>
       <Item value="go events audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
         Events and audit

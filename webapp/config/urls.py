@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pipelines/<str:name>/elements/<str:id>", pages.element, name="element"),
     path("nodes/", pages.nodes, name="nodes"),
     path("nodes/<str:name>", pages.node, name="node"),
+    path("policies/", pages.policies, name="policies"),
     path("events/", pages.events, name="events"),
     path("handovers/<uuid:id>", pages.handover, name="handover"),
     path("accounts/", account, name="account"),

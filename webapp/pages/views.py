@@ -27,6 +27,7 @@ RAIL = (
     ("overview", "/", "Overview"),
     ("pipelines", "/pipelines/", "Pipelines"),
     ("nodes", "/nodes/", "Nodes"),
+    ("policies", "/policies/", "Policies"),
     ("events", "/events/", "Events"),
 )
 SECTION_OF_VIEW = {"editor": "pipelines", "element": "pipelines", "handover": "pipelines", "node": "nodes"}
@@ -117,6 +118,13 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
     if not Node.objects.filter(name=name).exists():
         raise Http404(f'There is no node "{name}".')
     return view_page(request, "node", name, node=name)
+
+
+@login_required
+@never_cache
+@require_safe
+def policies(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "policies", "Policies")
 
 
 @login_required

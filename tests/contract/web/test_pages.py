@@ -24,9 +24,21 @@ PAGES = [
     f"/pipelines/{PIPELINE}/elements/power",
     "/nodes/",
     "/nodes/cloud",
+    "/policies/",
     "/events/",
 ]
-VIEWS = ["overview", "pipelines", "editor", "element", "nodes", "node", "events", "handover", "shell"]
+VIEWS = [
+    "overview",
+    "pipelines",
+    "editor",
+    "element",
+    "nodes",
+    "node",
+    "policies",
+    "events",
+    "handover",
+    "shell",
+]
 
 
 @pytest.fixture

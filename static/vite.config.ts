@@ -27,6 +27,7 @@ export default defineConfig({
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
         map: entry("monitor/map.tsx"),
+        policies: entry("monitor/policies.tsx"),
         events: entry("monitor/events.tsx"),
         handover: entry("monitor/handover.tsx"),
       },

@@ -18,6 +18,11 @@ def node_history(node: str) -> str:
     return f"fogline:history:node:{node}"
 
 
+def node_samples(node: str) -> str:
+    """A list of JSON samples of the last day, oldest first: by these policies decide."""
+    return f"fogline:samples:node:{node}"
+
+
 def element_history(deployment: str, element: str) -> str:
     """A list of JSON points, oldest first."""
     return f"fogline:history:element:{deployment}.{element}"

@@ -54,6 +54,15 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "map.latencies": ({ sites }) =>
     `gave the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
   "map.latencies_removed": () => "removed the latencies that were given",
+  "policy.create": ({ mode }) =>
+    `made the policy, ${mode === "automatic" ? "which moves by itself" : "which advises"}`,
+  "policy.change": ({ enabled }) =>
+    enabled === true
+      ? "switched the policy on"
+      : enabled === false
+        ? "switched the policy off"
+        : "changed the policy",
+  "policy.delete": () => "deleted the policy",
   "file.upload": ({ size }) => `uploaded it${typeof size === "number" ? `, ${bytes(size)}` : ""}`,
   "user.sign_in": () => "signed in",
   "user.create": ({ role }) => `created the account, as ${text(role)}`,
@@ -85,6 +94,7 @@ export const AUDIT_KINDS: readonly [string, string][] = [
   ["handover", "Handovers"],
   ["node", "Nodes"],
   ["map", "Map"],
+  ["policy", "Policies"],
   ["file", "Files"],
   ["user", "Accounts"],
   ["token", "Access tokens"],

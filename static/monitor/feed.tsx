@@ -4,16 +4,20 @@ import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
 import type { LogEvent } from "../shared/types";
 import { Ago } from "../shared/ui/parts";
+import { AdvisedMove } from "./advised-move";
 
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
+/** An event, or what needs attention now. `move_to`: a policy advises to move the element there. */
+export type FeedLine = LogEvent & { move_to?: string };
+
 interface Repeated {
-  event: LogEvent;
+  event: FeedLine;
   times: number;
 }
 
 /** The same message about the same thing, again and again, is one line with a count. */
-function collapse(events: LogEvent[]): Repeated[] {
+function collapse(events: FeedLine[]): Repeated[] {
   const lines = new Map<string, Repeated>();
   for (const event of events) {
     const key = [event.severity, event.pipeline, event.element, event.node, event.message].join("|");
@@ -30,7 +34,7 @@ function handoverOf(event: LogEvent): string | null {
   return typeof id === "string" ? id : null;
 }
 
-export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
+export function Feed({ events, max }: { events: FeedLine[]; max?: number }) {
   const elements = useLive((state) => state.elements);
   return (
     <ul className="feed">
@@ -54,6 +58,9 @@ export function Feed({ events, max }: { events: LogEvent[]; max?: number }) {
                   )}
                   {handoverOf(event) && (
                     <a href={`/handovers/${encodeURIComponent(handoverOf(event) ?? "")}`}>Handover</a>
+                  )}
+                  {event.pipeline && event.element && event.move_to && (
+                    <AdvisedMove pipeline={event.pipeline} element={event.element} target={event.move_to} />
                   )}
                   {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
                 </div>

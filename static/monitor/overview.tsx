@@ -4,9 +4,9 @@ import { count, rate } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { total } from "../shared/points";
-import type { ClusterNode, LogEvent, PipelineItem } from "../shared/types";
+import type { ClusterNode, PipelineItem } from "../shared/types";
 import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
-import { Feed } from "./feed";
+import { Feed, type FeedLine } from "./feed";
 import { Frame, Section } from "./frame";
 import { NodeTile } from "./node-tile";
 import { NewPipeline } from "./new-pipeline";
@@ -17,7 +17,7 @@ interface Overview {
   pipelines: PipelineItem[];
   nodes: ClusterNode[];
   /** what is the matter now */
-  attention: LogEvent[];
+  attention: FeedLine[];
   /** by pipeline, of what is deployed */
   throughput: Record<string, Throughput>;
 }
@@ -98,7 +98,7 @@ function Attention({
   throughput,
   asked,
 }: {
-  events: LogEvent[];
+  events: FeedLine[];
   trouble: PipelineItem[];
   throughput: Overview["throughput"] | undefined;
   asked: boolean;

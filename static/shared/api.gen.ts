@@ -36,6 +36,7 @@ export interface AttentionLine {
   element: string | null;
   node: string | null;
   message: string;
+  move_to?: string;
 }
 
 export interface AuditEntry {
@@ -104,6 +105,20 @@ export interface DeadLetters {
   records: PeekedRecord[];
 }
 
+export interface Decision {
+  id: number;
+  at: string;
+  policy: string;
+  node: string;
+  pipeline: string | null;
+  element: string | null;
+  title: string | null;
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  target: string | null;
+  why: string;
+  handover: string | null;
+}
+
 export interface Deploy {
   version?: number | null;
   placement?: Record<string, string>;
@@ -140,6 +155,24 @@ export interface DrainProgress {
   moved: number;
   total: number;
   moving: Moving | null;
+}
+
+export interface DryMove {
+  at: string;
+  pipeline: string;
+  element: string;
+  title: string;
+  origin: string;
+  target: string;
+  why: string;
+}
+
+/** What a policy would have done with what was measured in the last day. */
+export interface DryRun {
+  since: string | null;
+  until: string | null;
+  moves: DryMove[];
+  held: Held[];
 }
 
 export interface ElementError {
@@ -217,6 +250,13 @@ export interface Field {
 
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
 
+export interface Figures {
+  kind: "cpu" | "battery";
+  threshold: number;
+  for_s: number;
+  moves_per_hour?: number;
+}
+
 export interface FileColumn {
   name: string;
   type: string;
@@ -291,6 +331,11 @@ export interface HandoverPause {
   by: "outputs" | "commits";
   between_ms: number;
   usual_ms: number | null;
+}
+
+export interface Held {
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  seconds: number;
 }
 
 export interface HostedElement {
@@ -684,6 +729,39 @@ export interface PipelinesMessage {
   data: PipelineItem[];
 }
 
+export interface Policy {
+  id: number;
+  name: string;
+  kind: "cpu" | "battery";
+  threshold: number;
+  for_s: number;
+  mode: "advice" | "automatic";
+  moves_per_hour: number;
+  enabled: boolean;
+  standing: Standing[];
+  created_by: string | null;
+  created_at: string;
+}
+
+export interface PolicyChange {
+  kind?: "cpu" | "battery" | null;
+  threshold?: number | null;
+  for_s?: number | null;
+  moves_per_hour?: number | null;
+  mode?: "advice" | "automatic" | null;
+  enabled?: boolean | null;
+}
+
+export interface PolicyIn {
+  kind: "cpu" | "battery";
+  threshold: number;
+  for_s: number;
+  moves_per_hour?: number;
+  name: string;
+  mode?: "advice" | "automatic";
+  enabled?: boolean;
+}
+
 export interface Port {
   name: string;
   description: string;
@@ -752,6 +830,19 @@ export interface StandbyNote {
   behind: number | null;
   armed: boolean;
   wanted: boolean;
+}
+
+/** What a policy says of a node, or of an element there, since a while. */
+export interface Standing {
+  node: string;
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  why: string;
+  since: string;
+  group: string | null;
+  pipeline: string | null;
+  element: string | null;
+  title: string | null;
+  target: string | null;
 }
 
 export interface Step {

@@ -1,7 +1,17 @@
 import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { Command } from "cmdk";
-import { Activity, Box, Gauge, Server, SunMoon, TerminalSquare, Waypoints, Workflow } from "lucide-react";
+import {
+  Activity,
+  Box,
+  Gauge,
+  Scale,
+  Server,
+  SunMoon,
+  TerminalSquare,
+  Waypoints,
+  Workflow,
+} from "lucide-react";
 import { create } from "zustand";
 import { livePage } from "./address";
 import { useCommands } from "./commands";
@@ -177,6 +187,9 @@ function Pages() {
       </Item>
       <Item value="go map sites latency" run={go("/map/")} icon={<Waypoints aria-hidden="true" />}>
         Map
+      </Item>
+      <Item value="go policies" run={go("/policies/")} icon={<Scale aria-hidden="true" />}>
+        Policies
       </Item>
       <Item value="go events audit" run={go("/events/")} icon={<Activity aria-hidden="true" />}>
         Events and audit

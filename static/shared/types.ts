@@ -1,5 +1,13 @@
 /** Types of what the server sends, under the names that this code uses, and the browser's own. */
-import type { Fault, Handover, LiveElement, Operation, Operator as Described, PipelineItem } from "./api.gen";
+import type {
+  Fault,
+  Handover,
+  LiveElement,
+  Operation,
+  Operator as Described,
+  PipelineItem,
+  Standing,
+} from "./api.gen";
 
 export type {
   Allowed,
@@ -8,7 +16,9 @@ export type {
   Begun,
   CheckpointNote,
   DeployChange,
+  Decision,
   DeployPlan,
+  DryRun,
   ElementError,
   ElementPoint,
   Expected,
@@ -34,9 +44,11 @@ export type {
   Pipeline,
   PipelineItem,
   PipelineVersion,
+  Policy,
   Port,
   ReplicaNote,
   StandbyNote,
+  Standing,
   Step,
   StoredFile as UploadedFile,
   StreamSchema,
@@ -47,6 +59,7 @@ export type {
 
 /** What a badge shows. */
 export type Status = LiveElement["status"] | PipelineItem["status"] | "standby";
+export type PolicyCode = Standing["code"];
 export type Follow = LiveElement["follow"];
 export type ElementAction = keyof LiveElement["actions"];
 export type Strategy = Handover["strategy"];

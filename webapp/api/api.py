@@ -9,7 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from webapp.api import accounts, elements, files, handovers, map, nodes, operators, overview, pipelines
+from webapp.api import (
+    accounts,
+    elements,
+    files,
+    handovers,
+    map,
+    nodes,
+    operators,
+    overview,
+    pipelines,
+    policies,
+)
 from webapp.api.authentication import SessionAuth, TokenAuth
 from webapp.api.json_body import PlainJsonParser, unreadable
 from webapp.api.problem_middleware import problem_response, problem_response_of
@@ -33,6 +44,7 @@ for router in (
     handovers.router,
     nodes.router,
     map.router,
+    policies.router,
     files.router,
 ):
     api.add_router("", router)

@@ -14,6 +14,7 @@ from webapp.monitoring.board import whole_board
 from webapp.monitoring.nodes import all_nodes
 from webapp.monitoring.schemas import AuditEntry, LogEvent, Overview
 from webapp.monitoring.throughput import throughputs
+from webapp.policies.selectors import advice
 
 router = Router(tags=["overview"])
 
@@ -27,7 +28,7 @@ def overview(request: HttpRequest) -> Overview:
     return {
         "pipelines": pipelines,
         "nodes": nodes,
-        "attention": attention(nodes, pipelines, elements, control_state()),
+        "attention": attention(nodes, pipelines, elements, control_state(), advice()),
         "throughput": throughputs(board),
     }
 

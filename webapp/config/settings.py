@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "webapp.placements",
     "webapp.handovers",
     "webapp.operations",
+    "webapp.policies",
     "webapp.monitoring",
     "webapp.api",
 ]

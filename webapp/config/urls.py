@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("nodes/", pages.nodes, name="nodes"),
     path("nodes/<str:name>", pages.node, name="node"),
     path("map/", pages.site_map, name="map"),
+    path("policies/", pages.policies, name="policies"),
     path("events/", pages.events, name="events"),
     path("handovers/<uuid:id>", pages.handover, name="handover"),
     path("accounts/", account, name="account"),

@@ -11,6 +11,7 @@ from pipeline_runtime.model.names import listed_and
 from webapp.backends.control_state import BLIND, ControlState
 from webapp.monitoring.schemas import AttentionLine, LiveElement, PipelineItem, Severity
 from webapp.nodes.schemas import Node
+from webapp.policies.schemas import Standing
 
 
 def attention(
@@ -18,8 +19,11 @@ def attention(
     pipelines: Iterable[PipelineItem],
     elements: Mapping[str, list[LiveElement]],
     control: ControlState,
+    advice: Iterable[tuple[str, Standing]] = (),
 ) -> list[AttentionLine]:
-    """Control first, then nodes: an element's trouble often follows from theirs. Shaped like events."""
+    """Control first, then nodes: an element's trouble often follows from theirs. Shaped like events.
+
+    `advice`: of policies, by their names."""
     nodes = list(nodes)
     waiting: dict[str, set[str]] = {}  # node that is not up -> what it is to run
     for pipeline, items in elements.items():
@@ -35,7 +39,8 @@ def attention(
         if control.hears or node["silent_at"]:
             found += _of_node(node, sorted(waiting.get(node["name"], ())))
     found += [line for item in pipelines for line in _of_pipeline(item, elements.get(item["name"], []))]
-    return found
+    # By what was measured: of nodes that nobody hears now, nothing is known.
+    return found + [_of_policy(name, said) for name, said in advice if control.hears]
 
 
 def _of_control(control: ControlState, nodes: list[Node]) -> Iterator[AttentionLine]:
@@ -102,6 +107,13 @@ def _of_pipeline(pipeline: PipelineItem, elements: list[LiveElement]) -> Iterato
         names = listed_and([item["group_title"] for item in late])
         text = f"{names} of {name} cannot keep up: rows wait for longer than they should."
         yield _line("element.lagging", text, None, pipeline=name, element=late[0]["id"])
+
+
+def _of_policy(name: str, said: Standing) -> AttentionLine:
+    text = f"{name} advises to move {said['title']} to {said['target']}. {said['why']}"
+    place = {"pipeline": said["pipeline"], "element": said["element"], "node": said["node"]}
+    line = _line("policy.advice", text, said["since"], **place)
+    return {**line, "move_to": said["target"] or ""}
 
 
 def _line(

@@ -24,6 +24,8 @@ class AttentionLine(TypedDict):
     element: str | None
     node: str | None
     message: str
+    move_to: NotRequired[str]
+    """a policy advises to move the element there"""
 
 
 class LogEvent(TypedDict):

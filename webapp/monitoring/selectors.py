@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import redis
 from django.conf import settings
 
 from pipeline_runtime.wire import keys
 from webapp.audit.models import Event
+from webapp.backends.histories import points
 from webapp.monitoring.schemas import ElementPoint, LogEvent
 from webapp.nodes.schemas import NodePoint
-from webapp.problems import BackendAway
 
 RECENT = 50
 POINTS_MAX = 2000
@@ -58,17 +56,5 @@ def element_history(deployment: str, element: str) -> list[ElementPoint]:
 
 
 def _points(key: str) -> list[Any]:
-    """JSON points {"t", ...}, oldest first, of a Redis list."""
-    client = redis.Redis.from_url(settings.FOGLINE.redis_url, socket_connect_timeout=1, socket_timeout=3)
-    try:
-        raw = client.lrange(key, -POINTS_MAX, -1)
-    except redis.RedisError as error:
-        raise BackendAway(
-            f"Redis, which keeps the histories, does not answer: {error}.",
-            safe="Running pipelines are not affected.",
-        ) from error
-    finally:
-        client.close()
-    points: list[dict[str, Any]] = [json.loads(item) for item in raw]
-    # Whichever end the writer pushes to, readers get them oldest first.
-    return sorted(points, key=lambda point: point.get("t") or 0)
+    found: list[Any] = points([key], POINTS_MAX, settings.FOGLINE.redis_url)[0]
+    return found

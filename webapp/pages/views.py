@@ -28,6 +28,7 @@ RAIL = (
     ("pipelines", "/pipelines/", "Pipelines"),
     ("nodes", "/nodes/", "Nodes"),
     ("map", "/map/", "Map"),
+    ("policies", "/policies/", "Policies"),
     ("events", "/events/", "Events"),
 )
 SECTION_OF_VIEW = {"editor": "pipelines", "element": "pipelines", "handover": "pipelines", "node": "nodes"}
@@ -125,6 +126,13 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def site_map(request: HttpRequest) -> HttpResponse:
     return view_page(request, "map", "Map")
+
+
+@login_required
+@never_cache
+@require_safe
+def policies(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "policies", "Policies")
 
 
 @login_required

@@ -43,6 +43,8 @@ class Tuning:
 
     sweep_s: float = 2.0  # between two looks at what is left to do
     resend_s: float = 2.0  # before a node that says nothing is told again what it shall run
+    sample_s: float = 30.0  # between two samples of a node, by which policies decide
+    policies_s: float = 5.0  # between two looks at the policies
     backup_cpu_ratio_max: float = 0.9  # a busier node becomes nobody's backup node
     # By which clock a node's silence is measured, given Redis's; ms to ms.
     silence_ms: Callable[[int], int] = lambda redis_ms: redis_ms

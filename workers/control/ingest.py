@@ -28,7 +28,7 @@ from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
-from workers.control.histories import Histories
+from workers.control.histories import SAMPLES_MAX, Histories, NodeSamples
 from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
 from workers.control.links import LinkRows
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
@@ -67,6 +67,7 @@ class Ingest:
         self._state_at_s = 0.0
         self._detect_at_s = 0.0
         self._histories = Histories(self._redis)
+        self._samples = NodeSamples(context.tuning.sample_s)
         self._runs = Runs()
         self._rates = Rates()
         self._clocks = Clocks()
@@ -254,6 +255,9 @@ class Ingest:
         if self._histories.due(key):
             load = {name: node.load.get(name) for name in _LOAD_POINT}
             self._histories.add(key, {"t": heard_ms, **load})
+        sample = self._samples.take(node.name, heard_ms, report.load)
+        if sample is not None:
+            self._histories.add(keys.node_samples(node.name), sample, SAMPLES_MAX)
 
     def _say_goodbye(self, node: Node) -> None:
         if node.leaving_since is None:

@@ -19,6 +19,7 @@ from workers.control.context import ControlContext
 from workers.control.drains import tend_drains
 from workers.control.handovers import drive_handover
 from workers.control.operations import UNFINISHED, drive_operation
+from workers.control.policies import PolicyKeeper
 from workers.control.restorations import order_restorations
 from workers.control.standbys import tidy_copies
 
@@ -29,6 +30,7 @@ class Work:
     def __init__(self, context: ControlContext) -> None:
         self._context = context
         self._bulkhead = Bulkhead()  # the sweeper's
+        self._policies = PolicyKeeper(context)  # likewise
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
         self._sweeper = threading.Thread(target=self._sweep, name="sweep", daemon=True)
@@ -87,6 +89,7 @@ class Work:
                 close_old_connections()
                 order_restorations(self._context, self._bulkhead)
                 tend_drains(self._context, self._bulkhead)
+                self._policies.look(self._bulkhead)
                 tidy_copies(self._context)
                 self._start_what_is_left()
             except Exception:

@@ -100,6 +100,7 @@ def routes() -> list[tuple[str, str]]:
 def concrete(path: str) -> str:
     return (
         path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
+        .replace("/policies/{id}", "/policies/1")
         .replace("{id}", NOBODYS if re.search("handovers|operations", path) else "power")
         .replace("{stream}", "power")
         .replace("{number}", "1")

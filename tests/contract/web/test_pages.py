@@ -25,9 +25,22 @@ PAGES = [
     "/nodes/",
     "/nodes/cloud",
     "/map/",
+    "/policies/",
     "/events/",
 ]
-VIEWS = ["overview", "pipelines", "editor", "element", "nodes", "node", "map", "events", "handover", "shell"]
+VIEWS = [
+    "overview",
+    "pipelines",
+    "editor",
+    "element",
+    "nodes",
+    "node",
+    "map",
+    "policies",
+    "events",
+    "handover",
+    "shell",
+]
 
 
 @pytest.fixture

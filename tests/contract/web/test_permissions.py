@@ -14,6 +14,7 @@ from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"
+BUSY = {"name": "busy", "kind": "cpu", "threshold": 0.8, "for_s": 60}
 NOBODYS = "00000000-0000-0000-0000-000000000000"
 
 # (method, path, body, the role it needs)
@@ -61,6 +62,13 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/nodes/edge-a/drain", None, "operator"),
     ("PUT", "/map/latencies", {"matrix": "a,b\n0,1\n1,0"}, "operator"),
     ("DELETE", "/map/latencies", None, "operator"),
+    ("GET", "/policies", None, "viewer"),
+    ("GET", "/policies/1", None, "viewer"),
+    ("GET", "/policies/log", None, "viewer"),
+    ("POST", "/policies", BUSY, "operator"),
+    ("PATCH", "/policies/1", {"enabled": False}, "operator"),
+    ("DELETE", "/policies/1", None, "operator"),
+    ("POST", "/policies/dry-run", {"kind": "cpu", "threshold": 0.8, "for_s": 60}, "operator"),
     ("POST", "/pipelines", {"name": "another"}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
     ("POST", f"{P}/versions", {"note": "x"}, "editor"),
@@ -119,6 +127,7 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         for method in methods:
             concrete = (
                 path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
+                .replace("/policies/{id}", "/policies/1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
                 .replace("{username}", "viewer-user")
@@ -150,6 +159,12 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("POST", f"{P}/deploy", {}, 409),
         ("DELETE", P, None, 409),
         ("DELETE", "/nodes/edge-a", None, 409),
+        ("GET", "/policies/99", None, 404),
+        ("POST", "/policies", BUSY | {"threshold": 1.5}, 422),
+        ("POST", "/policies", BUSY | {"threshold": 0.1}, 422),
+        ("POST", "/policies", BUSY | {"name": "a/b"}, 422),
+        ("POST", "/policies", BUSY | {"for_s": 5}, 422),
+        ("POST", "/policies/dry-run", {"kind": "cpu", "threshold": 0.8, "for_s": 1}, 422),
         ("POST", "/nodes", {"name": "Not A Name"}, 422),
         ("POST", "/pipelines", {"name": PIPELINE}, 409),
         ("POST", "/pipelines", {"name": "No Name!"}, 422),

@@ -112,7 +112,14 @@ class Cluster:
 
     def start_control(self) -> None:
         # At once instead of each 2 s; and a busy machine has backup nodes as well.
-        tuning = Tuning(sweep_s=0.2, resend_s=0.0, backup_cpu_ratio_max=1.0, silence_ms=self.clock)
+        tuning = Tuning(
+            sweep_s=0.2,
+            resend_s=0.0,
+            sample_s=0.5,
+            policies_s=0.2,
+            backup_cpu_ratio_max=1.0,
+            silence_ms=self.clock,
+        )
         self.control = ControlProcess(self.settings, tuning)
         self.control.start()
 
@@ -202,6 +209,13 @@ class Cluster:
         self.ledger.mkdir(exist_ok=True)
         (self.ledger / name).touch()
         return self.ledger / name
+
+    def says(self, name: str, text: str) -> None:
+        """What stand-in nodes tell, see stand_in_node. Whole or not at all: they read it at any moment."""
+        self.ledger.mkdir(exist_ok=True)
+        draft = self.ledger / f"{name}.new"
+        draft.write_text(text)
+        draft.replace(self.ledger / name)
 
     def deployed(self, group: str, node: str, follow: Follow = "exact") -> Deployment:
         """A running deployment of one group; what the deploy operation would have written."""

@@ -5,7 +5,9 @@ of ownership, by claim and by release. A replica commits a batch each 50 ms and 
 Spark would leave, so that cuts, fetches and restarts work on real directories.
 
 Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does not start there,
-`<group>.never-arms-on-<node>` does not arm, `<group>.never-releases` does not release.
+`<group>.never-arms-on-<node>` does not arm, `<group>.never-releases` does not release. Others hold
+what it tells: `<group>.state-bytes` how large its state is,
+`<node>.battery` how full the battery that the node runs on (0..1).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import psutil
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -138,6 +142,7 @@ class CountingReplica:
             order_id=self._order_done,
             order_refused=self._refused,
             armed=self._succeed if self._token is not None else None,
+            state_bytes=int(self._said("state-bytes") or 0),
             released=self._released,
             behind=self._behind,
             takeover=Takeover(**self._takeover) if self._takeover else None,
@@ -246,6 +251,9 @@ class CountingReplica:
             "usual_commit_ms": int(BATCH_S * 1000),
         }
 
+    def _said(self, what: str) -> str:
+        return _text(self.ledger.directory / f"{self.spec.group}.{what}")
+
     def _is_marked(self, mark: str) -> bool:
         return (self.ledger.directory / f"{self.spec.group}.{mark}").exists()
 
@@ -306,6 +314,22 @@ class CountingEngine:
         pass
 
 
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
+
+
+class Battery(NamedTuple):
+    """As psutil's."""
+
+    percent: float
+    power_plugged: bool
+
+
+def _battery(file: Path) -> Battery | None:
+    level = _text(file)
+    return Battery(float(level) * 100, power_plugged=False) if level else None
+
+
 def _now_ms() -> int:
     return int(time.time() * 1000)
 
@@ -320,4 +344,5 @@ def run(identity: dict[str, Any], ledger: Path) -> int:
     def engine(identity: Identity, changed: Callable[[], None], _: FileResolver) -> CountingEngine:
         return CountingEngine(ledger, identity, changed)
 
+    psutil.sensors_battery = lambda: _battery(ledger / f"{made.name}.battery")
     return NodeProcess(made, engine).run()

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { dryRunSentences, notable, policyFaults, policySentence } from "../policies";
+import type { Standing } from "../types";
+
+const busy = { kind: "cpu", threshold: 0.8, for_s: 60, moves_per_hour: 6, mode: "automatic" } as const;
+
+test("a policy is one sentence", () => {
+  expect(policySentence(busy)).toBe(
+    "When a node's CPU has been above 80 % for 60 s, its busiest element that fits elsewhere is moved, at most 6 an hour.",
+  );
+  expect(policySentence({ ...busy, mode: "advice" })).toBe(
+    "When a node's CPU has been above 80 % for 60 s, you are advised to move its busiest element that fits elsewhere.",
+  );
+  const battery = { ...busy, kind: "battery", threshold: 0.2, for_s: 0, moves_per_hour: 60 } as const;
+  expect(policySentence(battery)).toBe(
+    "When a node runs on a battery that has been below 20 %, all that it runs, the element with the least state first, is moved, at most 60 an hour.",
+  );
+  expect(policySentence({ ...battery, mode: "advice" })).toContain("the element with the least state first.");
+});
+
+const said = (code: Standing["code"]): Standing => ({
+  node: "edge-a",
+  code,
+  why: "",
+  since: "",
+  group: null,
+  pipeline: null,
+  element: null,
+  title: null,
+  target: null,
+});
+
+test("of calm nodes nothing is told, and what is to be moved comes first", () => {
+  const codes = notable([said("calm"), said("not-yet"), said("unknown"), said("move")]).map((s) => s.code);
+  expect(codes).toEqual(["move", "not-yet"]);
+});
+
+test("a dry run says how long it looked back, and what was in the way", () => {
+  const run = { since: "2026-11-25T10:00:00Z", until: "2026-11-25T12:30:00Z", moves: [], held: [] };
+  expect(dryRunSentences(run)).toEqual(["In the last 2.5 h it would have moved nothing."]);
+  expect(dryRunSentences({ ...run, held: [{ code: "no-target", seconds: 90 }] })[1]).toBe(
+    "Beyond the threshold without a move: fits nowhere: 2 min.",
+  );
+  const move = { at: "", pipeline: "p", element: "e", title: "e of p", origin: "a", target: "b", why: "" };
+  expect(dryRunSentences({ ...run, until: "2026-11-25T10:10:00Z", moves: [move] })[0]).toContain(
+    "In the last 10 min it would have made 1 move,",
+  );
+  expect(dryRunSentences({ ...run, since: null, until: null })[0]).toContain("Nothing has been measured");
+});
+
+test("what is typed is checked as the server does", () => {
+  expect(policyFaults("cpu", { percent: 80, for_s: 60, moves_per_hour: 6 })).toEqual({});
+  expect(policyFaults("cpu", { percent: 5, for_s: 5, moves_per_hour: 0.5 })).toEqual({
+    threshold: "Between 20 and 99 %.",
+    for_s: "Between 30 and 1800 s.",
+    moves_per_hour: "Between 1 and 100.",
+  });
+  expect(policyFaults("battery", { percent: 5, for_s: 0, moves_per_hour: 60 })).toEqual({});
+  expect(policyFaults("battery", { percent: NaN, for_s: 0.5, moves_per_hour: 60 })).toEqual({
+    threshold: "Between 1 and 90 %.",
+    for_s: "A whole number.",
+  });
+});

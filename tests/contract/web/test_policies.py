@@ -1,0 +1,150 @@
+"""Policies over REST: made, changed, removed; their advice, their log, a dry run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from pipeline_runtime.wire import keys
+from tests.contract.web.conftest import PIPELINE, Caller, audited
+from webapp.placements.models import Deployment
+from webapp.policies.models import Decision, Policy
+
+Call = Callable[[str | None], Caller]
+BUSY: dict[str, Any] = {"name": "busy edge", "kind": "cpu", "threshold": 0.8, "for_s": 60}
+
+
+def made(caller: Call, **changes: Any) -> dict[str, Any]:
+    response = caller("operator").post("/policies", BUSY | changes)
+    assert response.status_code == 201, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def test_a_policy_advises_unless_it_is_said_otherwise(caller: Call) -> None:
+    policy = made(caller)
+    assert policy | {"id": 0, "created_at": ""} == {
+        **BUSY,
+        "id": 0,
+        "mode": "advice",
+        "moves_per_hour": 6,
+        "enabled": True,
+        "standing": [],
+        "created_by": "operator-user",
+        "created_at": "",
+    }
+    assert caller("viewer").get("/policies").json() == [policy]
+    assert caller("viewer").get(f"/policies/{policy['id']}").json() == policy
+    assert audited("policy.create") == 1
+
+
+def test_a_name_is_taken_once(caller: Call) -> None:
+    made(caller)
+    refused = caller("operator").post("/policies", BUSY | {"name": " busy  edge "})
+    assert refused.status_code == 409
+    assert audited("policy.create") == 1
+
+
+def test_a_change_is_made_once_and_ends_what_was_advised(caller: Call) -> None:
+    id = made(caller)["id"]
+    Policy.objects.update(standing=[advised("x", "power")])
+    for _ in range(2):
+        changed = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.9, "mode": "automatic"})
+        assert (changed.json()["threshold"], changed.json()["mode"]) == (0.9, "automatic")
+        assert changed.json()["standing"] == []
+    assert audited("policy.change") == 1
+    # Fit for a battery alone: what is changed is looked at together with what stays.
+    wrong = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.05})
+    assert wrong.status_code == 422
+    assert [fault["path"] for fault in wrong.json()["faults"]] == ["threshold"]
+
+
+def test_its_log_outlives_it(caller: Call) -> None:
+    id = made(caller)["id"]
+    Decision.objects.create(policy="busy edge", node="edge-a", code="not-yet", why="Not yet.")
+    Decision.objects.create(policy="other", node="edge-a", code="calm", why="Calm.")
+    assert caller("operator").delete(f"/policies/{id}").status_code == 204
+    assert caller("operator").delete(f"/policies/{id}").status_code == 404
+    [line] = caller("viewer").get("/policies/log?policy=busy%20edge").json()
+    assert (line["node"], line["code"], line["why"], line["element"]) == (
+        "edge-a",
+        "not-yet",
+        "Not yet.",
+        None,
+    )
+    assert [each["policy"] for each in caller("viewer").get("/policies/log").json()] == ["other", "busy edge"]
+    assert audited("policy.delete") == 1
+
+
+def advised(deployment: str, element: str) -> dict[str, Any]:
+    return {
+        "node": "edge-a",
+        "code": "move",
+        "why": "It is busy.",
+        "since": "2026-11-20T12:00:00+00:00",
+        "group": f"{deployment}.{element}",
+        "pipeline": PIPELINE,
+        "element": element,
+        "title": f"{element} of {PIPELINE}",
+        "target": "edge-b",
+    }
+
+
+def test_advice_needs_attention_and_is_followed_by_a_migration(caller: Call, deployment: Deployment) -> None:
+    id = made(caller)["id"]
+    Policy.objects.update(standing=[advised(deployment.pk, "power")])
+
+    def lines() -> list[dict[str, Any]]:
+        found = caller("viewer").get("/overview").json()["attention"]
+        return [line for line in found if line["kind"] == "policy.advice"]
+
+    [line] = lines()
+    assert line["message"] == f"busy edge advises to move power of {PIPELINE} to edge-b. It is busy."
+    assert (line["pipeline"], line["element"], line["move_to"]) == (PIPELINE, "power", "edge-b")
+    path = f"/pipelines/{PIPELINE}/elements/power/migrate"
+    assert caller("operator").post(path, {"target": line["move_to"]}).status_code == 202
+    caller("operator").call("PATCH", f"/policies/{id}", {"enabled": False})
+    assert lines() == []
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Redis) -> None:
+    now_ms = int(time.time() * 1000)
+
+    def measured(node: str, cpu: float, back_h: float = 0.0) -> None:
+        for i in range(20):
+            at_ms = now_ms - int(back_h * 3_600_000) - 30_000 * (20 - i)
+            real_redis.rpush(keys.node_samples(node), json.dumps({"t": at_ms, "cpu_ratio": cpu}))
+
+    measured("edge-a", 1.0, back_h=25)  # longer ago than a day
+    measured("edge-a", 0.9)
+    measured("edge-b", 0.9)
+    measured("cloud", 0.05)
+    body = {key: BUSY[key] for key in ("kind", "threshold", "for_s")}
+    response = caller("operator").post("/policies/dry-run", body)
+    assert response.status_code == 200, response.content
+    found = response.json()
+    assert found["moves"] == []
+    assert {held["code"] for held in found["held"]} == {"no-target"}  # each is alone on its busy node
+
+    real_redis.flushall()
+    measured("edge-a", 0.1)
+    measured("edge-b", 0.6)
+    measured("cloud", 0.9)  # power and archive are there
+    found = caller("operator").post("/policies/dry-run", body).json()
+    assert [(m["element"], m["origin"], m["target"]) for m in found["moves"]] == [
+        ("archive", "cloud", "edge-a")
+    ]
+    assert found["since"] < found["moves"][0]["at"] < found["until"]
+    assert not Decision.objects.exists()
+
+
+def test_a_dry_run_without_samples_says_so(caller: Call) -> None:
+    body = {"kind": "battery", "threshold": 0.2, "for_s": 0}
+    found = caller("operator").post("/policies/dry-run", body).json()
+    assert found == {"since": None, "until": None, "moves": [], "held": []}

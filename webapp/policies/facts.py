@@ -1,0 +1,127 @@
+"""What policies decide by: nodes with their samples, groups, moves. Control and dry runs read the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from pipeline_runtime.model.ids import document_group
+from pipeline_runtime.placement import policy as rules
+from pipeline_runtime.placement.policy import GroupNow, Move, NodeNow, Sample
+from pipeline_runtime.wire import keys
+from webapp.backends.histories import points
+from webapp.handovers.facts import group_facts
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.pipelines.shape import names_of
+from webapp.placements.group_state import GroupFacts, migrate_refusal
+from webapp.placements.models import Deployment
+from webapp.placements.selectors import active_deployments
+from webapp.policies.models import Policy
+
+REASON = "policy "
+"""Begins the reason of a handover that a policy ordered; its name follows."""
+
+
+@dataclass(frozen=True)
+class DeployedGroup:
+    deployment: Deployment
+    facts: GroupFacts
+    element: str  # its first
+    now: GroupNow
+
+
+def rule(row: Policy) -> rules.Policy:
+    """As the pure part knows it. Raises ValueError when it could never act."""
+    return rules.Policy(
+        name=row.name,
+        kind=row.kind,
+        threshold=row.threshold,
+        for_s=row.for_s,
+        mode=row.mode,
+        moves_per_hour=row.moves_per_hour,
+    )
+
+
+def samples_of(nodes: Iterable[str], newest: int, redis_url: str) -> dict[str, list[Sample]]:
+    """The newest of each node, oldest first. Raises BackendAway."""
+    names = list(nodes)
+    found = points([keys.node_samples(name) for name in names], newest, redis_url)
+    return {name: [_sample(point) for point in each] for name, each in zip(names, found, strict=True)}
+
+
+def _sample(point: Mapping[str, Any]) -> Sample:
+    return Sample(
+        at_s=point["t"] / 1000,
+        cpu_ratio=point.get("cpu_ratio"),
+        battery_ratio=point.get("battery_ratio"),
+        on_battery=point.get("on_battery"),
+    )
+
+
+def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> list[NodeNow]:
+    return [
+        NodeNow(
+            node.name,
+            samples.get(node.name, ()),
+            cores=node.cores,
+            refusal=_refusal(node),
+            draining=node.draining_since is not None,
+        )
+        for node in nodes
+    ]
+
+
+def _refusal(node: Node) -> str | None:
+    if not node.up:
+        return "does not answer"
+    if node.cordoned:
+        return "is cordoned"
+    return None if node.ready else "is still starting"
+
+
+def groups_now() -> dict[str, DeployedGroup]:
+    """All that run or shall run, by `<deployment>.<group>`."""
+    deployments = {row.pk: row for row in active_deployments()}
+    found = {}
+    for id, groups in group_facts(deployments.values()).items():
+        deployment = deployments[id]
+        names = names_of(deployment.version.document)
+        for group in groups.values():
+            if group.node is None or not group.elements:
+                continue
+            called = names.get(document_group(group.group), document_group(group.group))
+            title = f"{called} of {deployment.pipeline.name}"
+            key = f"{id}.{group.group}"
+            found[key] = DeployedGroup(deployment, group, group.elements[0], _group(key, title, group))
+    return found
+
+
+def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:
+    owner = facts.owner
+    rates = owner.rates if owner is not None else {}
+    # A source takes nothing in, a sink gives nothing out.
+    rows = max(rates.get("rows_in_per_s") or 0.0, rates.get("rows_out_per_s") or 0.0)
+    state = (owner.status.get("state_bytes") or 0) if owner is not None else 0
+    return GroupNow(id, title, facts.node or "", rows, state, refusal=migrate_refusal(facts))
+
+
+def moves_now(now: datetime) -> list[Move]:
+    """Those of the last hour, and all that are under way."""
+    recent = Q(created_at__gte=now - timedelta(seconds=rules.HOUR_S)) | Q(outcome__isnull=True)
+    return [
+        Move(
+            group=f"{row.deployment_id}.{row.group}",
+            origin=row.origin,
+            target=row.target,
+            at_s=row.created_at.timestamp(),
+            ended_s=(row.ended_at or row.created_at).timestamp() if row.outcome else None,
+            done=row.outcome == Handover.Outcome.DONE,
+            policy=row.reason.removeprefix(REASON) if row.reason.startswith(REASON) else None,
+        )
+        for row in Handover.objects.filter(recent)
+    ]

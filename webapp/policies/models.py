@@ -1,0 +1,61 @@
+"""Policies, and what they decided."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class Policy(models.Model):
+    """When elements leave a node by themselves. The name is never changed: handovers are told by it."""
+
+    class Kind(models.TextChoices):
+        CPU = "cpu"
+        BATTERY = "battery"
+
+    class Mode(models.TextChoices):
+        ADVICE = "advice"
+        AUTOMATIC = "automatic"
+
+    name = models.CharField(max_length=40, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    threshold = models.FloatField()  # 0..1
+    for_s = models.PositiveIntegerField()
+    mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.ADVICE)
+    moves_per_hour = models.PositiveIntegerField(default=6)
+    enabled = models.BooleanField(default=True)
+    # What it says now, as control found last: [Standing of webapp/policies/schemas.py].
+    standing = models.JSONField(default=list, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Decision(models.Model):
+    """Another verdict of a policy than before, about a node or one of its groups. It outlives all of them."""
+
+    at = models.DateTimeField(default=timezone.now)
+    policy = models.CharField(max_length=40)
+    node = models.CharField(max_length=40)
+    pipeline = models.CharField(max_length=60, blank=True)  # empty: of the node as a whole, as the next two
+    element = models.CharField(max_length=60, blank=True)
+    title = models.CharField(max_length=200, blank=True)  # what people call it
+    code = models.CharField(max_length=16)  # Code of pipeline_runtime/placement/policy.py
+    target = models.CharField(max_length=40, blank=True)
+    why = models.TextField()
+    handover = models.UUIDField(null=True, blank=True)  # that was ordered
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["policy", "-id"], name="decisions_of_policy")]
+
+    def __str__(self) -> str:
+        return f"{self.policy}: {self.code} {self.node} {self.title}"

@@ -1,0 +1,82 @@
+"""Responses about policies."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from pipeline_runtime.placement.policy import Code, Kind, Mode
+from webapp.json_types import Number
+
+
+class Standing(TypedDict):
+    """What a policy says of a node, or of an element there, since a while."""
+
+    node: str
+    code: Code
+    why: str
+    """of when it began to say so"""
+    since: str
+    group: str | None
+    """null: it is of the node as a whole, as the next three"""
+    pipeline: str | None
+    element: str | None
+    title: str | None
+    target: str | None
+    """where it would go, of what is to be moved"""
+
+
+class Policy(TypedDict):
+    id: int
+    name: str
+    kind: Kind
+    threshold: Number
+    """0..1: CPU above it, or battery below it"""
+    for_s: int
+    mode: Mode
+    moves_per_hour: int
+    enabled: bool
+    standing: list[Standing]
+    """what it says now; empty while it is not enabled"""
+    created_by: str | None
+    created_at: str
+
+
+class Decision(TypedDict):
+    id: int
+    at: str
+    policy: str
+    node: str
+    pipeline: str | None
+    element: str | None
+    title: str | None
+    code: Code
+    target: str | None
+    why: str
+    handover: str | None
+    """id of the move that was ordered"""
+
+
+class DryMove(TypedDict):
+    at: str
+    pipeline: str
+    element: str
+    title: str
+    origin: str
+    target: str
+    why: str
+
+
+class Held(TypedDict):
+    code: Code
+    seconds: Number
+
+
+class DryRun(TypedDict):
+    """What a policy would have done with what was measured in the last day."""
+
+    since: str | None
+    """of the first sample; null: there is none yet"""
+    until: str | None
+    moves: list[DryMove]
+    held: list[Held]
+    """for how long it would have moved something and could not, by reason"""

@@ -1,0 +1,179 @@
+"""Does what policies say: orders the move, or lets the dashboard advise it; and writes down what was decided.
+
+Level-triggered, as drains are: the verdicts follow from rows and samples alone, and a handover's reason says
+which policy ordered it. So control may end at any moment and decides the same afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from pipeline_runtime.placement.policy import HOUR_S, Verdict, evaluate
+from webapp.audit.announcements import announce
+from webapp.handovers.actions import order
+from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
+from webapp.placements.group_state import default_strategy, migrate_refusal
+from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, rule, samples_of
+from webapp.policies.models import Decision, Policy
+from webapp.policies.schemas import Standing
+from webapp.problems import BackendAway, Conflict
+from workers.control.bulkhead import Bulkhead
+from workers.control.context import ControlContext
+
+log = logging.getLogger(__name__)
+
+DECISIONS_KEPT = 5_000
+DECISIONS_PRUNED_EVERY = 100
+
+
+class PolicyKeeper:
+    """Of one thread: the sweeper's."""
+
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
+        self._looked_at_s = float("-inf")
+
+    def look(self, bulkhead: Bulkhead) -> None:
+        """One look each policies_s. While nodes cannot be heard, nothing is decided."""
+        if self._context.hearing_since_ms is None:
+            return
+        if time.monotonic() - self._looked_at_s < self._context.tuning.policies_s:
+            return
+        self._looked_at_s = time.monotonic()
+        rows = list(Policy.objects.filter(enabled=True))
+        alert = "Policies decide nothing now; all else goes on."
+        with bulkhead.only("looking at policies", alert, ""):
+            self._evaluate(rows, bulkhead)
+
+    def _evaluate(self, rows: list[Policy], bulkhead: Bulkhead) -> None:
+        if not rows:
+            return
+        nodes = list(Node.objects.all())
+        newest = round(HOUR_S / self._context.tuning.sample_s)
+        try:
+            samples = samples_of([node.name for node in nodes], newest, self._context.settings.redis_url)
+        except BackendAway:
+            return  # the ingest says so
+        now, groups = timezone.now(), groups_now()
+        verdicts = evaluate(
+            [rule(row) for row in rows],
+            nodes_now(nodes, samples),
+            [group.now for group in groups.values()],
+            moves_now(now),
+            now.timestamp(),
+            _advised(rows),
+        )
+        for row in rows:
+            own = [verdict for verdict in verdicts if verdict.policy == row.name]
+            alert = f"What the policy {row.name} decides cannot be done now; the others go on."
+            with bulkhead.only(f"the policy {row.name}", alert, ""), transaction.atomic():
+                _take(row, own, groups, now)
+
+
+def _advised(rows: list[Policy]) -> dict[str, str]:
+    """Group -> target, of what stands as advice."""
+    return {
+        each["group"]: each["target"]
+        for row in rows
+        if row.mode == Policy.Mode.ADVICE
+        for each in row.standing
+        if each["code"] == "move"
+    }
+
+
+def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedGroup], now: datetime) -> None:
+    """Do what the verdicts say, and write down those that are others than before."""
+    # Locked: who changes, disables or removes it meanwhile does that before or after, and not in between.
+    row = Policy.objects.select_for_update().filter(pk=known.pk, enabled=True).first()
+    if row is None or rule(row) != rule(known):
+        return
+    before = {_what(each): each for each in row.standing}
+    standing: list[Standing] = []
+    for verdict in verdicts:
+        handover = None
+        if verdict.code == "move" and row.mode == Policy.Mode.AUTOMATIC:
+            handover = _order(row, groups[verdict.group or ""], verdict.target or "")
+            if handover is None:
+                continue  # somebody else was faster; the next look sees that
+        said = _standing(verdict, groups, now)
+        standing.append(before.get(verdict.what, said))
+        if verdict.what not in before and _is_news(verdict, row.standing):
+            _write_down(row, said, handover)
+    if [_what(each) for each in standing] != [_what(each) for each in row.standing]:
+        row.standing = standing
+        row.save(update_fields=["standing"])
+        announce()
+
+
+def _order(row: Policy, group: DeployedGroup, target: str) -> Handover | None:
+    """None: it cannot be moved any more, or somebody else moves it."""
+    refusal = migrate_refusal(group.facts, target)
+    if refusal is not None:
+        log.info("%s is not moved to %s by the policy %s: %s", group.now.title, target, row.name, refusal)
+        return None
+    try:
+        return order(
+            None,
+            group.deployment,
+            group.facts,
+            element=group.element,
+            kind=Handover.Kind.MIGRATION,
+            strategy=default_strategy(group.facts),
+            target=target,
+            reason=f"{REASON}{row.name}",
+        )
+    except Conflict as conflict:
+        log.info("%s is not moved by the policy %s now: %s", group.now.title, row.name, conflict)
+        return None
+
+
+def _what(standing: Standing) -> tuple[str, str | None, str, str | None]:
+    """As Verdict.what."""
+    return (standing["node"], standing["group"], standing["code"], standing["target"])
+
+
+def _standing(verdict: Verdict, groups: Mapping[str, DeployedGroup], now: datetime) -> Standing:
+    group = groups.get(verdict.group or "")
+    return {
+        "node": verdict.node,
+        "code": verdict.code,
+        "why": verdict.why,
+        "since": now.isoformat(),
+        "group": verdict.group,
+        "pipeline": group.deployment.pipeline.name if group else None,
+        "element": group.element if group else None,
+        "title": group.now.title if group else None,
+        "target": verdict.target,
+    }
+
+
+def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
+    """Whether it belongs in the log: not that a move goes on, nor that all is as well as ever."""
+    if verdict.code == "moving":
+        return False
+    if verdict.code in ("calm", "unknown"):
+        return any(each["node"] == verdict.node for each in before)
+    return True
+
+
+def _write_down(row: Policy, said: Standing, handover: Handover | None) -> None:
+    decision = Decision.objects.create(
+        policy=row.name,
+        node=said["node"],
+        pipeline=said["pipeline"] or "",
+        element=said["element"] or "",
+        title=(said["title"] or "")[:200],
+        code=said["code"],
+        target=said["target"] or "",
+        why=said["why"],
+        handover=handover.pk if handover is not None else None,
+    )
+    if decision.pk % DECISIONS_PRUNED_EVERY == 0:
+        Decision.objects.filter(pk__lte=decision.pk - DECISIONS_KEPT).delete()

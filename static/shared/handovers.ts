@@ -165,6 +165,8 @@ export const automatic = (handover: Handover): boolean =>
 export function afterCancel(handover: Handover, element: string, originUp: boolean): string {
   const origin = handover.origin || "its node";
   const again = automatic(handover);
+  if (handover.reason.startsWith("policy "))
+    return `${element} stays on ${origin}. The ${handover.reason} may move it again later: switch that off if it is not to.`;
   if (handover.kind === "migration")
     return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
   const now = originUp

@@ -149,6 +149,8 @@ describe("a cancellation", () => {
     expect(afterCancel(handover(), "Power", true)).toBe("Power stays on edge-a.");
     const drain = handover({ created_by: null, reason: "drain of edge-a" });
     expect(afterCancel(drain, "Power", true)).toContain("unless edge-a is drained anew");
+    const byPolicy = handover({ created_by: null, reason: "policy night" });
+    expect(afterCancel(byPolicy, "Power", true)).toContain("The policy night may move it again later");
   });
 
   test("leaves an element down whose node is down, and says when nobody tries again", () => {

@@ -167,6 +167,8 @@ export function afterCancel(handover: Handover, element: string, originUp: boole
   const again = automatic(handover);
   if (handover.kind === "migration" && handover.reason.startsWith("shutdown of "))
     return `${element} stays on ${origin}, which is leaving: it stands there until that is started again or somebody restores it.`;
+  if (handover.reason.startsWith("policy "))
+    return `${element} stays on ${origin}. The ${handover.reason} may move it again later: switch that off if it is not to.`;
   if (handover.kind === "migration")
     return `${element} stays on ${origin}.${again ? ` The drain does not move it again, unless ${origin} is drained anew.` : ""}`;
   const now = originUp

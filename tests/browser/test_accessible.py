@@ -119,6 +119,7 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
+        "/policies/": page.get_by_text("No policy has had anything to decide yet."),
         "/events/": page.locator(".feed__item").first,
         "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
         handover: page.locator(".handover--cancelled"),
@@ -138,6 +139,8 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
     page.goto("/nodes/")
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
+    page.goto("/policies/")
+    look_at_dialog(axe, page.get_by_role("button", name="New policy"), "New policy")
     page.goto("/nodes/edge-a")
     look_at_dialog(axe, page.get_by_role("button", name="Drain", exact=True), "Drain edge-a?")
     site = page.get_by_role("button", name="Set its site")

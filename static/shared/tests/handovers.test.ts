@@ -151,6 +151,8 @@ describe("a cancellation", () => {
     expect(afterCancel(drain, "Power", true)).toContain("unless edge-a is drained anew");
     const leaving = handover({ created_by: null, reason: "shutdown of edge-a" });
     expect(afterCancel(leaving, "Power", true)).toContain("stays on edge-a, which is leaving");
+    const byPolicy = handover({ created_by: null, reason: "policy night" });
+    expect(afterCancel(byPolicy, "Power", true)).toContain("The policy night may move it again later");
   });
 
   test("leaves an element down whose node is down, and says when nobody tries again", () => {

@@ -40,6 +40,16 @@ def test_where_all_is_well_there_is_nothing() -> None:
     assert lines(node("a"), elements=[element("power")]) == []
 
 
+def test_what_a_policy_advises_comes_last_and_only_while_nodes_are_heard() -> None:
+    said: Any = {"title": "Power of p", "target": "b", "why": "a is busy.", "since": SINCE, "node": "a"}
+    said |= {"pipeline": "p", "element": "power", "code": "move", "group": "D.power"}
+    [line] = attention([node("a")], [pipeline()], {}, WORKS, [("busy", said)])
+    assert line["message"] == "busy advises to move Power of p to b. a is busy."
+    assert (line["element"], line["at"], line["move_to"]) == ("power", SINCE, "b")
+    away = attention([node("a")], [pipeline()], {}, ControlState(away="Away."), [("busy", said)])
+    assert [line["message"] for line in away] == ["Away."]
+
+
 def test_a_nodes_alerts_come_first_with_the_time_since_when_they_are() -> None:
     full = {"message": "The disk is full.", "since": SINCE}
     failed = element("power", status="failed", error={"message": "boom.", "next": "Mend it.", "at": SINCE})

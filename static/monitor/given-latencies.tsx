@@ -2,7 +2,6 @@
 import { useId, useState } from "react";
 import { Upload } from "lucide-react";
 import { del, problemText, put } from "../shared/api";
-import { plural } from "../shared/format";
 import { roleReason } from "../shared/page";
 import type { SiteMap } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
@@ -88,40 +87,39 @@ function MatrixDialog({
         </>
       }
     >
-      <div className="field">
-        <label className="field__label" htmlFor={`${id}-file`}>
-          From a file
-        </label>
-        <input
-          className="input"
-          id={`${id}-file`}
-          type="file"
-          accept=".csv,.txt,text/plain,text/csv"
-          onChange={(event) => void event.target.files?.[0]?.text().then(write)}
-        />
-      </div>
-      <div className="field">
-        <label className="field__label" htmlFor={id}>
-          Matrix
-        </label>
-        <textarea
-          className="textarea mono"
-          id={id}
-          rows={6}
-          value={text}
-          spellCheck={false}
-          placeholder={"Hall,Cloud\n0,12\n12,0"}
-          aria-invalid={!!refused}
-          onChange={(event) => write(event.target.value)}
-        />
-        {refused && (
-          <p className="field__error" role="alert">
-            {refused}
-          </p>
-        )}
-        {given.sites.length > 0 && (
-          <p className="field__help">Given now: {plural(given.sites.length, "site")}.</p>
-        )}
+      <div className="stack">
+        <div className="field">
+          <label className="field__label" htmlFor={`${id}-file`}>
+            From a file
+          </label>
+          <input
+            className="input"
+            id={`${id}-file`}
+            type="file"
+            accept=".csv,.txt,text/plain,text/csv"
+            onChange={(event) => void event.target.files?.[0]?.text().then(write)}
+          />
+        </div>
+        <div className="field">
+          <label className="field__label" htmlFor={id}>
+            Matrix
+          </label>
+          <textarea
+            className="textarea mono"
+            id={id}
+            rows={6}
+            value={text}
+            spellCheck={false}
+            placeholder={"Hall,Cloud\n0,12\n12,0"}
+            aria-invalid={!!refused}
+            onChange={(event) => write(event.target.value)}
+          />
+          {refused && (
+            <p className="field__error" role="alert">
+              {refused}
+            </p>
+          )}
+        </div>
       </div>
     </Dialog>
   );

@@ -10,12 +10,12 @@ import {
   slowest,
   widthOf,
   wordsAt,
+  wordsFit,
+  wordsFrom,
   type Line,
   type Site,
 } from "./sites";
 
-/** Up to here each line has its words; of more, those of the site that was chosen. */
-const WORDED_SITES_MAX = 6;
 const ALL = "";
 
 export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
@@ -28,23 +28,28 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
     observer.observe(frame.current);
     return () => observer.disconnect();
   }, []);
-  const height = Math.min(460, Math.max(sites.length === 2 ? 200 : 300, Math.round(width * 0.6)));
+  const height = sites.length === 2 ? 140 : Math.min(460, Math.max(300, Math.round(width * 0.6)));
   const places = placesOf(sites.length, width, height);
-  const at = new Map(sites.map((site, index) => [site.name, places[index] ?? { x: 0, y: 0 }]));
-  const choice = at.has(chosen) ? chosen : ALL;
+  const numberOf = new Map(sites.map((site, index) => [site.name, index]));
+  const choice = numberOf.has(chosen) ? chosen : ALL;
   const shown = lines.filter((line) => choice === ALL || line.a === choice || line.b === choice);
-  const worded = choice !== ALL || sites.length <= WORDED_SITES_MAX;
+  const fits = wordsFit(sites.length, width);
+  const wordsOf = ({ a, b }: Line) => {
+    const [from, to] = [numberOf.get(a) ?? 0, numberOf.get(b) ?? 0];
+    if (choice === ALL || fits) return wordsAt(places, from, to);
+    return choice === a ? wordsFrom(places, from, to) : wordsFrom(places, to, from);
+  };
   return (
     <div className="card card__body stack stack--tight">
-      {sites.length > WORDED_SITES_MAX && (
+      {width > 0 && !fits && (
         <label className="row small">
-          Lines of
+          Figures of the lines of
           <select
             className="select select--short"
             value={choice}
             onChange={(event) => setChosen(event.target.value)}
           >
-            <option value={ALL}>all sites</option>
+            <option value={ALL}>choose a site</option>
             {sites.map((site) => (
               <option key={site.name}>{site.name}</option>
             ))}
@@ -60,24 +65,24 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
             aria-label="The sites and the lines between them; the table below has the same figures"
           >
             {shown.map((line) => {
-              const [from, to] = [at.get(line.a), at.get(line.b)];
-              if (!from || !to) return null;
+              const [from, to] = [places[numberOf.get(line.a) ?? 0], places[numberOf.get(line.b) ?? 0]];
               const broken = brokenSince(line) !== null;
               return (
                 <line
                   key={`${line.a}\n${line.b}`}
                   className={`map-graph__line${broken ? " map-graph__line--broken" : ""}`}
-                  x1={from.x}
-                  y1={from.y}
-                  x2={to.x}
-                  y2={to.y}
+                  x1={from?.x}
+                  y1={from?.y}
+                  x2={to?.x}
+                  y2={to?.y}
                   strokeWidth={widthOf(slowest(line))}
                 />
               );
             })}
-            {worded && shown.map((line) => <Words key={`${line.a}\n${line.b}`} line={line} at={at} />)}
-            {sites.map((site) => {
-              const place = at.get(site.name) ?? { x: 0, y: 0 };
+            {(fits || choice !== ALL) &&
+              shown.map((line) => <Words key={`${line.a}\n${line.b}`} line={line} {...wordsOf(line)} />)}
+            {sites.map((site, index) => {
+              const place = places[index] ?? { x: 0, y: 0 };
               return <Point key={site.name} site={site} {...place} above={place.y < height / 2 - 1} />;
             })}
           </svg>
@@ -90,10 +95,7 @@ export function MapGraph({ sites, lines }: { sites: Site[]; lines: Line[] }) {
   );
 }
 
-function Words({ line, at }: { line: Line; at: Map<string, { x: number; y: number }> }) {
-  const [from, to] = [at.get(line.a), at.get(line.b)];
-  if (!from || !to) return null;
-  const { x, y } = wordsAt(from, to, at.size);
+function Words({ line, x, y }: { line: Line; x: number; y: number }) {
   const rate = rateWords(slowest(line));
   if (brokenSince(line) !== null)
     return (
@@ -102,10 +104,10 @@ function Words({ line, at }: { line: Line; at: Map<string, { x: number; y: numbe
       </text>
     );
   return (
-    <text className="map-graph__words" x={x} y={rate ? y - 3 : y + 4}>
+    <text className="map-graph__words" x={x} y={rate ? y - 8 : y + 4}>
       <tspan>{latencyWords(line)}</tspan>
       {rate && (
-        <tspan className="map-graph__rate" x={x} dy="1.25em">
+        <tspan className="map-graph__rate" x={x} dy="2em">
           {rate}
         </tspan>
       )}

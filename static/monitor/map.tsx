@@ -148,7 +148,7 @@ function Cell({ same, link }: { same: boolean; link: MapLink | undefined }) {
           <StatusMark status="failed" word="unreachable" /> since <Ago at={broken} />
         </span>
       ) : (
-        <span className="map-matrix__rate">{rateWords(link.bytes_per_s) || "rate not measured"}</span>
+        <span className="map-matrix__rate">{rateWords(link.bytes_per_s) || "rate not measured yet"}</span>
       )}
     </span>
   );

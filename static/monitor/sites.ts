@@ -97,10 +97,21 @@ export function placesOf(count: number, width: number, height: number): Point[] 
   });
 }
 
-/** Where a line's words stand: not in the middle where others would cross it. */
-export function wordsAt(from: Point, to: Point, count: number): Point {
-  const part = count > 3 ? 0.36 : 0.5;
-  return { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
+/** Whether there is room for the words of each line; else those of one site's lines have it. */
+export const wordsFit = (count: number, width: number): boolean => count <= 3 || (count <= 5 && width >= 640);
+
+/** Where a line's words stand, of sites `from` and `to` by number: lines across cross each other further in. */
+export function wordsAt(places: Point[], from: number, to: number): Point {
+  const [start, end] = [places[from] ?? { x: 0, y: 0 }, places[to] ?? { x: 0, y: 0 }];
+  const apart = Math.abs(from - to);
+  const part = apart === 1 || apart === places.length - 1 ? 0.5 : 0.22;
+  return { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
+}
+
+/** The same where one site's lines alone have words: near their other ends, where they lie apart. */
+export function wordsFrom(places: Point[], chosen: number, other: number): Point {
+  const [start, end] = [places[chosen] ?? { x: 0, y: 0 }, places[other] ?? { x: 0, y: 0 }];
+  return { x: start.x + (end.x - start.x) * 0.6, y: start.y + (end.y - start.y) * 0.6 };
 }
 
 const NAME_MAX = 18;

@@ -119,7 +119,11 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
+<<<<<<< HEAD
         "/policies/": page.get_by_text("No policy has had anything to decide yet."),
+=======
+        "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),
+>>>>>>> map
         "/events/": page.locator(".feed__item").first,
         "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
         handover: page.locator(".handover--cancelled"),
@@ -139,8 +143,14 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
     page.goto("/nodes/")
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
+<<<<<<< HEAD
     page.goto("/policies/")
     look_at_dialog(axe, page.get_by_role("button", name="New policy"), "New policy")
+=======
+    page.goto("/map/")
+    give = page.get_by_role("button", name="Give latencies")
+    look_at_dialog(axe, give, "Give latencies between sites")
+>>>>>>> map
     page.goto("/nodes/edge-a")
     look_at_dialog(axe, page.get_by_role("button", name="Drain", exact=True), "Drain edge-a?")
     site = page.get_by_role("button", name="Set its site")
@@ -233,7 +243,7 @@ def test_on_a_phone_one_can_look_at_a_pipeline_open_its_migration_and_pause_it(
     page, panel = dashboard.page, dashboard.live_panel
     menu = page.get_by_role("navigation", name="Main")
     expect(menu).to_be_hidden()
-    for name in ("Pipelines", "Nodes", "Events", "Overview"):
+    for name in ("Pipelines", "Nodes", "Map", "Events", "Overview"):
         page.get_by_role("button", name="Menu", exact=True).tap()
         menu.get_by_role("link", name=name).tap()
         expect(page.get_by_role("heading", level=1)).to_contain_text(name)

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 EVERY_S = 30.0
 RATE_EVERY_S = 600.0
+RATE_AFTER_S = 60.0
+"""A node that has just started is busy with itself, and would measure that."""
 ROUND_TRIPS = 3
 """The least of them counts: what is more is waiting in one of the two processes."""
 ANSWER_S = 2.0
@@ -51,10 +53,16 @@ def rate_of(received_bytes: int, elapsed_s: float, rtt_ms: float) -> float | Non
 class LinkProbe:
     """A thread. A change of the peers is followed at once."""
 
-    def __init__(self, tokens: Callable[[str], str], every_s: float = EVERY_S) -> None:
+    def __init__(
+        self,
+        tokens: Callable[[str], str],
+        every_s: float = EVERY_S,
+        rate_after_s: float = RATE_AFTER_S,
+    ) -> None:
         """`tokens(scope)` mints what a peer's service asks for."""
         self._tokens = tokens
         self._every_s = every_s
+        self._rates_from_s = time.monotonic() + rate_after_s
         self._peers: tuple[Peer, ...] = ()
         self._links: tuple[LinkReport, ...] = ()  # replaced as a whole, so it is read without a lock
         self._rates: dict[Peer, Rate] = {}
@@ -103,25 +111,28 @@ class LinkProbe:
         return LinkReport(
             peer=peer.node,
             rtt_ms=rtt_ms,
-            bytes_per_s=rate.bytes_per_s,
+            bytes_per_s=rate.bytes_per_s if rate else None,
             at_ms=_now_ms(),
-            bytes_at_ms=rate.at_ms,
+            bytes_at_ms=rate.at_ms if rate else None,
         )
 
-    def _measured(self, peer: Peer) -> tuple[float, Rate]:
+    def _measured(self, peer: Peer) -> tuple[float, Rate | None]:
         url = urlsplit(peer.url)
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         connection = kind(url.hostname or "", url.port, timeout=ANSWER_S)
         try:
             connection.connect()  # not part of any round trip
             rtt_ms = round(min(_round_trip_ms(connection) for _ in range(ROUND_TRIPS)), 3)
-            rate = self._rates.get(peer)
-            if rate is None or time.monotonic() - rate.at_s >= RATE_EVERY_S:
+            if self._rate_is_due(peer):
                 measured = _fetched_rate(connection, self._tokens(access.PROBE), rtt_ms)
-                rate = self._rates[peer] = Rate(measured, _now_ms(), time.monotonic())
-            return rtt_ms, rate
+                self._rates[peer] = Rate(measured, _now_ms(), time.monotonic())
+            return rtt_ms, self._rates.get(peer)
         finally:
             connection.close()
+
+    def _rate_is_due(self, peer: Peer) -> bool:
+        now_s, rate = time.monotonic(), self._rates.get(peer)
+        return now_s >= self._rates_from_s if rate is None else now_s - rate.at_s >= RATE_EVERY_S
 
 
 def _round_trip_ms(connection: http.client.HTTPConnection) -> float:

@@ -12,6 +12,9 @@ import {
   sitesOf,
   slowest,
   widthOf,
+  wordsAt,
+  wordsFit,
+  wordsFrom,
 } from "../sites";
 
 const link = (a: string, b: string, change: Partial<MapLink> = {}): MapLink => ({
@@ -84,6 +87,28 @@ test.each([
   expect(new Set(places.map(({ x, y }) => `${x} ${y}`)).size).toBe(count);
   expect(places.every(({ x, y }) => x >= 74 && x <= width - 74 && y >= 44 && y <= 256)).toBe(true);
   expect(placesOf(count, width, 300)).toEqual(places);
+});
+
+test.each([2, 3, 4, 5])("the words of the lines between %i sites lie apart from each other", (count) => {
+  const places = placesOf(count, 1100, 460);
+  const words = places.flatMap((_, from) =>
+    places.flatMap((_, to) => (from < to ? [wordsAt(places, from, to)] : [])),
+  );
+  for (const [index, one] of words.entries())
+    for (const other of words.slice(index + 1))
+      expect(Math.abs(one.x - other.x) > 70 || Math.abs(one.y - other.y) > 30).toBe(true);
+});
+
+test("where there is no room for all words, those of one site's lines lie apart", () => {
+  expect([wordsFit(3, 340), wordsFit(4, 340), wordsFit(5, 1100), wordsFit(6, 1100)]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
+  const places = placesOf(8, 1100, 460);
+  const words = places.slice(1).map((_, index) => wordsFrom(places, 0, index + 1));
+  expect(new Set(words.map(({ x, y }) => `${Math.round(x / 70)} ${Math.round(y / 30)}`)).size).toBe(7);
 });
 
 test("a long name is cut, and a matrix is written as it was read", () => {

@@ -37,7 +37,7 @@ class Slow:
 
 @pytest.fixture
 def probe() -> Iterator[LinkProbe]:
-    made = LinkProbe(token_minter(KEY), every_s=0.05)
+    made = LinkProbe(token_minter(KEY), every_s=0.05, rate_after_s=0.0)
     made.start()
     yield made
     made.close()

@@ -87,6 +87,22 @@ def test_it_counts_as_cordoned_its_groups_leave_and_the_end_is_told(
     assert (node["up"], node["leaving_until"], node["drain"]) == (False, None, None)
 
 
+def test_what_owns_elsewhere_already_is_not_waited_for(
+    deployed: Deployed,
+    report: Report,
+    look: Look,  # noqa: F811
+) -> None:
+    both = [deployed(group, "edge-a") for group in ("first", "second")]
+    report(*both)
+    look()
+    Handover.objects.filter(group="first").update(phase="FINISH")
+    GroupPlacement.objects.filter(group="first").update(node=Node.objects.get(name="edge-b"))
+    assert look() == [("first", "edge-b"), ("second", "edge-c")]
+    report(both[1], kind="bye")
+    [said] = events("node.left")
+    assert said.startswith("edge-a has left: 1 element was handed over. Not handed over: second.")
+
+
 def test_nothing_new_goes_there(
     deployed: Deployed,
     report: Report,

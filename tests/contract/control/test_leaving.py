@@ -21,6 +21,7 @@ from webapp.monitoring.nodes import one_node
 from webapp.nodes import actions
 from webapp.nodes.models import Node
 from webapp.placements.models import GroupPlacement
+from webapp.policies.facts import nodes_now
 from webapp.problems import Conflict
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
@@ -118,6 +119,11 @@ def test_nothing_new_goes_there(
     ada = User.objects.create_user("ada", role="operator")
     with pytest.raises(Conflict, match="no other node that is up and takes new elements"):
         actions.drain(ada, "edge-b")
+
+
+def test_policies_leave_it_alone_and_move_nothing_there(deployed: Deployed, report: Report) -> None:
+    [seen] = nodes_now([report(deployed("power", "edge-a"))], {})
+    assert (seen.refusal, seen.draining) == ("is leaving", True)
 
 
 def test_it_is_told_to_wait_no_more_only_when_nothing_that_is_left_can_move(

@@ -258,7 +258,7 @@ class _Look:
             lasted = f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {policy.for_s:.0f} s"
             return says("not-yet", f"{self._beyond(policy, node.name)} for {lasted}.")
         if node.draining:
-            return says("draining", f"{self._beyond(policy, node.name)}, and it is being drained already.")
+            return says("draining", f"{self._beyond(policy, node.name)}, and what it runs leaves it already.")
         leaving = next((m for m in self.moves if m.origin == node.name and m.ended_s is None), None)
         if leaving is not None:
             first = f"{self._title(leaving.group)} is to go to {leaving.target} first"

@@ -70,7 +70,7 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             samples.get(node.name, ()),
             cores=node.cores,
             refusal=_refusal(node),
-            draining=node.draining_since is not None,
+            draining=node.emptied_since is not None,
         )
         for node in nodes
     ]
@@ -81,6 +81,8 @@ def _refusal(node: Node) -> str | None:
         return "does not answer"
     if node.cordoned:
         return "is cordoned"
+    if node.leaving_since is not None:
+        return "is leaving"
     return None if node.ready else "is still starting"
 
 

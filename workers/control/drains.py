@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
 from webapp.audit.announcements import announce
@@ -98,7 +99,8 @@ def _end(node: Node) -> None:
             announce()
         return
     # By their end: the drain may have been ordered again while one was moving.
-    what = elements_moved(_moves(node).filter(ended_at__gte=node.draining_since))
+    done = _moves(node).filter(outcome=Handover.Outcome.DONE, ended_at__gte=node.draining_since)
+    what = elements_moved(done)
     Node.objects.filter(pk=node.pk).update(draining_since=None, drain_blocked="")
     text = f"{node.name} is drained: nothing runs there, {what} moved away. It stays cordoned."
     record_event("node.drained", text, node=node.name)
@@ -114,10 +116,10 @@ def _tell_node(node: Node, is_stuck: bool, context: ControlContext) -> None:
 
 
 def elements_moved(moves: QuerySet[Handover]) -> str:
-    """How many elements those of the handovers have moved that are done: "2 elements were"."""
+    """How many elements these handovers have moved: "2 elements were"."""
     count = sum(
         len(groups_of(each.deployment.version.document).get(document_group(each.group), [each.element]))
-        for each in moves.filter(outcome=Handover.Outcome.DONE).select_related("deployment__version")
+        for each in moves.select_related("deployment__version")
     )
     return "1 element was" if count == 1 else f"{count} elements were"
 
@@ -160,7 +162,11 @@ def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> li
     """Order the move of the next group that can go, unless one is moving; those that cannot."""
     facts = group_facts({placement.deployment for placement in placements})
     known, stuck = candidates(), []
-    moving = Handover.objects.filter(origin=node.name, outcome__isnull=True).exists()
+    under_way = Handover.objects.filter(origin=node.name, outcome__isnull=True)
+    if node.leaving_since is not None:
+        # Its time is short, and a move that is finishing needs it no more: others own, its pause is measured.
+        under_way = under_way.exclude(phase=Phase.FINISH.value)
+    moving = under_way.exists()
     for placement in placements:
         group = facts[placement.deployment_id].get(placement.group)
         if group is None or group.handover is not None or group.deployment_status == "undeploying":

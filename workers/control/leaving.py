@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from django.db.models import Q
 from django.utils import timezone
 
+from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.desired import NodeReport
 from webapp.audit.records import record_event
 from webapp.handovers.models import Handover
@@ -49,9 +51,10 @@ def forget_leaving(node: Node) -> None:
 
 def tell_left(node: Node) -> None:
     """The node says goodbye: what it has handed over, and what it leaves behind."""
-    moves = Handover.objects.filter(
-        kind=Handover.Kind.MIGRATION, origin=node.name, ended_at__gte=node.leaving_since
-    )
+    done = Q(outcome=Handover.Outcome.DONE, ended_at__gte=node.leaving_since)
+    # Those run elsewhere already: the node has not waited for their figures.
+    finishing = Q(outcome__isnull=True, phase=Phase.FINISH.value)
+    moves = Handover.objects.filter(done | finishing, kind=Handover.Kind.MIGRATION, origin=node.name)
     names = Names()
     left = [
         names.of(*group)

@@ -21,6 +21,7 @@ from webapp.monitoring.nodes import one_node
 from webapp.nodes import actions
 from webapp.nodes.models import Node
 from webapp.placements.models import GroupPlacement
+from webapp.policies.facts import nodes_now
 from webapp.problems import Conflict
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
@@ -87,6 +88,22 @@ def test_it_counts_as_cordoned_its_groups_leave_and_the_end_is_told(
     assert (node["up"], node["leaving_until"], node["drain"]) == (False, None, None)
 
 
+def test_what_owns_elsewhere_already_is_not_waited_for(
+    deployed: Deployed,
+    report: Report,
+    look: Look,  # noqa: F811
+) -> None:
+    both = [deployed(group, "edge-a") for group in ("first", "second")]
+    report(*both)
+    look()
+    Handover.objects.filter(group="first").update(phase="FINISH")
+    GroupPlacement.objects.filter(group="first").update(node=Node.objects.get(name="edge-b"))
+    assert look() == [("first", "edge-b"), ("second", "edge-c")]
+    report(both[1], kind="bye")
+    [said] = events("node.left")
+    assert said.startswith("edge-a has left: 1 element was handed over. Not handed over: second.")
+
+
 def test_nothing_new_goes_there(
     deployed: Deployed,
     report: Report,
@@ -102,6 +119,11 @@ def test_nothing_new_goes_there(
     ada = User.objects.create_user("ada", role="operator")
     with pytest.raises(Conflict, match="no other node that is up and takes new elements"):
         actions.drain(ada, "edge-b")
+
+
+def test_policies_leave_it_alone_and_move_nothing_there(deployed: Deployed, report: Report) -> None:
+    [seen] = nodes_now([report(deployed("power", "edge-a"))], {})
+    assert (seen.refusal, seen.draining) == ("is leaving", True)
 
 
 def test_it_is_told_to_wait_no_more_only_when_nothing_that_is_left_can_move(

@@ -119,11 +119,8 @@ def look_at_pages(axe: Axe, handover: str) -> None:
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")
         .filter(has_text="positive"),
-<<<<<<< HEAD
         "/policies/": page.get_by_text("No policy has had anything to decide yet."),
-=======
         "/map/": page.get_by_role("img", name=re.compile("^The sites and the lines between them")),
->>>>>>> map
         "/events/": page.locator(".feed__item").first,
         "/events/?tab=audit": page.get_by_role("row").filter(has_text="watched").first,
         handover: page.locator(".handover--cancelled"),
@@ -143,14 +140,11 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     look_at_dialog(axe, page.get_by_role("button", name="New pipeline"), "New pipeline")
     page.goto("/nodes/")
     look_at_dialog(axe, page.get_by_role("button", name="Add a machine"), "Add a machine")
-<<<<<<< HEAD
     page.goto("/policies/")
     look_at_dialog(axe, page.get_by_role("button", name="New policy"), "New policy")
-=======
     page.goto("/map/")
     give = page.get_by_role("button", name="Give latencies")
     look_at_dialog(axe, give, "Give latencies between sites")
->>>>>>> map
     page.goto("/nodes/edge-a")
     look_at_dialog(axe, page.get_by_role("button", name="Drain", exact=True), "Drain edge-a?")
     site = page.get_by_role("button", name="Set its site")

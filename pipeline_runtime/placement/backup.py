@@ -123,7 +123,14 @@ def plan_backups(
         if not rejected(plan):
             break
     for group in sending:
-        found[group.group] = _backup(plan[group.group], known, level[group.group])
+        places = plan[group.group]
+        if places is not None:
+            redeploy = known[places.redeploy].name if level[group.group].cpu_counts else None
+            found[group.group] = Backup(known[places.store].name, redeploy)
+        elif not _is_of_use(group, by_name, limits):
+            found[group.group] = Backup()
+        else:  # lines that are short of room, perhaps since they were measured when busy, take no backup away
+            found[group.group] = Backup(group.current)
     return found
 
 
@@ -138,10 +145,10 @@ def _in_use(group: GroupToBackUp, number: Mapping[str, int]) -> Places | None:
     return Places(store, number.get(group.redeploy or "", store))
 
 
-def _backup(places: Places | None, nodes: Sequence[BackupNode], level: _Level) -> Backup:
-    if places is None:
-        return Backup()
-    return Backup(nodes[places.store].name, nodes[places.redeploy].name if level.cpu_counts else None)
+def _is_of_use(group: GroupToBackUp, nodes: Mapping[str, BackupNode], limits: BackupLimits) -> bool:
+    """Whether its backup can stay where it is."""
+    holder = nodes.get(group.current or "")
+    return holder is not None and _may_store(group, holder, nodes[group.owner], limits, _LEVELS[-1])
 
 
 def _node(node: BackupNode, limits: BackupLimits) -> RecoveryNode:

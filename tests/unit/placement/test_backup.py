@@ -132,6 +132,14 @@ def test_between_sites_no_more_is_sent_than_the_link_carries() -> None:
     assert found(99.0)["g"].store == "b"
 
 
+def test_a_line_that_is_short_of_room_takes_no_backup_away() -> None:
+    held, slow = replace(GROUP, current="south", redeploy="south"), {frozenset(("north", "south")): 1.0}
+    assert plan_backups([held], [A, SOUTH], LIMITS, slow)["g"] == Backup("south", None)
+    assert plan_backups([replace(held, current=None)], [A, SOUTH], LIMITS, slow)["g"] == Backup()
+    full = replace(SOUTH, disk_free_bytes=0)
+    assert plan_backups([held], [A, full], LIMITS, slow)["g"] == Backup()
+
+
 NODES = st.lists(
     st.builds(
         BackupNode,

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,26 +87,36 @@ class RecoveryProblem:
         share: float = SHARE,
     ) -> None:
         """ValueError where a group runs on no node, or two nodes cannot reach each other."""
-        self.nodes, self.links, self.groups = tuple(nodes), tuple(links), tuple(groups)
+        self.nodes, self.links = tuple(nodes), tuple(links)
         self.index = {node.name: number for number, node in enumerate(nodes)}
-        if unknown := [group.name for group in groups if group.node not in self.index]:
-            raise ValueError(f"{unknown[0]} runs on no node here")
-        self.works = np.array([self.index[group.node] for group in groups], dtype=np.intp)
-        self.cpu = np.array([group.cpu for group in groups])
-        self.bytes = np.array([group.backup_bytes for group in groups])
-        self.rate = np.array([group.store_bytes_per_s for group in groups])
         self.spare = np.array([node.cpu_spare for node in nodes])
         self.disk = np.array([node.disk_spare_bytes for node in nodes])
-        held = [self.index.get(group.held_by or "", -1) for group in groups]
-        self.held = np.array(held, dtype=np.intp)  # -1: by none of these
-        self.may_store = self._allowed([{group.node, *group.no_store} for group in groups])
-        self.may_redeploy = self._allowed([{group.node, *group.no_redeploy} for group in groups])
         # One more than there are, without bound: ways are filled up with it.
         self.capacity = np.array([*(link.bytes_per_s for link in links), np.inf])
         self.ways = _ways(self.nodes, self.links)  # (n, n, L), indices of links
         self.hops = (self.ways < len(links)).sum(axis=2)  # (n, n)
         self.fetch = share * self.capacity[self.ways].min(axis=2)  # (n, n): Z
         np.fill_diagonal(self.fetch, [node.disk_bytes_per_s for node in nodes])
+        self._take(groups)
+
+    def with_groups(self, groups: Sequence[RecoveryGroup]) -> RecoveryProblem:
+        """Of the same nodes and links, whose ways take long to find. ValueError as above."""
+        other = copy(self)
+        other._take(groups)
+        return other
+
+    def _take(self, groups: Sequence[RecoveryGroup]) -> None:
+        if unknown := [group.name for group in groups if group.node not in self.index]:
+            raise ValueError(f"{unknown[0]} runs on no node here")
+        self.groups = tuple(groups)
+        self.works = np.array([self.index[group.node] for group in groups], dtype=np.intp)
+        self.cpu = np.array([group.cpu for group in groups])
+        self.bytes = np.array([group.backup_bytes for group in groups])
+        self.rate = np.array([group.store_bytes_per_s for group in groups])
+        held = [self.index.get(group.held_by or "", -1) for group in groups]
+        self.held = np.array(held, dtype=np.intp)  # -1: by none of these
+        self.may_store = self._allowed([{group.node, *group.no_store} for group in groups])
+        self.may_redeploy = self._allowed([{group.node, *group.no_redeploy} for group in groups])
 
     def _allowed(self, barred: Sequence[Set[str]]) -> Mask:
         """(groups, n)"""
@@ -225,12 +236,15 @@ def _ways_from(
     waiting = deque([start])
     while waiting:
         vertex = waiting.popleft()
+        before = ways[vertex]
         for other, link in beside[vertex]:
-            way, width = (*ways[vertex], link), sorted([*widths[vertex], links[link].bytes_per_s])
             known = ways.get(other)
+            if known is not None and len(known) <= len(before):
+                continue  # most links of a dense network: nothing is made of them
+            width = sorted([*widths[vertex], links[link].bytes_per_s])
             if known is None:
                 waiting.append(other)
-            elif len(known) < len(way) or widths[other] >= width:
+            elif widths[other] >= width:
                 continue
-            ways[other], widths[other] = way, width
+            ways[other], widths[other] = (*before, link), width
     return ways

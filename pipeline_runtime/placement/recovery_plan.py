@@ -87,10 +87,12 @@ class _Room:
     def best(self, group: int) -> Places | None:
         """The cheapest places that fit now; of equals, those that take the least of what is left."""
         problem, works = self._problem, int(self._problem.works[group])
-        storing, pressure = self._storing(group, works)
         left = self._spare - self._cpu[works]
         redeploying = (left >= problem.cpu[group]) & problem.may_redeploy[group]
-        if not (storing.any() and redeploying.any()):
+        if not redeploying.any():
+            return None
+        storing, pressure = self._storing(group, works)
+        if not storing.any():
             return None
         strain = problem.cpu[group] / np.maximum(left, 1e-12)
         found = _cheapest(problem, storing & redeploying, pressure + strain, self._held)

@@ -29,5 +29,9 @@ class Allowed(TypedDict):
     """what to know before one does it"""
 
 
+def moment_of_ms(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1000, UTC)
+
+
 def iso_of_ms(time_ms: int | None) -> str | None:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat() if time_ms else None
+    return moment_of_ms(time_ms).isoformat() if time_ms else None

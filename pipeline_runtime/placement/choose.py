@@ -18,8 +18,19 @@ class Candidate:
     leaving: bool = False  # it was told to stop, and hands its elements over
 
     @property
+    def refusal(self) -> str | None:
+        """Why it takes nothing new now, said of it; None: it does."""
+        if not self.up:
+            return "does not answer"
+        if self.cordoned:
+            return "is cordoned"
+        if self.leaving:
+            return "is leaving"
+        return None if self.ready else "is still starting"
+
+    @property
     def is_free(self) -> bool:
-        return self.up and self.ready and not self.cordoned and not self.leaving
+        return self.refusal is None
 
 
 @dataclass(frozen=True)
@@ -141,15 +152,5 @@ def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | No
 def _nobody(nodes: Mapping[str, Candidate]) -> str:
     if not nodes:
         return "there is no node; add one, or check that the local nodes have started"
-    states = ", ".join(f"{name} {_state(node)}" for name, node in sorted(nodes.items()))
+    states = ", ".join(f"{name} {node.refusal or 'is free'}" for name, node in sorted(nodes.items()))
     return f"no node can take it ({states}); start or uncordon one"
-
-
-def _state(node: Candidate) -> str:
-    if not node.up:
-        return "does not answer"
-    if node.cordoned:
-        return "is cordoned"
-    if node.leaving:
-        return "is leaving"
-    return "is free" if node.ready else "is still starting"

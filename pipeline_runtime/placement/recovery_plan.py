@@ -89,7 +89,7 @@ class _Room:
         problem, works = self._problem, int(self._problem.works[group])
         left = self._spare - self._cpu[works]
         redeploying = (left >= problem.cpu[group]) & problem.may_redeploy[group]
-        if not redeploying.any():
+        if not (redeploying.any() and problem.may_store[group].any()):
             return None
         storing, pressure = self._storing(group, works)
         if not storing.any():

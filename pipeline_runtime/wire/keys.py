@@ -18,6 +18,10 @@ def node_history(node: str) -> str:
     return f"fogline:history:node:{node}"
 
 
+NODE_SAMPLES_MAX = 2_880
+"""A day, at one each 30 s."""
+
+
 def node_samples(node: str) -> str:
     """A list of JSON samples of the last day, oldest first: by these policies decide."""
     return f"fogline:samples:node:{node}"

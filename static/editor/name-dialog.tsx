@@ -1,7 +1,8 @@
-import { useEffect, useId, useState } from "react";
+import { useEffect, useState } from "react";
 import { create } from "zustand";
 import { nameFault } from "../shared/names";
 import { Dialog } from "../shared/ui/dialog";
+import { Text } from "../shared/ui/field";
 
 interface Question {
   title: string;
@@ -29,7 +30,6 @@ export function askName(question: Question): Promise<string | null> {
 
 export function NameDialog() {
   const { question, answer } = usePending();
-  const id = useId();
   const [text, setText] = useState("");
   useEffect(() => setText(question?.value ?? ""), [question]);
   const wrong = text ? nameFault(text) : null;
@@ -50,22 +50,7 @@ export function NameDialog() {
         </>
       }
     >
-      <div className="field">
-        <label className="field__label" htmlFor={id}>
-          Name
-        </label>
-        <input
-          className="input"
-          id={id}
-          autoFocus
-          value={text}
-          spellCheck={false}
-          aria-invalid={!!wrong}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => event.key === "Enter" && submit()}
-        />
-        {wrong && <p className="field__error">{wrong}</p>}
-      </div>
+      <Text label="Name" value={text} fault={wrong} autoFocus onChange={setText} onEnter={submit} />
     </Dialog>
   );
 }

@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { MapPin, Server } from "lucide-react";
+import { elementPage } from "../shared/address";
 import { get } from "../shared/api";
 import { exact, listed, percent } from "../shared/format";
 import { useLive } from "../shared/live";
@@ -207,7 +208,7 @@ function Row({ site, all, node }: { site: Site | null; all: Site; node: ClusterN
           <span key={`${source.pipeline}/${source.element}`}>
             {index > 0 && ", "}
             <a
-              href={`/pipelines/${encodeURIComponent(source.pipeline)}/elements/${encodeURIComponent(source.element)}`}
+              href={elementPage(source.pipeline, source.element)}
               title={`${source.pipeline} / ${source.title}`}
             >
               {source.title}

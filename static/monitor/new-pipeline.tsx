@@ -6,6 +6,7 @@ import { nameFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { Template } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
+import { Text } from "../shared/ui/field";
 import { useLoaded } from "../shared/ui/parts";
 
 /** The button and its dialog: a name, and what to start from. */
@@ -29,7 +30,6 @@ export function NewPipeline() {
 }
 
 function Form({ onClose }: { onClose: () => void }) {
-  const id = useId();
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<Template | null>(null);
   const [error, setError] = useState("");
@@ -70,27 +70,16 @@ function Form({ onClose }: { onClose: () => void }) {
       }
     >
       <div className="stack">
-        <div className="field">
-          <label className="field__label" htmlFor={id}>
-            Name
-          </label>
-          <input
-            className="input"
-            id={id}
-            autoFocus
-            placeholder="press-monitoring"
-            value={name}
-            spellCheck={false}
-            aria-invalid={!!wrong || error !== ""}
-            onChange={(event) => setName(event.target.value)}
-            onKeyDown={(event) => event.key === "Enter" && ready && void create()}
-          />
-          {(wrong || error) && (
-            <p className="field__error" role="alert">
-              {wrong || error}
-            </p>
-          )}
-        </div>
+        <Text
+          label="Name"
+          placeholder="press-monitoring"
+          value={name}
+          fault={wrong || error}
+          alert
+          autoFocus
+          onChange={setName}
+          onEnter={() => ready && void create()}
+        />
         <StartFrom
           chosen={chosen}
           onChoose={(template) => {

@@ -1,10 +1,11 @@
 /** The form of a policy: what it means in words, and what it would have done in the last day. */
-import { useId, useState, type ReactNode } from "react";
+import { useState } from "react";
 import { patch, post, problemText } from "../shared/api";
 import { exact } from "../shared/format";
 import { dryRunSentences, policyFaults, policySentence } from "../shared/policies";
 import type { DryRun, Policy } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
+import { Choice, Text } from "../shared/ui/field";
 
 type Kind = Policy["kind"];
 type Mode = Policy["mode"];
@@ -14,6 +15,7 @@ const USUAL: Record<Kind, { percent: string; for_s: string; moves: string }> = {
   battery: { percent: "20", for_s: "0", moves: "60" },
 };
 const SHOWN_MOVES = 20;
+const FIELD_MAX = 40;
 
 /** An empty field is no number. */
 const numberOf = (text: string): number => (text.trim() === "" ? NaN : Number(text));
@@ -81,7 +83,16 @@ export function PolicyForm({
       }
     >
       <div className="stack">
-        {!policy && <Text label="Name" value={name} onChange={setName} placeholder="busy edge" autoFocus />}
+        {!policy && (
+          <Text
+            label="Name"
+            value={name}
+            onChange={setName}
+            placeholder="busy edge"
+            maxLength={FIELD_MAX}
+            autoFocus
+          />
+        )}
         <Choice
           label="When"
           value={kind}
@@ -99,6 +110,7 @@ export function PolicyForm({
           value={typed.percent}
           onChange={set("percent")}
           fault={faults.threshold}
+          maxLength={FIELD_MAX}
           number
         />
         <Text
@@ -106,6 +118,7 @@ export function PolicyForm({
           value={typed.for_s}
           onChange={set("for_s")}
           fault={faults.for_s}
+          maxLength={FIELD_MAX}
           number
         />
         <Choice
@@ -122,6 +135,7 @@ export function PolicyForm({
           value={typed.moves}
           onChange={set("moves")}
           fault={faults.moves_per_hour}
+          maxLength={FIELD_MAX}
           number
         />
         {refused && (
@@ -179,93 +193,5 @@ function Moves({ moves }: { moves: DryRun["moves"] }) {
       ))}
       {moves.length > SHOWN_MOVES && <li className="muted">and {moves.length - SHOWN_MOVES} more</li>}
     </ol>
-  );
-}
-
-function Field({
-  id,
-  label,
-  fault,
-  children,
-}: {
-  id: string;
-  label: string;
-  fault?: string;
-  children: ReactNode;
-}) {
-  return (
-    <div className="field">
-      <label className="field__label" htmlFor={id}>
-        {label}
-      </label>
-      {children}
-      {fault && <p className="field__error">{fault}</p>}
-    </div>
-  );
-}
-
-function Text({
-  label,
-  value,
-  onChange,
-  fault,
-  number,
-  placeholder,
-  autoFocus,
-}: {
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-  fault?: string;
-  number?: boolean;
-  placeholder?: string;
-  autoFocus?: boolean;
-}) {
-  const id = useId();
-  return (
-    <Field id={id} label={label} fault={fault}>
-      <input
-        className="input"
-        id={id}
-        inputMode={number ? "decimal" : undefined}
-        value={value}
-        placeholder={placeholder}
-        autoFocus={autoFocus}
-        maxLength={40}
-        spellCheck={false}
-        aria-invalid={!!fault}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    </Field>
-  );
-}
-
-function Choice<T extends string>({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label: string;
-  value: T;
-  options: [T, string][];
-  onChange: (value: T) => void;
-}) {
-  const id = useId();
-  return (
-    <Field id={id} label={label}>
-      <select
-        className="select"
-        id={id}
-        value={value}
-        onChange={(event) => onChange(event.target.value as T)}
-      >
-        {options.map(([key, words]) => (
-          <option key={key} value={key}>
-            {words}
-          </option>
-        ))}
-      </select>
-    </Field>
   );
 }

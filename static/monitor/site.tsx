@@ -1,5 +1,5 @@
 /** Where a node stands: nodes of one site fail together, so backups go to another. */
-import { useId, useState } from "react";
+import { useState } from "react";
 import { MapPin } from "lucide-react";
 import { problemText } from "../shared/api";
 import { setSite } from "../shared/actions";
@@ -8,6 +8,7 @@ import { siteFault } from "../shared/names";
 import { roleReason } from "../shared/page";
 import type { ClusterNode } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
+import { Text } from "../shared/ui/field";
 
 export function Site({ node }: { node: ClusterNode }) {
   const [open, setOpen] = useState(false);
@@ -29,7 +30,6 @@ export function Site({ node }: { node: ClusterNode }) {
 }
 
 function SiteDialog({ node, onClose }: { node: ClusterNode; onClose: () => void }) {
-  const id = useId();
   const nodes = useLive((live) => live.nodes);
   const [text, setText] = useState(node.site);
   const [refused, setRefused] = useState<string | null>(null);
@@ -58,31 +58,18 @@ function SiteDialog({ node, onClose }: { node: ClusterNode; onClose: () => void 
         </>
       }
     >
-      <div className="field">
-        <label className="field__label" htmlFor={id}>
-          Site
-        </label>
-        <input
-          className="input"
-          id={id}
-          list={`${id}-known`}
-          autoFocus
-          value={text}
-          spellCheck={false}
-          aria-invalid={!!wrong}
-          onChange={(event) => {
-            setText(event.target.value);
-            setRefused(null);
-          }}
-          onKeyDown={(event) => event.key === "Enter" && submit()}
-        />
-        <datalist id={`${id}-known`}>
-          {sites.map((site) => (
-            <option key={site} value={site} />
-          ))}
-        </datalist>
-        {wrong && <p className="field__error">{wrong}</p>}
-      </div>
+      <Text
+        label="Site"
+        value={text}
+        known={sites}
+        fault={wrong}
+        autoFocus
+        onChange={(text) => {
+          setText(text);
+          setRefused(null);
+        }}
+        onEnter={submit}
+      />
     </Dialog>
   );
 }

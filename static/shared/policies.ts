@@ -1,10 +1,8 @@
 /** Policies in words: what one does, what it found, what it would have done. Pure. */
-import { plural } from "./format";
+import { percent, plural } from "./format";
 import type { DryRun, Policy, PolicyCode, Standing } from "./types";
 
 export type PolicyFigures = Pick<Policy, "kind" | "threshold" | "for_s" | "moves_per_hour" | "mode">;
-
-const percent = (ratio: number): string => `${Math.round(ratio * 100)} %`;
 
 /** "When the CPU of a node has been above 80 % for 60 s, …" */
 export function policySentence({ kind, threshold, for_s, moves_per_hour, mode }: PolicyFigures): string {

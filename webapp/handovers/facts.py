@@ -80,7 +80,6 @@ def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[s
             replicas=tuple(replicas.get(key, ())),
             standbys=tuple(standbys.get(key, ())),
             nodes=nodes,
-            backup_node=placement.backup_node,
             recovery_node=placement.recovery_node,
         )
     return found

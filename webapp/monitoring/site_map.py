@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webapp.backends.control_state import control_state
 from webapp.handovers.node_removal import names_by_deployment
-from webapp.nodes.links import broken_links, given_latencies, site_links
+from webapp.nodes.links import given_latencies, links_now
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import Map, MapLink, MapNode, MapSite, MapSource
 from webapp.placements.models import GroupPlacement
@@ -42,11 +42,8 @@ def _node(node: Node, heard: bool) -> MapNode:
 
 
 def _links() -> list[MapLink]:
-    since = {
-        pair: link.since.isoformat()
-        for link in broken_links()
-        for pair in ((link.a, link.b), (link.b, link.a))
-    }
+    known, broken = links_now()
+    since = {pair: link.since.isoformat() for link in broken for pair in ((link.a, link.b), (link.b, link.a))}
     found: dict[tuple[str, str], MapLink] = {
         (a, b): {
             "a": a,
@@ -59,7 +56,7 @@ def _links() -> list[MapLink]:
         }
         for (a, b), at in since.items()
     }
-    for link in site_links():
+    for link in known:
         found[link.a, link.b] = {
             "a": link.a,
             "b": link.b,

@@ -39,18 +39,19 @@ def site_links() -> list[SiteLink]:
     A pair of sites is absent when nothing is known of it, or when no probe gets through and nothing is given:
     then nobody should count on it.
     """
+    return links_now()[0]
+
+
+def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:
+    """As `site_links`, and the pairs of sites between which no probe gets through now."""
     given = {(each.origin, each.target): each.ms for each in GivenLatency.objects.all()}
-    found = decisions.between_sites(_measurements(), given, _sites())
-    return [
+    measurements, sites = list(_measurements()), _sites()
+    known = [
         SiteLink(a, b, link.latency_ms, link.bytes_per_s, link.source, link.measured_at)
-        for (a, b), link in sorted(found.items())
+        for (a, b), link in sorted(decisions.between_sites(measurements, given, sites).items())
     ]
-
-
-def broken_links() -> list[BrokenLink]:
-    """The pairs of sites between which no probe gets through now."""
-    found = decisions.unreachable(_measurements(), _sites())
-    return [BrokenLink(a, b, since) for (a, b), since in sorted(found.items())]
+    broken = decisions.unreachable(measurements, sites)
+    return known, [BrokenLink(a, b, since) for (a, b), since in sorted(broken.items())]
 
 
 def given_latencies() -> GivenLatencies:

@@ -67,7 +67,6 @@ class GroupFacts:
     replicas: tuple[ReplicaFacts, ...] = ()
     standbys: tuple[StandbyFacts, ...] = ()
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)  # all registered ones
-    backup_node: str = ""  # as planned: who holds its checkpoints; empty: the central store alone
     recovery_node: str = ""  # as planned: where it is to go on when its node fails; empty: nobody has room
 
     @property
@@ -236,6 +235,12 @@ def checkpoint_refusal(group: GroupFacts) -> str | None:
     if owner is None or owner.node != group.node or owner.role != "owner":
         return "it does not run on its node yet"
     return f"it has failed on {group.node}" if owner.status.get("error") else None
+
+
+def rows_per_s(rates: Mapping[str, Any]) -> float:
+    """By which a group's share of its node's CPU is estimated: a source takes nothing in, a sink gives none
+    out. `rates`: of its owner."""
+    return max(float(rates.get(name) or 0.0) for name in ("rows_in_per_s", "rows_out_per_s"))
 
 
 def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:

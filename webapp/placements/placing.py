@@ -23,17 +23,13 @@ def candidates() -> list[Candidate]:
     elements: dict[int, int] = {}
     for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
         elements[placement.node_id] = elements.get(placement.node_id, 0) + len(placement.spec["elements"])
-    return [
-        Candidate(
-            node.name,
-            node.up,
-            node.ready,
-            node.cordoned,
-            elements.get(node.pk, 0),
-            leaving=node.leaving_since is not None,
-        )
-        for node in Node.objects.all()
-    ]
+    return [candidate(node, elements.get(node.pk, 0)) for node in Node.objects.all()]
+
+
+def candidate(node: Node, elements: int = 0) -> Candidate:
+    """`elements`: how many run or shall run there."""
+    leaving = node.leaving_since is not None
+    return Candidate(node.name, node.up, node.ready, node.cordoned, elements, leaving)
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:

@@ -18,8 +18,9 @@ from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import names_of
-from webapp.placements.group_state import GroupFacts, migrate_refusal
+from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment
+from webapp.placements.placing import candidate
 from webapp.placements.selectors import active_deployments
 from webapp.policies.models import Policy
 
@@ -69,21 +70,11 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             node.name,
             samples.get(node.name, ()),
             cores=node.cores,
-            refusal=_refusal(node),
+            refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
         )
         for node in nodes
     ]
-
-
-def _refusal(node: Node) -> str | None:
-    if not node.up:
-        return "does not answer"
-    if node.cordoned:
-        return "is cordoned"
-    if node.leaving_since is not None:
-        return "is leaving"
-    return None if node.ready else "is still starting"
 
 
 def groups_now() -> dict[str, DeployedGroup]:
@@ -105,9 +96,7 @@ def groups_now() -> dict[str, DeployedGroup]:
 
 def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:
     owner = facts.owner
-    rates = owner.rates if owner is not None else {}
-    # A source takes nothing in, a sink gives nothing out.
-    rows = max(rates.get("rows_in_per_s") or 0.0, rates.get("rows_out_per_s") or 0.0)
+    rows = rows_per_s(owner.rates) if owner is not None else 0.0
     state = (owner.status.get("state_bytes") or 0) if owner is not None else 0
     return GroupNow(id, title, facts.node or "", rows, state, refusal=migrate_refusal(facts))
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline_runtime.placement.policy_replay import replay
+from pipeline_runtime.wire.keys import NODE_SAMPLES_MAX
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.nodes.models import Node
@@ -17,7 +18,6 @@ from webapp.policies.models import Decision, Policy
 from webapp.problems import Missing
 
 DAY = timedelta(days=1)
-SAMPLES_OF_A_DAY = 2_880
 
 
 def policies() -> list[schemas.Policy]:
@@ -84,7 +84,7 @@ def dry_run(actor: User, kind: str, threshold: float, for_s: int, moves_per_hour
     row = Policy(name="dry run", kind=kind, threshold=threshold, for_s=for_s, moves_per_hour=moves_per_hour)
     nodes = list(Node.objects.all())
     from_s = (timezone.now() - DAY).timestamp()
-    kept = samples_of([node.name for node in nodes], SAMPLES_OF_A_DAY, settings.FOGLINE.redis_url)
+    kept = samples_of([node.name for node in nodes], NODE_SAMPLES_MAX, settings.FOGLINE.redis_url)
     history = {
         name: [sample for sample in samples if sample.at_s >= from_s] for name, samples in kept.items()
     }

@@ -14,6 +14,7 @@ from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.backup import BackupLimits, BackupNode, GroupToBackUp, plan_backups
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
+from webapp.placements.group_state import rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
@@ -152,8 +153,8 @@ def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
     rows: dict[str, dict[str, float]] = {}  # node -> group id -> rows/s
     owners = Replica.objects.filter(role="owner", deployment__status__in=Deployment.ACTIVE)
     for replica in owners.select_related("node"):
-        passing = sum(float(replica.rates.get(name) or 0.0) for name in ("rows_in_per_s", "rows_out_per_s"))
-        rows.setdefault(replica.node.name, {})[f"{replica.deployment_id}.{replica.group}"] = passing
+        group = f"{replica.deployment_id}.{replica.group}"
+        rows.setdefault(replica.node.name, {})[group] = rows_per_s(replica.rates)
     found: dict[str, float] = {}
     for node in nodes:
         shares = rows.get(node.name, {})

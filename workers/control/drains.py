@@ -175,7 +175,9 @@ def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> li
         if isinstance(target, Stuck):
             stuck.append(target)
         elif not moving:
-            moving = _order(node, placement, group, target)
+            element = placement.spec["elements"][0]["id"]
+            handover = order_move(placement.deployment, group, element, target, _reason(node))
+            moving = handover is not None
     return stuck
 
 
@@ -214,23 +216,25 @@ def _is_starting(group: GroupFacts) -> bool:
     )
 
 
-def _order(node: Node, placement: GroupPlacement, group: GroupFacts, target: str) -> bool:
-    """False: somebody else has just ordered another handover of it."""
+def order_move(
+    deployment: Deployment, group: GroupFacts, element: str, target: str, reason: str
+) -> Handover | None:
+    """A migration that nobody has asked for, told by `reason`. None: somebody else has just ordered another
+    handover of the group. Part of a transaction."""
     try:
-        order(
+        return order(
             None,
-            placement.deployment,
+            deployment,
             group,
-            element=placement.spec["elements"][0]["id"],
+            element=element,
             kind=Handover.Kind.MIGRATION,
             strategy=default_strategy(group),
             target=target,
-            reason=_reason(node),
+            reason=reason,
         )
     except Conflict as conflict:
-        log.info("%s is not moved off %s now: %s", placement.group, node.name, conflict)
-        return False
-    return True
+        log.info("%s is not moved to %s now (%s): %s", group.group, target, reason, conflict)
+        return None
 
 
 def _show(node: Node, stuck: list[Stuck]) -> None:

@@ -16,7 +16,6 @@ from workers import messages
 log = logging.getLogger(__name__)
 
 _KEPT_S = 86_400  # after the last point
-SAMPLES_MAX = 2_880  # a day, at one each 30 s
 
 
 class Histories:

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import redis
@@ -22,13 +22,14 @@ from pipeline_runtime.wire import keys
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.backends.control_state import BLIND, EACH_S, STORE, tell_control_state
+from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
 from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
-from workers.control.histories import SAMPLES_MAX, Histories, NodeSamples
+from workers.control.histories import Histories, NodeSamples
 from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
 from workers.control.links import LinkRows
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
@@ -227,7 +228,7 @@ class Ingest:
         node.url, node.version, node.cores = report.url, report.version, report.cores
         node.run_id, node.report_number = report.run_id, report.number
         node.revision_seen = report.revision
-        node.last_seen_at = _at(heard_ms)
+        node.last_seen_at = moment_of_ms(heard_ms)
         node.load = report.load.model_dump(mode="json")
         node.alerts = _alerts_now(node, report, heard_ms)
         leaving = FIELDS if note_leaving(node, report) else ()
@@ -257,7 +258,7 @@ class Ingest:
             self._histories.add(key, {"t": heard_ms, **load})
         sample = self._samples.take(node.name, heard_ms, report.load)
         if sample is not None:
-            self._histories.add(keys.node_samples(node.name), sample, SAMPLES_MAX)
+            self._histories.add(keys.node_samples(node.name), sample, keys.NODE_SAMPLES_MAX)
 
     def _say_goodbye(self, node: Node) -> None:
         if node.leaving_since is None:
@@ -265,8 +266,8 @@ class Ingest:
         else:
             tell_left(node)
             forget_leaving(node)
-        node.up, node.ready, node.silent_at, node.alerts = False, False, None, []
-        node.save(update_fields=["up", "ready", "silent_at", "alerts", *FIELDS])
+            node.save(update_fields=FIELDS)
+        Node.objects.filter(pk=node.pk).update(up=False, ready=False, silent_at=None, alerts=[])
 
     def _update_replicas(self, node: Node, report: NodeReport, heard_ms: int) -> None:
         """Rows of what the node has; the others of this node are gone."""
@@ -318,7 +319,7 @@ class Ingest:
         rates = self._rates.update(node.name, status, heard_ms)
         row = row or Replica(deployment=deployment, group=group, node=node)
         row.generation, row.role = status.generation, status.role.value
-        row.epoch, row.seq, row.at = status.epoch, status.seq, _at(heard_ms)
+        row.epoch, row.seq, row.at = status.epoch, status.seq, moment_of_ms(heard_ms)
         row.status, row.rates = status.model_dump(mode="json"), rates
         row.save()
         if status.role is Role.OWNER and self._histories.due(status.group):
@@ -392,7 +393,7 @@ def _alerts_now(node: Node, report: NodeReport, heard_ms: int) -> list[dict[str,
     for message in report.alerts:
         if message not in since:
             record_event("node.alert", f"{node.name}: {message}", severity="warning", node=node.name)
-            since[message] = _at(heard_ms).isoformat()
+            since[message] = moment_of_ms(heard_ms).isoformat()
     return [{"message": message, "since": since[message]} for message in report.alerts]
 
 
@@ -409,10 +410,6 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     # A database does not take every text that JSON can hold.
     wellformed = isinstance(name, str) and NODE_NAME.fullmatch(name)
     return name if wellformed and Node.objects.filter(name=name).exists() else ""
-
-
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _ms(at: datetime | None) -> int:

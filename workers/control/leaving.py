@@ -9,8 +9,6 @@ node itself sees when it owns nothing any more, and ends.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from django.db.models import Q
 from django.utils import timezone
 
@@ -18,6 +16,7 @@ from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.desired import NodeReport
 from webapp.audit.records import record_event
 from webapp.handovers.models import Handover
+from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names
@@ -35,7 +34,7 @@ def note_leaving(node: Node, report: NodeReport) -> bool:
         forget_leaving(node)
         return True
     node.leaving_since = timezone.now()
-    node.leaving_until = datetime.fromtimestamp(until_ms / 1000, UTC)
+    node.leaving_until = moment_of_ms(until_ms)
     within_s = max(0, round((until_ms - report.at_ms) / 1000))
     text = f"{node.name} is leaving: it was told to stop, and hands over what it owns within {within_s} s."
     record_event("node.leaving", text, node=node.name)

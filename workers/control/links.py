@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from django.db import transaction
 
 from pipeline_runtime.model.desired import LinkReport, NodeReport, Peer
 from pipeline_runtime.placement.links import Place, peers, smoothed
+from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Link, Node
 
 
@@ -37,7 +37,7 @@ class LinkRows:
             target = targets.get(link.peer)
             if target is not None and target != node:
                 row = rows.pop(target.pk, None)
-                if row is None or row.measured_at != _at(link.at_ms):
+                if row is None or row.measured_at != moment_of_ms(link.at_ms):
                     followed(row or Link(origin=node, target=target), link).save()
         Link.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()  # it probes others now
         transaction.on_commit(lambda: self._taken.update({node.name: report.links}))
@@ -48,7 +48,7 @@ def followed(row: Link, link: LinkReport) -> Link:
 
     After a time without an answer the values begin anew: it may be another line.
     """
-    at = _at(link.at_ms)
+    at = moment_of_ms(link.at_ms)
     if link.rtt_ms is None:
         row.unreachable_since = row.unreachable_since or at
         row.measured_at = row.measured_at or at
@@ -57,12 +57,8 @@ def followed(row: Link, link: LinkReport) -> Link:
     anew = row.unreachable_since is not None
     row.unreachable_since = None
     row.rtt_ms = smoothed(None if anew else row.rtt_ms, link.rtt_ms)
-    rate_at = None if link.bytes_at_ms is None else _at(link.bytes_at_ms)
+    rate_at = None if link.bytes_at_ms is None else moment_of_ms(link.bytes_at_ms)
     if link.bytes_per_s is not None and rate_at != row.rate_measured_at:
         row.bytes_per_s = smoothed(None if anew else row.bytes_per_s, link.bytes_per_s)
         row.rate_measured_at = rate_at
     return row
-
-
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

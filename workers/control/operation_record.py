@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
 
 from django.utils import timezone
 
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
+from webapp.json_types import moment_of_ms
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
 from workers.control.operation_effects import Change, left_running, run_on, set_status, unconfirmed
@@ -61,7 +61,7 @@ def enter(operation: Operation, phase: P, deadline_ms: int | None, removed: Coll
         elif step["state"] == "pending" and step["name"] in shown:
             _set(step, "running")
     operation.phase, operation.phase_since = phase.value, timezone.now()
-    operation.deadline = None if deadline_ms is None else datetime.fromtimestamp(deadline_ms / 1000, UTC)
+    operation.deadline = None if deadline_ms is None else moment_of_ms(deadline_ms)
     operation.waits_for, operation.failing = "", {}
 
 

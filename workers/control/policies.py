@@ -16,16 +16,16 @@ from django.utils import timezone
 
 from pipeline_runtime.placement.policy import HOUR_S, Verdict, evaluate
 from webapp.audit.announcements import announce
-from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
-from webapp.placements.group_state import default_strategy, migrate_refusal
+from webapp.placements.group_state import migrate_refusal
 from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, rule, samples_of
 from webapp.policies.models import Decision, Policy
 from webapp.policies.schemas import Standing
-from webapp.problems import BackendAway, Conflict
+from webapp.problems import BackendAway
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
+from workers.control.drains import order_move
 
 log = logging.getLogger(__name__)
 
@@ -118,20 +118,7 @@ def _order(row: Policy, group: DeployedGroup, target: str) -> Handover | None:
     if refusal is not None:
         log.info("%s is not moved to %s by the policy %s: %s", group.now.title, target, row.name, refusal)
         return None
-    try:
-        return order(
-            None,
-            group.deployment,
-            group.facts,
-            element=group.element,
-            kind=Handover.Kind.MIGRATION,
-            strategy=default_strategy(group.facts),
-            target=target,
-            reason=f"{REASON}{row.name}",
-        )
-    except Conflict as conflict:
-        log.info("%s is not moved by the policy %s now: %s", group.now.title, row.name, conflict)
-        return None
+    return order_move(group.deployment, group.facts, group.element, target, f"{REASON}{row.name}")
 
 
 def _what(standing: Standing) -> tuple[str, str | None, str, str | None]:

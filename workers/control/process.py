@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire import tasks
 from webapp.audit.records import record_event
 from webapp.backends.control_state import STORE
+from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, Replica
 from workers import messages
@@ -156,7 +157,7 @@ def _is_forgotten(group: str, newest_at_ms: int) -> bool:
     id, _, name = group.partition(".")
     deployment = Deployment.objects.filter(pk=id).first()
     if deployment is None or name in deployment.gone:
-        return timezone.now() - datetime.fromtimestamp(newest_at_ms / 1000, UTC) > KEPT_AFTER_END
+        return timezone.now() - moment_of_ms(newest_at_ms) > KEPT_AFTER_END
     return deployment.ended_at is not None and timezone.now() - deployment.ended_at > KEPT_AFTER_END
 
 

@@ -59,11 +59,20 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield service.url
 
 
+@pytest.fixture
+def fogline(shared_fogline: RunningFogline) -> Iterator[RunningFogline]:
+    """The one of this test session. What a test has made there is gone after it, also where it failed: what
+    runs on takes the machine from all that come."""
+    before = shared_fogline.pipelines()
+    yield shared_fogline
+    shared_fogline.remove(shared_fogline.pipelines() - before)
+
+
 @pytest.fixture(scope="session")
-def fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
+def shared_fogline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFogline]:
     """A whole Fogline with two nodes that are ready and no demo, for all tests that drive one from outside.
 
-    Some of them silence nodes, and restore by hand what ran there. Use pipelines and topics of your own.
+    Some of them silence nodes, and restore by hand what ran there. Use topics of your own.
     """
     nodes = ("edge-a", "edge-b")
     environ = {"FOGLINE_SILENCE_S": "12", "FOGLINE_RESTORE": "manual"}

@@ -18,10 +18,12 @@ import psutil
 
 from tests.ports import free_block
 from tests.waiting import wait_until
+from workers.supervisor.tether import tethered
 
 PROJECT = Path(__file__).resolve().parents[1]
 _START_S = 180.0
 _STOP_S = 90.0
+_UNDEPLOYED_S = 180.0
 
 
 class RunningFogline:
@@ -53,6 +55,7 @@ class RunningFogline:
         self.url = f"http://127.0.0.1:{self.port}"
         self.bootstrap = f"127.0.0.1:{kafka_port}"
         self.process: psutil.Popen | None = None
+        self._cookies: httpx.Cookies | None = None
 
     @property
     def output_path(self) -> Path:
@@ -67,7 +70,8 @@ class RunningFogline:
         self.data.mkdir(parents=True, exist_ok=True)
         with self.output_path.open("w") as output:
             self.process = psutil.Popen(
-                [sys.executable, "-m", "workers.supervisor"],
+                # A test process that is killed leaves none behind.
+                tethered([sys.executable, "-m", "workers.supervisor"]),
                 cwd=PROJECT,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
@@ -120,18 +124,50 @@ class RunningFogline:
 
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
-        """Signed in as the generated account, by the login page; the token for changes is set."""
-        username, password = self.login()
-        with httpx.Client(base_url=self.url, timeout=30, headers={"Referer": self.url}) as client:
-            page = client.get("/accounts/login/").raise_for_status().text
-            found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
-            assert found is not None, page
-            form = {"csrfmiddlewaretoken": found[1], "username": username, "password": password}
-            answer = client.post("/accounts/login/", data=form)
-            assert answer.status_code == 302, f"signing in failed: {answer.text}"
+        """Signed in as the generated account, by the login page (once: a password takes a while to check);
+        the token for changes is set."""
+        with httpx.Client(
+            base_url=self.url, timeout=30, headers={"Referer": self.url}, cookies=self._cookies
+        ) as client:
+            if self._cookies is None:
+                self._sign_in(client)
+                self._cookies = client.cookies
             (token,) = [cookie.value for cookie in client.cookies.jar if "csrf" in cookie.name]
             client.headers["X-CSRFToken"] = token or ""
             yield client
+
+    def _sign_in(self, client: httpx.Client) -> None:
+        username, password = self.login()
+        page = client.get("/accounts/login/").raise_for_status().text
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        assert found is not None, page
+        form = {"csrfmiddlewaretoken": found[1], "username": username, "password": password}
+        answer = client.post("/accounts/login/", data=form)
+        assert answer.status_code == 302, f"signing in failed: {answer.text}"
+
+    def pipelines(self) -> set[str]:
+        """The names of all."""
+        with self.client() as client:
+            return {each["name"] for each in client.get("/api/v1/pipelines").raise_for_status().json()}
+
+    def remove(self, pipelines: set[str]) -> None:
+        """Undeploys what runs of them, and deletes them."""
+        with self.client() as client:
+            paths = [f"/api/v1/pipelines/{name}" for name in sorted(pipelines)]
+
+            ordered = set[str]()
+
+            def over() -> bool:
+                deployed = [path for path in paths if client.get(path).json()["deployment"] is not None]
+                for path in deployed:
+                    # It is refused while something else is being done with the pipeline.
+                    if path not in ordered and client.post(f"{path}/undeploy").is_success:
+                        ordered.add(path)
+                return not deployed
+
+            wait_until(over, "the end of what was deployed", _UNDEPLOYED_S)
+            for path in paths:
+                client.delete(path).raise_for_status()
 
     def pid(self, name: str) -> int:
         """Process id of `web`, `control`, `kafka`, `redis` or a node."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard
 from tests.running import RunningFogline
@@ -45,8 +45,16 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def signed_in() -> dict[str, StorageState]:
+    """User name -> what the browser kept when this one had signed in: a password takes a while to check."""
+    return {}
+
+
 @pytest.fixture
-def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Callable[..., Dashboard]]:
+def open_dashboard(
+    chromium: Browser, fogline: RunningFogline, signed_in: dict[str, StorageState]
+) -> Iterator[Callable[..., Dashboard]]:
     """Signs in, in a window of its own: `open_dashboard(username, password)`.
 
     More arguments, such as `has_touch`, are Playwright's for a context.
@@ -66,13 +74,17 @@ def open_dashboard(chromium: Browser, fogline: RunningFogline) -> Iterator[Calla
 
     def open_page(username: str, password: str, **options: Any) -> Dashboard:
         options = {"viewport": _WINDOW, "accept_downloads": True, **options}
-        context = chromium.new_context(base_url=fogline.url, **options)
+        context = chromium.new_context(base_url=fogline.url, storage_state=signed_in.get(username), **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
         watch(page)
         dashboard = Dashboard(page)
-        dashboard.sign_in(username, password)
+        if username in signed_in:
+            dashboard.open()
+        else:
+            dashboard.sign_in(username, password)
+            signed_in[username] = context.storage_state()
         return dashboard
 
     yield open_page
@@ -88,13 +100,13 @@ def dashboard(open_dashboard: Callable[..., Dashboard], fogline: RunningFogline)
 
 
 @pytest.fixture(scope="session")
-def watched(fogline: RunningFogline) -> str:
+def watched(shared_fogline: RunningFogline) -> str:
     """The name of a pipeline that runs, for tests that only look: `numbers` -> `positive`, a row a second.
 
     It is started once, so a test must leave it running, with the draft that it found.
     """
     name = "watched"
-    with fogline.client() as client:
+    with shared_fogline.client() as client:
         client.post("/api/v1/pipelines", json={"name": name, "document": _WATCHED}).raise_for_status()
         client.post(f"/api/v1/pipelines/{name}/deploy").raise_for_status()
         element = f"/api/v1/pipelines/{name}/elements/positive"

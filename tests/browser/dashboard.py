@@ -16,6 +16,11 @@ class Dashboard:
     def __init__(self, page: Page) -> None:
         self.page = page
 
+    def open(self) -> None:
+        """Where one is signed in already."""
+        self.page.goto("/")
+        expect(self.page.locator("#root")).to_be_visible()
+
     def sign_in(self, username: str, password: str) -> None:
         self.page.goto("/")
         self.page.get_by_label("User name").fill(username)

@@ -59,9 +59,6 @@ def deployed(fogline: RunningFogline) -> Iterator[httpx.Client]:
             lambda: client.get(f"{PATH}/elements/keep").json()["rows_out_total"], "the first rows", 180
         )
         yield client
-        client.post(f"{PATH}/undeploy").raise_for_status()
-        wait_until(lambda: client.get(PATH).json()["deployment"] is None, "the end of the deployment", 180)
-        client.delete(PATH).raise_for_status()
 
 
 def test_a_standby_is_kept_and_offered_and_the_element_moves_there_and_back(

@@ -111,9 +111,6 @@ def starting(fogline: RunningFogline) -> Iterator[Callable[[], None]]:
 
         client.post("/api/v1/pipelines", json={"name": STARTING, "document": document}).raise_for_status()
         yield deploy
-        client.post(f"{path}/undeploy").raise_for_status()
-        wait_until(lambda: client.get(path).json()["deployment"] is None, "the end of the deployment", 180)
-        client.delete(path).raise_for_status()
 
 
 def test_a_drain_says_how_far_it_is_and_no_element_is_stopped_and_running_at_once(

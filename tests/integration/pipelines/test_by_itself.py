@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from pipeline_runtime.model.ids import stream_topic
+from tests.integration.pipelines.conftest import Steady
 from tests.integration.pipelines.driving import (
     API,
     CommittedReader,
-    SteadyProducer,
     create_topic,
     deploy,
     element,
@@ -37,7 +37,7 @@ PATH = f"{API}/pipelines/{PIPELINE}"
 
 @pytest.mark.integration
 @pytest.mark.timeout(900)
-def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Path) -> None:
+def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Path, steady: Steady) -> None:
     nodes = ("edge-a", "edge-b")
     with (
         RunningFogline(tmp_path / "data", nodes, FOGLINE_SILENCE_S="12") as fogline,
@@ -48,8 +48,7 @@ def test_what_runs_is_changed_and_restored_without_a_hand_or_a_loss(tmp_path: Pa
         document = statistics_document(PIPELINE, topic)
         document["spec"]["elements"] += [LOW, TICKS, PASSED]
         deployment = deploy(client, document)
-        producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
-        producer.start()
+        producer = steady(fogline.bootstrap, topic, keyed_event, 100)
         seq = owner_again(client, PIPELINE, 5, "edge-a")["seq"]
 
         change(client, document)

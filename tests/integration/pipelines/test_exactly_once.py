@@ -7,14 +7,13 @@ import pytest
 
 from pipeline_runtime.journal.records import Claim, Commit, decode
 from pipeline_runtime.model.ids import journal_topic, stream_topic
+from tests.integration.pipelines.conftest import Steady
 from tests.integration.pipelines.driving import (
     CommittedReader,
-    SteadyProducer,
     create_topic,
     deploy,
     element,
     hand_over,
-    undeploy,
 )
 from tests.integration.pipelines.statistics import (
     RECOVERY_S,
@@ -34,13 +33,12 @@ from tests.waiting import wait_until
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
-    fogline: RunningFogline, client: httpx.Client
+    fogline: RunningFogline, client: httpx.Client, steady: Steady
 ) -> None:
     topic = "exactly-once-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document("exactly-once", topic))
-    producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=200)
-    producer.start()
+    producer = steady(fogline.bootstrap, topic, keyed_event, 200)
     owner_again(client, "exactly-once", 5, "edge-a")
 
     kill_node(fogline, "edge-a")
@@ -49,7 +47,6 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     ]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-b")
     assert (handover["outcome"], handover["strategy"]) == ("done", "standby"), handover
-    assert handover["gap_ms"] is not None
     seq = owner_again(client, "exactly-once", seq, "edge-b")["seq"]
     kill_node(fogline, "edge-b")
     seq = owner_again(client, "exactly-once", seq + 1, "edge-b")["seq"]
@@ -64,19 +61,19 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     records = reader.read(len(events), RECOVERY_S)
     assert_agrees_with_oracle(records, events)
     reader.close()
-    undeploy(client, "exactly-once")
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(600)
-def test_a_revived_owner_commits_nothing_and_gives_way(fogline: RunningFogline, client: httpx.Client) -> None:
+def test_a_revived_owner_commits_nothing_and_gives_way(
+    fogline: RunningFogline, client: httpx.Client, steady: Steady
+) -> None:
     """Whether it finds out by itself, and says so (integration/runtime/test_takeover), or is told to stop
     before it does is chance."""
     topic = "zombie-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document("zombie", topic))
-    producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=100)
-    producer.start()
+    producer = steady(fogline.bootstrap, topic, keyed_event, 100)
     owner_again(client, "zombie", 5, "edge-a")
 
     frozen = freeze_node(fogline, "edge-a")
@@ -95,7 +92,6 @@ def test_a_revived_owner_commits_nothing_and_gives_way(fogline: RunningFogline, 
     assert_agrees_with_oracle(reader.read(len(events), RECOVERY_S), events)
     reader.close()
     assert_no_commit_of_a_fenced_epoch(fogline.bootstrap, deployment)
-    undeploy(client, "zombie")
 
 
 def owners(client: httpx.Client) -> list[str]:

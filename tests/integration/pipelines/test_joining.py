@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from pipeline_runtime.model.ids import stream_topic
+from tests.integration.pipelines.conftest import Steady
 from tests.integration.pipelines.driving import (
     API,
     CommittedReader,
-    SteadyProducer,
     create_topic,
     deploy,
     hand_over,
@@ -96,13 +96,12 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 @pytest.mark.integration
 @pytest.mark.timeout(1800)
 def test_a_machine_joins_takes_a_running_element_and_is_restarted(
-    fogline: RunningFogline, client: httpx.Client, machine: Machine
+    fogline: RunningFogline, client: httpx.Client, machine: Machine, steady: Steady
 ) -> None:
     pipeline, topic = "joining", "joining-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document(pipeline, topic))
-    producer = SteadyProducer(fogline.bootstrap, topic, keyed_event, rate=50)
-    producer.start()
+    producer = steady(fogline.bootstrap, topic, keyed_event, 50)
     seq = owner_again(client, pipeline, 5, "edge-a")["seq"]
 
     answer = client.post(f"{API}/nodes", json={"name": "barn"})

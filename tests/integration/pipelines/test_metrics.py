@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
-from tests.integration.pipelines.driving import CommittedReader, create_topic, deploy, undeploy
+from tests.integration.pipelines.driving import CommittedReader, create_topic, deploy
 from tests.integration.pipelines.statistics import RECOVERY_S
 from tests.running import RunningFogline
 from tests.waiting import wait_until
@@ -107,4 +107,3 @@ def test_the_counters_are_the_rows_that_went_through(fogline: RunningFogline, cl
     found = counters(client)
     assert set(found["fogline_element_lag_rows"]) == {"three", "alone"}
     assert set(found["fogline_element_state_bytes"]) == {"three", "alone"}
-    undeploy(client, PIPELINE)

@@ -18,7 +18,6 @@ from tests.integration.pipelines.driving import (
     ended_handover,
     hand_over,
     order_handover,
-    undeploy,
 )
 from tests.integration.pipelines.statistics import RECOVERY_S
 from tests.running import RunningFogline
@@ -111,7 +110,6 @@ def test_what_is_usual_for_a_window_is_no_pause_of_its_move(
     assert element(client, PIPELINE, "minute")["node"] == "edge-b"
     second.close()
     minute.close()
-    undeploy(client, PIPELINE)
 
 
 def read_behind(commits: Commits, at_ms: int, *, outputs: bool = False) -> list[int]:

@@ -765,6 +765,7 @@ export interface PolicyIn {
 export interface Port {
   name: string;
   description: string;
+  optional: boolean;
 }
 
 export interface PreviewColumn {

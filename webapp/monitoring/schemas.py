@@ -183,6 +183,20 @@ class ElementHistory(TypedDict):
     points: list[ElementPoint]
 
 
+class WhyHere(TypedDict):
+    """Why an element is on its node, as it was recorded when it came there."""
+
+    node: str | None
+    """null: it has none"""
+    sentence: str
+    at: str | None
+    """when it came there; null: that was not recorded, or it has no node"""
+    handover: str | None
+    """the one that has brought it there"""
+    policy: str | None
+    """that has ordered the handover"""
+
+
 class Requested(TypedDict):
     status: Literal["requested"]
 

@@ -1,0 +1,80 @@
+"""Why an element is where it is: from what was recorded when it came there, not from what
+would be chosen now."""
+
+from __future__ import annotations
+
+from webapp.handovers.draining import drain_reason, leave_reason
+from webapp.handovers.models import Handover
+from webapp.monitoring.schemas import WhyHere
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.selectors import no_element
+from webapp.pipelines.shape import element_of, is_view
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.selectors import active_deployment
+from webapp.policies.facts import REASON
+from webapp.policies.models import Decision
+
+NOT_RECORDED = "It was placed by an earlier version of Fogline, which did not record why."
+
+
+def why_here(pipeline: Pipeline, id: str) -> WhyHere:
+    """Missing where there is no such element."""
+    deployment = active_deployment(pipeline)
+    element = element_of(deployment.version.document if deployment else pipeline.draft, id)
+    if element is None:
+        raise no_element(pipeline.name, id)
+    told: WhyHere = {"node": None, "sentence": "", "at": None, "handover": None, "policy": None}
+    if is_view(element.get("type")):
+        return told | {"sentence": "The dashboard itself shows it, no node runs it."}
+    placement = _placement(deployment, id) if deployment is not None else None
+    if placement is None:
+        return told | {"sentence": "It has no node yet." if deployment else "It is not deployed."}
+    return told | _of_placement(placement)
+
+
+def _placement(deployment: Deployment, element: str) -> GroupPlacement | None:
+    """Of the group that the element runs in, or is to."""
+    placements = deployment.placements.select_related("node")
+    return next((row for row in placements if any(e["id"] == element for e in row.spec["elements"])), None)
+
+
+def _of_placement(placement: GroupPlacement) -> WhyHere:
+    node = placement.node.name
+    told: WhyHere = {"node": node, "sentence": NOT_RECORDED, "at": None, "handover": None, "policy": None}
+    if placement.placed_at is None:
+        return told
+    told["at"] = placement.placed_at.isoformat()
+    if not placement.placed_by:
+        return told | {"sentence": f"Placed on {node} when it was deployed: {placement.placed_why}."}
+    handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()
+    if handover is None:
+        return told | {"sentence": "It was moved there; of that move nothing is kept."}
+    by, policy = handover.created_by, policy_of(handover.reason)
+    decision = Decision.objects.filter(handover=handover.pk).first() if policy is not None else None
+    found = moved_words(handover, by.username if by else None, decision.why if decision else "")
+    return told | {"sentence": found, "handover": str(handover.pk), "policy": policy}
+
+
+def policy_of(reason: str) -> str | None:
+    """The policy that has ordered a handover with this reason; None: none did."""
+    return reason.removeprefix(REASON) if reason.startswith(REASON) else None
+
+
+def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:
+    """Why it came to its node by a handover. `by`: who asked for that; None: nobody, or a user who was
+    removed since. `decided`: what the policy said that has ordered it. Pure."""
+    origin, reason = handover.origin, handover.reason
+    if handover.kind == Handover.Kind.RESTORATION:
+        what = "Rewound" if handover.strategy == "rewind" else "Restored"
+        first = f"{what} on {handover.target}, from {origin}" if origin else f"{what} on {handover.target}"
+        return f"{first}, by {by}." if by else f"{first}, {reason or 'by a user who was removed since'}."
+    first = f"Moved here from {origin}"
+    if by:
+        return f"{first} by {by}."
+    if reason == drain_reason(origin):
+        return f"{first} when that was drained."
+    if reason == leave_reason(origin):
+        return f"{first} when that was told to stop."
+    if (policy := policy_of(reason)) is not None:
+        return f"{first} by the policy {policy}{f': {decided}' if decided else '.'}"
+    return f"{first} ({reason})." if reason else f"{first} by a user who was removed since."

@@ -996,6 +996,15 @@ export interface Way {
   pause: Expected;
 }
 
+/** Why an element is on its node, as it was recorded when it came there. */
+export interface WhyHere {
+  node: string | null;
+  sentence: string;
+  at: string | null;
+  handover: string | null;
+  policy: string | null;
+}
+
 /** What a browser sends. The server takes whatever it can read of it: a page may be of another version. */
 export interface Wish {
   watch?: WatchWish;

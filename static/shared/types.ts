@@ -55,6 +55,7 @@ export type {
   Template,
   Validation,
   VersionItem,
+  WhyHere,
 } from "./api.gen";
 
 /** What a badge shows. */

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from webapp.handovers.schemas import OtherNode
 from webapp.json_types import STORED, Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
@@ -195,6 +196,8 @@ class WhyHere(TypedDict):
     """the one that has brought it there"""
     policy: str | None
     """that has ordered the handover"""
+    others: list[OtherNode]
+    """the other nodes; none while it has no node"""
 
 
 class Requested(TypedDict):

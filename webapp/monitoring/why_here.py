@@ -3,13 +3,15 @@ would be chosen now."""
 
 from __future__ import annotations
 
+from webapp.handovers.costs import other_nodes
 from webapp.handovers.draining import drain_reason, leave_reason
+from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.models import Handover
 from webapp.monitoring.schemas import WhyHere
 from webapp.pipelines.models import Pipeline
 from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import element_of, is_view
-from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.models import GroupPlacement
 from webapp.placements.selectors import active_deployment
 from webapp.policies.facts import REASON
 from webapp.policies.models import Decision
@@ -23,36 +25,45 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     element = element_of(deployment.version.document if deployment else pipeline.draft, id)
     if element is None:
         raise no_element(pipeline.name, id)
-    told: WhyHere = {"node": None, "sentence": "", "at": None, "handover": None, "policy": None}
     if is_view(element.get("type")):
-        return told | {"sentence": "The dashboard itself shows it, no node runs it."}
-    placement = _placement(deployment, id) if deployment is not None else None
-    if placement is None:
-        return told | {"sentence": "It has no node yet." if deployment else "It is not deployed."}
-    return told | _of_placement(placement)
+        return _told("The dashboard itself shows it, no node runs it.")
+    if deployment is None:
+        return _told("It is not deployed.")
+    group = facts_by_element(group_facts([deployment])[deployment.pk]).get(id)
+    if group is None:
+        return _told("It has no node yet.")
+    placement = GroupPlacement.objects.select_related("node").get(deployment=deployment, group=group.group)
+    why = _of_placement(placement)
+    why |= {"node": placement.node.name, "others": other_nodes(deployment, group)}
+    if placement.placed_at is not None:
+        why["at"] = placement.placed_at.isoformat()
+    return why
 
 
-def _placement(deployment: Deployment, element: str) -> GroupPlacement | None:
-    """Of the group that the element runs in, or is to."""
-    placements = deployment.placements.select_related("node")
-    return next((row for row in placements if any(e["id"] == element for e in row.spec["elements"])), None)
+def _told(sentence: str, handover: str | None = None, policy: str | None = None) -> WhyHere:
+    return {
+        "node": None,
+        "sentence": sentence,
+        "at": None,
+        "handover": handover,
+        "policy": policy,
+        "others": [],
+    }
 
 
 def _of_placement(placement: GroupPlacement) -> WhyHere:
-    node = placement.node.name
-    told: WhyHere = {"node": node, "sentence": NOT_RECORDED, "at": None, "handover": None, "policy": None}
+    """Without where, when, and the other nodes."""
     if placement.placed_at is None:
-        return told
-    told["at"] = placement.placed_at.isoformat()
+        return _told(NOT_RECORDED)
     if not placement.placed_by:
-        return told | {"sentence": f"Placed on {node} when it was deployed: {placement.placed_why}."}
+        return _told(f"Placed on {placement.node.name} when it was deployed: {placement.placed_why}.")
     handover = Handover.objects.select_related("created_by").filter(pk=placement.placed_by).first()
     if handover is None:
-        return told | {"sentence": "It was moved there; of that move nothing is kept."}
+        return _told("It was moved there; of that move nothing is kept.")
     by, policy = handover.created_by, policy_of(handover.reason)
     decision = Decision.objects.filter(handover=handover.pk).first() if policy is not None else None
     found = moved_words(handover, by.username if by else None, decision.why if decision else "")
-    return told | {"sentence": found, "handover": str(handover.pk), "policy": policy}
+    return _told(found, str(handover.pk), policy)
 
 
 def policy_of(reason: str) -> str | None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.contract.web.conftest import PIPELINE, Caller
+from tests.contract.web.conftest import PIPELINE, Caller, report
+from tests.contract.web.test_map import link
 from tests.contract.web.test_moves import moved
 from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
 from webapp.handovers.draining import drain_reason, leave_reason
 from webapp.handovers.models import Handover
+from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.policies.facts import REASON
 from webapp.policies.models import Decision
@@ -108,4 +110,63 @@ def test_what_has_no_node_says_so_and_what_is_not_there_is_missing(
     assert_problem(caller(None).get(f"/pipelines/{PIPELINE}/elements/power/why"), 401)
     Deployment.objects.update(status="undeployed")
     found = why(caller)
-    assert (found["node"], found["sentence"]) == (None, "It is not deployed.")
+    assert (found["node"], found["sentence"], found["others"]) == (None, "It is not deployed.", [])
+
+
+def others(caller: Call, element: str = "power") -> dict[str, dict[str, Any]]:
+    return {other["node"]: other for other in why(caller, element)["others"]}
+
+
+def test_the_other_nodes_say_what_speaks_for_and_against_each(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    # power on cloud reads from readings on edge-a; archive, which reads from it, is on cloud as well
+    link(nodes["edge-a"], nodes["cloud"], 20, bytes_per_s=3e6)
+    Node.objects.filter(name="edge-b").update(cordoned=True)
+    report(
+        deployment, "power", nodes["cloud"], checkpoint_bytes=6_000, checkpoint_where=("edge-a", "central")
+    )
+    found = others(caller)
+    assert sorted(found) == ["edge-a", "edge-b"]
+    assert found["edge-a"] == {
+        "node": "edge-a",
+        "refusal": None,
+        "cores": 2,
+        "cores_free": 1.5,
+        "upstream_ms": 0,
+        "downstream_ms": 10,
+        "state": "backup",
+    }
+    beside = found["edge-b"]
+    assert (beside["upstream_ms"], beside["downstream_ms"], beside["state"]) == (None, None, "none")
+    assert "cordoned" in beside["refusal"]
+    report(deployment, "power", nodes["edge-b"], "standby")
+    Node.objects.filter(name="edge-b").update(up=False)
+    silent = others(caller)["edge-b"]
+    assert (silent["state"], silent["cores_free"]) == ("standby", None)
+
+
+def test_what_a_move_costs_is_told_with_its_forecast(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    link(nodes["edge-a"], nodes["cloud"], 20, bytes_per_s=3e6)  # what cloud sends edge-a
+    report(deployment, "power", nodes["cloud"], checkpoint_bytes=6_000_000, checkpoint_where=("central",))
+    path = f"/pipelines/{PIPELINE}/elements/power/forecast"
+    cost = caller("viewer").get(path).json()["nodes"]["edge-a"]["cost"]
+    # of the 25 % that cloud is busy, power and archive, which see as many rows, have half each
+    assert cost == {
+        "bytes": 6_000_000,
+        "bytes_per_s": 3e6,
+        "copy_s": 2,
+        "same_site": False,
+        "cpu": {"before": 0.25, "after": 0.375},
+        "upstream_ms": {"before": 10, "after": 0},
+        "downstream_ms": {"before": 0, "after": 10},
+    }
+    Node.objects.filter(name__in=["edge-a", "cloud"]).update(site="hall")
+    report(deployment, "power", nodes["edge-a"], "standby")
+    cost = caller("viewer").get(path).json()["nodes"]["edge-a"]["cost"]
+    assert (cost["bytes"], cost["copy_s"], cost["same_site"]) == (0, 0, True)
+    assert cost["upstream_ms"] == {"before": 0, "after": 0}
+    readings = f"/pipelines/{PIPELINE}/elements/readings/forecast"
+    assert caller("viewer").get(readings).json()["nodes"]["cloud"]["cost"]["upstream_ms"] is None

@@ -1,6 +1,8 @@
 import { useState } from "react";
 import { elementPath, get } from "../../shared/api";
-import type { LiveElement, WhyHere as Why } from "../../shared/types";
+import { latency } from "../../shared/format";
+import { freeWords, STATE_WORDS, toNeighbours } from "../../shared/move-cost";
+import type { LiveElement, OtherNode, WhyHere as Why } from "../../shared/types";
 import { Details } from "../../shared/ui/details";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
 
@@ -19,7 +21,12 @@ function Told({ pipeline, element }: { pipeline: string; element: LiveElement })
   const path = `${elementPath(pipeline, element.id)}/why`;
   const { data, error, reload } = useLoaded(path, (signal) => get<Why>(path, signal));
   if (!data) return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} />;
-  return <Sentence why={data} />;
+  return (
+    <>
+      <Sentence why={data} />
+      {data.others.length > 0 && <OtherNodes element={element} others={data.others} />}
+    </>
+  );
 }
 
 function Sentence({ why }: { why: Why }) {
@@ -39,5 +46,42 @@ function Sentence({ why }: { why: Why }) {
         </>
       )}
     </p>
+  );
+}
+
+/** What it would be on the other nodes; why not. */
+function OtherNodes({ element, others }: { element: LiveElement; others: OtherNode[] }) {
+  return (
+    <div className="table-wrap">
+      <table className="table table--tight">
+        <caption className="visually-hidden">Other nodes for {element.title}</caption>
+        <thead>
+          <tr>
+            <th>Other nodes</th>
+            <th title="Cores that are idle there, of all">CPU free</th>
+            <th title="One way, to the farthest node of what it reads from and of what reads from it">
+              To neighbours
+            </th>
+            <th>Its state there</th>
+          </tr>
+        </thead>
+        <tbody>
+          {others.map((other) => {
+            const ms = toNeighbours(other);
+            return (
+              <tr key={other.node}>
+                <td>
+                  <a href={`/nodes/${encodeURIComponent(other.node)}`}>{other.node}</a>
+                  <div className="muted">{other.refusal ?? "can take it"}</div>
+                </td>
+                <td className="num">{freeWords(other)}</td>
+                <td className="num">{ms === null ? "–" : ms === 0 ? "same site" : latency(ms)}</td>
+                <td>{STATE_WORDS[other.state]}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }

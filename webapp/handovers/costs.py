@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.placement.move_cost import (
     Change,
     Neighbours,
@@ -39,7 +40,7 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
     return Surroundings(
         spots=spots,
         ways={(link.a, link.b): Way(link.latency_ms, link.bytes_per_s) for link in site_links()},
-        neighbours=_neighbours(deployment, group),
+        neighbours=_neighbours(deployment, group, spots),
         share=_share(deployment, group, cpu) if cpu is not None else None,
     )
 
@@ -104,19 +105,22 @@ def _spot(node: Node) -> Spot:
     return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"))
 
 
-def _neighbours(deployment: Deployment, group: GroupFacts) -> Neighbours:
+def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:
     """By what each group of the deployment reads, now."""
     own = set(group.elements)
     sites: dict[str, str] = {}  # by element of another group
     upstream: set[str] = set()  # elements
     downstream: set[str] = set()  # sites
-    for placement in deployment.placements.select_related("node"):
-        sources = {stream["source"].partition(".")[0] for stream in placement.spec["inputs"]}
-        if placement.group == group.group:
+    # Of the specs, which are large, only what is looked at is parsed.
+    rows = deployment.placements.values_list("group", "node__name", "spec__inputs", "spec__elements")
+    for name, node, inputs, elements in rows:
+        sources = {parse_reference(stream["source"])[0] for stream in inputs}
+        site = spots[node].site
+        if name == group.group:
             upstream |= sources - own
         else:
-            sites |= {element["id"]: placement.node.place for element in placement.spec["elements"]}
-            downstream |= {placement.node.place} if sources & own else set()
+            sites |= {element["id"]: site for element in elements}
+            downstream |= {site} if sources & own else set()
     return Neighbours(sorted({sites[id] for id in upstream & sites.keys()}), sorted(downstream))
 
 

@@ -32,7 +32,8 @@ def why_here(pipeline: Pipeline, id: str) -> WhyHere:
     group = facts_by_element(group_facts([deployment])[deployment.pk]).get(id)
     if group is None:
         return _told("It has no node yet.")
-    placement = GroupPlacement.objects.select_related("node").get(deployment=deployment, group=group.group)
+    rows = GroupPlacement.objects.defer("spec").select_related("node")
+    placement = rows.get(deployment=deployment, group=group.group)
     why = _of_placement(placement)
     why |= {"node": placement.node.name, "others": other_nodes(deployment, group)}
     if placement.placed_at is not None:

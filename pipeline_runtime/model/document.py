@@ -43,6 +43,7 @@ class Element(Frozen):
     params: dict[str, Any] = {}
     inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
+    site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
     ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
 
 

@@ -21,6 +21,7 @@ _PLACES = {
     "type": "Type",
     "title": "Title",
     "node": "Node",
+    "site": "Node",
     "inputs": "Connections",
     "params": "Parameters",
     "ui": "Place on the canvas",

@@ -1,9 +1,19 @@
-"""Chooses a node for each group: where it is pinned, else where the fewest elements run."""
+"""Chooses a node for each group: where it is pinned, else nearest to what it reads, else where the fewest
+elements run.
+
+"Nearest" is SpanEdge's rule for a global group (see geo.py): the least of the greatest latencies from the
+sites of all that it reads. A group that holds a source reads nothing here; its site says where it has to be.
+Added here: of nodes that are as near as each other the one with the fewest elements is taken, and a node
+whose CPU is busy is not taken for being near.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from math import inf
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -16,6 +26,8 @@ class Candidate:
     cordoned: bool
     elements: int  # that run or shall run there already
     leaving: bool = False  # it was told to stop, and hands its elements over
+    place: str = ""  # its site; a node without one is a place of its own
+    cpu_ratio: float = 0.0  # 0..1, of all its cores
 
     @property
     def refusal(self) -> str | None:
@@ -50,6 +62,15 @@ class GroupToPlace:
     elements: int
     pin: str | None = None  # by the document or by whoever deploys
     pinned_by: str = "it was pinned there"  # in words, for the record
+    site: str | None = None  # it runs on a node of that site
+    reads: frozenset[str] = frozenset()  # the groups whose streams it reads
+
+
+Latencies = Mapping[tuple[str, str], float]
+"""(from place, to place) -> ms; what is not known is not there. Within a place there is none."""
+NEAR_MS = 10.0
+"""By less no node is nearer than another: a probe takes as long where a machine is busy."""
+BUSY_CPU = 0.8
 
 
 @dataclass(frozen=True)
@@ -93,15 +114,19 @@ def place(
     groups: Iterable[GroupToPlace],
     candidates: Iterable[Candidate],
     keep: Mapping[str, str] | None = None,
+    latencies: Latencies = MappingProxyType({}),
 ) -> tuple[dict[str, Placed], list[PlacementFault]]:
     """As `choose`, with the reasons; the groups that have no node are in the faults instead."""
     nodes = {node.name: node for node in candidates}
     load = {name: node.elements for name, node in nodes.items()}
+    keep = keep or {}
     placed: dict[str, Placed] = {}
     faults: list[PlacementFault] = []
-    # Pinned groups first, so that the free ones see the load these bring.
-    for group in sorted(groups, key=lambda group: group.pin is None):
-        current = (keep or {}).get(group.group)
+    # Pinned groups first, so that the free ones see the load these bring; and each behind all that it reads.
+    groups = tuple(groups)
+    depths = _depths(groups)
+    for group in sorted(groups, key=lambda group: (group.pin is None, depths[group.group])):
+        current = keep.get(group.group)
         if group.pin is not None:
             problem = _problem(group.pin, nodes, stays=group.pin == current)
             if problem is not None:
@@ -113,19 +138,76 @@ def place(
         elif current in nodes:
             found = Placed(str(current), "it runs there")
         else:
-            free = [name for name, node in nodes.items() if node.is_free]
+            there = {name: node for name, node in nodes.items() if group.site in (None, node.place)}
+            free = [name for name, node in there.items() if node.is_free]
             if not free:
-                waiting = not nodes or not all(other.cordoned for other in nodes.values())
-                faults.append(PlacementFault(group.group, _nobody(nodes), passing=waiting))
+                waiting = not nodes or not all(other.cordoned for other in there.values())
+                problem = _nobody(there) if group.site is None else _nobody_at(group.site, there)
+                faults.append(PlacementFault(group.group, problem, passing=waiting))
                 continue
-            least = min(free, key=lambda name: (load[name], name))
-            found = Placed(
-                least, _why_free(load[least], len(free)), _why_then(load[least], free, nodes.values())
-            )
+            runs_on = {**keep, **{id: each.node for id, each in placed.items()}}
+            origins = {nodes[runs_on[id]].place for id in group.reads if runs_on.get(id) in nodes}
+            calm = [name for name in free if nodes[name].cpu_ratio < BUSY_CPU]
+            near, ms = _nearest({name: nodes[name].place for name in calm}, origins, latencies)
+            near = near if ms is not None else free
+            least = min(near, key=lambda name: (load[name], name))
+            found = _placed(least, load[least], len(near), ms, group.site, there, nodes.values())
         placed[group.group] = found
         if found.node != current:
             load[found.node] += group.elements
     return placed, faults
+
+
+def _depths(groups: Sequence[GroupToPlace]) -> dict[str, int]:
+    """Of each group how many stand before it, one after another. They make no circle."""
+    reads = {group.group: group.reads for group in groups}
+    depths: dict[str, int] = {}
+    for id in TopologicalSorter(reads).static_order():
+        depths[id] = 1 + max((depths[other] for other in reads.get(id, ())), default=-1)
+    return depths
+
+
+def _nearest(
+    free: Mapping[str, str], origins: Collection[str], latencies: Latencies
+) -> tuple[list[str], float | None]:
+    """The nodes that are nearest to `origins`, and how far that is at most, in ms. None: they are alike, or
+    nothing is known. `free`: node -> its place."""
+
+    def between(origin: str, place: str) -> float:
+        return 0.0 if origin == place else latencies.get((origin, place), inf)
+
+    far = {
+        name: max((between(origin, place) for origin in origins), default=0.0) for name, place in free.items()
+    }
+    least = min(far.values(), default=inf)
+    # Where no other is known to be further, being at the same place says nothing.
+    if not any(least + NEAR_MS < ms < inf for ms in far.values()):
+        return [], None
+    return [name for name, ms in far.items() if ms <= least + NEAR_MS], least
+
+
+def _placed(
+    node: str,
+    elements: int,
+    alike: int,
+    ms: float | None,
+    site: str | None,
+    there: Mapping[str, Candidate],
+    nodes: Iterable[Candidate],
+) -> Placed:
+    """`alike`: among so many nodes it has the least elements; `ms`: they are so near, and others further."""
+    if ms is not None:
+        near = f"at most {ms:.3g} ms" if ms else "at the same site"
+        also = "" if alike == 1 else f", with the fewest elements of {alike}"
+        why, then = (
+            f"nearest to what it reads: {near}{also}",
+            f"it was nearest to what it reads: {near}{also}",
+        )
+    else:
+        why, then = _why_free(elements, alike), _why_then(elements, alike)
+    if site is not None:
+        why, then = f"at {site}, as the draft says; {why}", f"it was to run at {site}; {then}"
+    return Placed(node, why, then + _who_could_not(there.values() if site is not None else nodes))
 
 
 def _why_free(elements: int, free: int) -> str:
@@ -135,14 +217,17 @@ def _why_free(elements: int, free: int) -> str:
     return f"the fewest elements are there: {there}"
 
 
-def _why_then(elements: int, free: Collection[str], nodes: Iterable[Candidate]) -> str:
-    of = "only node" if len(free) == 1 else f"fewest elements ({elements or 'none'}) of the {len(free)} nodes"
-    found = f"it {'was' if len(free) == 1 else 'had'} the {of} that could take it"
+def _why_then(elements: int, free: int) -> str:
+    of = "only node" if free == 1 else f"fewest elements ({elements or 'none'}) of the {free} nodes"
+    return f"it {'was' if free == 1 else 'had'} the {of} that could take it"
+
+
+def _who_could_not(nodes: Iterable[Candidate]) -> str:
     refused = [f"{node.name} {REFUSED_THEN[node.refusal]}" for node in nodes if node.refusal is not None]
     if not refused:
-        return found
+        return ""
     more = f" and {len(refused) - NAMED_MAX} more could not" if len(refused) > NAMED_MAX else ""
-    return f"{found}; {', '.join(refused[:NAMED_MAX])}{more}"
+    return f"; {', '.join(refused[:NAMED_MAX])}{more}"
 
 
 def choose_target(
@@ -179,3 +264,9 @@ def _nobody(nodes: Mapping[str, Candidate]) -> str:
         return "there is no node; add one, or check that the local nodes have started"
     states = ", ".join(f"{name} {node.refusal or 'is free'}" for name, node in sorted(nodes.items()))
     return f"no node can take it ({states}); start or uncordon one"
+
+
+def _nobody_at(site: str, there: Mapping[str, Candidate]) -> str:
+    if not there:
+        return f"is to run at {site}, where no node is; add one there, or choose another site"
+    return f"is to run at {site}: {_nobody(there)} there, or choose another site"

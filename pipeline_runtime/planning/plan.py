@@ -71,6 +71,21 @@ def pins(document: PipelineDocument) -> dict[str, str | None]:
     return nodes
 
 
+def sites(document: PipelineDocument) -> dict[str, str]:
+    """Group id -> the site at which the document has it run, of those that it says it of."""
+    return {group_of(document, each.id): each.site for each in document.spec.elements if each.site}
+
+
+def reads(document: PipelineDocument) -> dict[str, frozenset[str]]:
+    """Group id -> the other groups whose streams it reads."""
+    found: dict[str, set[str]] = {}
+    for element in document.spec.elements:
+        mine = group_of(document, element.id)
+        producers = {group_of(document, parse_reference(ref)[0]) for ref in element.inputs.values()}
+        found.setdefault(mine, set()).update(producers - {mine})
+    return {group: frozenset(others) for group, others in found.items()}
+
+
 def group_of(document: PipelineDocument, element: str) -> str:
     """The id of the element's group: the element's own id unless the user grouped it."""
     return next((g.id for g in document.spec.groups if element in g.elements), element)

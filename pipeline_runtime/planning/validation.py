@@ -7,7 +7,7 @@ element hides none in another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,7 @@ class _Element:
     params: Mapping[str, Any]
     inputs: Mapping[str, str]
     node: str | None
+    site: str | None
     title: str | None
 
     def path(self, *parts: str | int) -> str:
@@ -76,13 +77,13 @@ def validate(
     document: PipelineDocument | Mapping[str, Any],
     registry: Registry,
     *,
-    nodes: Collection[str] | None = None,
+    nodes: Mapping[str, str] | None = None,
     describe_file: FileDescriber | None = None,
 ) -> Validation:
     """Every fault of a document or draft.
 
-    `nodes`: the registered nodes; None: pins are not checked. `describe_file` gives the first bytes
-    of an uploaded file, for sources that take their schema from it.
+    `nodes`: the registered nodes with their sites; None: pins are not checked. `describe_file` gives the
+    first bytes of an uploaded file, for sources that take their schema from it.
     """
     data = document.to_data() if isinstance(document, PipelineDocument) else document
     refused = refusals(data)
@@ -110,6 +111,7 @@ def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
                 if isinstance(port, str) and isinstance(source, str)
             },
             node=_text(raw.get("node")),
+            site=_text(raw.get("site")),
             title=_text(raw.get("title")),
         )
         for index, raw in _items(spec.get("elements"))
@@ -147,7 +149,7 @@ class _Check:
     """One validation's run: collects faults and schemas."""
 
     registry: Registry
-    nodes: Collection[str] | None
+    nodes: Mapping[str, str] | None
     describe_file: FileDescriber | None
     elements: list[_Element]
     groups: list[_Group]
@@ -277,6 +279,7 @@ class _Check:
             self.report(element.id, path, message, "unknown_port")
 
     def check_pin(self, element: _Element) -> None:
+        self.check_site(element)
         if element.node is None or self.nodes is None or element.node in self.nodes:
             return
         hint = self.hint(element.node, self.nodes)
@@ -284,6 +287,17 @@ class _Check:
             f'there is no node "{element.node}"{hint} (registered: {listed(sorted(self.nodes)) or "none"})'
         )
         self.report(element.id, element.path("node"), message, "unknown_node")
+
+    def check_site(self, element: _Element) -> None:
+        if element.site is None:
+            return
+        if element.node is not None:
+            message = f"is to run on {element.node} and at {element.site}; choose one of them"
+            self.report(element.id, element.path("site"), message, "node_and_site")
+        elif self.nodes is not None and element.site not in (known := sorted(set(self.nodes.values()))):
+            hint = self.hint(element.site, known)
+            message = f'there is no site "{element.site}"{hint} (known: {listed(known) or "none"})'
+            self.report(element.id, element.path("site"), message, "unknown_site")
 
     def check_cycles(self) -> None:
         self.cycles = find_cycles(self.by_id, self.before)
@@ -358,10 +372,13 @@ class _Check:
             together = listed(self.names(members))
             message = f"elements that run as one have to be connected; these are not: {together}"
             self.report(members[0], group.path("elements"), message, "group_disconnected")
-        pins = {m: self.by_id[m].node for m in members if self.by_id[m].node}
+        wanted = {m: (self.by_id[m].node, self.by_id[m].site) for m in members}
+        pins = {
+            m: f"on {node}" if node else f"at {site}" for m, (node, site) in wanted.items() if node or site
+        }
         if len(set(pins.values())) > 1:
-            where = listed(f"{self.name(member)} on {node}" for member, node in pins.items())
-            message = f"what runs as one runs on one node, but these are pinned to several: {where}"
+            where = listed(f"{self.name(member)} {place}" for member, place in pins.items())
+            message = f"what runs as one runs in one place, but these are to be in several: {where}"
             self.report(next(iter(pins)), group.path("elements"), message, "group_nodes")
         self.check_group_inputs(group, members)
 

@@ -5,7 +5,7 @@ import { capitalised, rate } from "../shared/format";
 import { shortPhase } from "../shared/handovers";
 import { useElement, useHandover } from "../shared/live";
 import { toneOf, wordOf } from "../shared/status";
-import type { LiveElement, Port } from "../shared/types";
+import type { DocElement, LiveElement, Port } from "../shared/types";
 import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
@@ -55,7 +55,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
             {live ? (
               <LiveType id={id} kind={kindName(element, operator)} />
             ) : (
-              <DraftType kind={kindName(element, operator)} node={element.node ?? null} />
+              <DraftType kind={kindName(element, operator)} element={element} />
             )}
           </span>
           {mark ? (
@@ -112,15 +112,16 @@ function DiffMark({ mark }: { mark: Mark }) {
   return <span className="el-card__mark diff__word small">{mark}</span>;
 }
 
-function DraftType({ kind, node }: { kind: string | null; node: string | null }) {
+function DraftType({ kind, element }: { kind: string | null; element: DocElement }) {
+  const place = element.node ?? element.site;
   return (
     <span className="el-card__type">
       {kind}
-      {node && (
+      {place && (
         <>
           {kind && " · "}
-          <Pin aria-label="pinned to" />
-          {node}
+          <Pin aria-label={element.node ? "pinned to" : "at the site"} />
+          {place}
         </>
       )}
     </span>

@@ -156,6 +156,7 @@ function trimmed(element: DocElement): DocElement {
   const copy = { ...element };
   if (!copy.title) delete copy.title;
   if (!copy.node) delete copy.node;
+  if (!copy.site) delete copy.site;
   if (copy.inputs && Object.keys(copy.inputs).length === 0) delete copy.inputs;
   return copy;
 }

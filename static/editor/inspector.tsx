@@ -124,7 +124,7 @@ function focusField(place: HTMLElement | null, path: string): void {
   const fields = [...(place?.querySelectorAll<HTMLElement>("[data-path]") ?? [])];
   // the deepest field that the path leads to or through
   const best = fields
-    .filter((field) => path.startsWith(field.dataset.path ?? "-"))
+    .filter((field) => (field.dataset.path ?? "-").split(" ").some((start) => path.startsWith(start)))
     .sort((a, b) => (b.dataset.path?.length ?? 0) - (a.dataset.path?.length ?? 0))[0];
   const fold = best?.closest("details");
   if (fold) fold.open = true;
@@ -307,23 +307,40 @@ function Inputs({
 
 function NodePin({ element, editable }: { element: DocElement; editable: boolean }) {
   const nodes = useLive((state) => state.nodes);
-  const names = [...new Set([...nodes.map((node) => node.name), ...(element.node ? [element.node] : [])])];
+  const { node, site } = element;
+  const known = (names: string[], own: string | null | undefined) =>
+    [...new Set([...names, own ?? ""])].filter(Boolean).sort();
+  const names = known(
+    nodes.map((each) => each.name),
+    node,
+  );
+  const sites = known(
+    nodes.map((each) => each.site),
+    site,
+  );
   return (
-    <label className="field" data-path="node">
+    <label className="field" data-path="node site">
       <span className="field__label row">
         <Pin size={13} aria-hidden="true" /> Node
       </span>
       <select
         className="select"
         disabled={!editable}
-        value={element.node ?? ""}
-        onChange={(event) =>
-          commit(changeElement(current(), element.id, { node: event.target.value || null }))
-        }
+        value={node ? `node ${node}` : site ? `site ${site}` : ""}
+        onChange={({ target: { value } }) => {
+          const [kind, name] = value.split(/ (.*)/s);
+          const place = { node: kind === "node" ? name : null, site: kind === "site" ? name : null };
+          commit(changeElement(current(), element.id, place));
+        }}
       >
         <option value="">Fogline chooses</option>
+        {sites.map((name) => (
+          <option key={name} value={`site ${name}`}>
+            Any node at {name}
+          </option>
+        ))}
         {names.map((name) => (
-          <option key={name} value={name}>
+          <option key={name} value={`node ${name}`}>
             {name}
           </option>
         ))}

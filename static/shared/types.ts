@@ -78,6 +78,8 @@ export interface DocElement {
   params?: Record<string, unknown>;
   inputs?: Record<string, string>;
   node?: string | null;
+  /** It runs on a node of that site. */
+  site?: string | null;
   ui?: { x: number; y: number } | null;
 }
 

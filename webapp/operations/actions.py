@@ -88,7 +88,7 @@ def what_would_change(
         return {"changes": first_placement(document, placement or {}), "repeats": False}
     changes = {change.element: change for change in upgrade_changes(running, document)}
     coming = [id for id, change in changes.items() if change.change == "added"]
-    places = {place["element"]: place for place in first_placement(document, {}, coming)}
+    places = {place["element"]: place for place in first_placement(document, {}, coming, running)}
     places |= places_of_regrouped(running, document)
     names = {**names_of(running.version.document), **names_of(document)}
     told = [_change_json(change, names, places.get(id)) for id, change in changes.items()]

@@ -21,7 +21,7 @@ def check(document: dict[str, Any]) -> Validation:
     found = validate(
         document,
         default_registry(),
-        nodes=set(Node.objects.values_list("name", flat=True)),
+        nodes={node.name: node.place for node in Node.objects.only("name", "site")},
         describe_file=describe_file,
     )
     return found.model_copy(update={"faults": tuple(_with_file(document, fault) for fault in found.faults)})

@@ -8,9 +8,10 @@ from typing import Any
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
-from pipeline_runtime.planning.plan import group_of, pins
+from pipeline_runtime.placement.choose import Candidate, GroupToPlace, Latencies, place
+from pipeline_runtime.planning.plan import group_of, pins, reads, sites
 from pipeline_runtime.planning.regroup import elements_of
+from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import is_view, names_of
 from webapp.placements.models import Deployment, GroupPlacement
@@ -29,7 +30,13 @@ def candidates() -> list[Candidate]:
 def candidate(node: Node, elements: int = 0) -> Candidate:
     """`elements`: how many run or shall run there."""
     leaving = node.leaving_since is not None
-    return Candidate(node.name, node.up, node.ready, node.cordoned, elements, leaving)
+    cpu_ratio = node.load.get("cpu_ratio", 0.0)
+    return Candidate(node.name, node.up, node.ready, node.cordoned, elements, leaving, node.place, cpu_ratio)
+
+
+def latencies() -> Latencies:
+    """Between sites, as they were measured or given."""
+    return {(link.a, link.b): link.latency_ms for link in site_links()}
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
@@ -47,6 +54,8 @@ def groups_to_place(
 ) -> list[GroupToPlace]:
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
+    at, before, specs = sites(document), reads(document), tuple(specs)
+    called = {document_group(spec.group): spec.group for spec in specs}
     wanted = {group_of(document, key) for key in deployment.placement}
     names = names_of(deployment.version.document)
     runs_on = nodes_before(deployment)
@@ -63,7 +72,14 @@ def groups_to_place(
             return GroupToPlace(
                 spec.group, elements, node, "the document pins it there" if by == "pinned" else by
             )
-        return GroupToPlace(spec.group, elements, there, "what it runs together with ran there")
+        return GroupToPlace(
+            spec.group,
+            elements,
+            there,
+            "what it runs together with ran there",
+            site=at.get(group),
+            reads=frozenset(called[other] for other in before[group] if other in called),
+        )
 
     return [to_place(spec) for spec in specs]
 
@@ -74,7 +90,8 @@ def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dic
     runs_on, nodes = nodes_before(deployment), candidates()
     there = {spec.group for spec in specs_of(deployment)}
     specs = [spec for spec in planned_for(deployment, document) if spec.group not in there]
-    placed, faults = place(groups_to_place(specs, parse_document(document), deployment, nodes), nodes)
+    groups = groups_to_place(specs, parse_document(document), deployment, nodes)
+    placed, faults = place(groups, nodes, latencies=latencies())
     problems = {fault.group: fault for fault in faults}
     found: dict[str, DeployChange] = {}
     for spec in specs:
@@ -92,13 +109,16 @@ def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dic
 
 
 def first_placement(
-    document: dict[str, Any], placement: Mapping[str, str], only: Collection[str] | None = None
+    document: dict[str, Any],
+    placement: Mapping[str, str],
+    only: Collection[str] | None = None,
+    running: Deployment | None = None,
 ) -> list[DeployChange]:
     """Of each element of a valid document, in its order: {element, change: "added", node, why, problem}.
 
     `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
     may pass by itself: a deployment waits for nodes that are starting. `only`: the elements that come to
-    what runs already; None: nothing does.
+    what runs already, as `running`; None: nothing does.
     """
     parsed, names = parse_document(document), names_of(document)
     members: dict[str, list[str]] = {}
@@ -108,8 +128,18 @@ def first_placement(
             members.setdefault(group_of(parsed, element.id), []).append(element.id)
     asked = asked_nodes(parsed, placement)
     wanted = {group_of(parsed, key) for key in placement}
-    groups = [GroupToPlace(group, len(ids), asked.get(group)) for group, ids in members.items()]
-    placed, faults = place(groups, candidates())
+    at, before = sites(parsed), reads(parsed)
+    groups = [
+        GroupToPlace(group, len(ids), asked.get(group), site=at.get(group), reads=before[group])
+        for group, ids in members.items()
+    ]
+    runs_on = (
+        {document_group(each.group): each.node.name for each in running.placements.select_related("node")}
+        if running is not None
+        else {}
+    )
+    keep = {group: node for group, node in runs_on.items() if group not in members}
+    placed, faults = place(groups, candidates(), keep, latencies())
     problems = {fault.group: fault for fault in faults}
     found: list[DeployChange] = []
     for element in elements:

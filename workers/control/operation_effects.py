@@ -29,7 +29,7 @@ from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.placing import candidates, groups_to_place
+from webapp.placements.placing import candidates, groups_to_place, latencies
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced
@@ -75,7 +75,7 @@ def choose_nodes(
     specs, nodes = tuple(specs), candidates()
     groups = groups_to_place(specs, document, deployment, nodes)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
-    placed, faults = place(groups, nodes, keep)
+    placed, faults = place(groups, nodes, keep, latencies())
     if not faults:
         return placed
     first = {spec.group: spec.elements[0].id for spec in specs}

@@ -19,7 +19,7 @@ from tests.contract.web.test_permissions import assert_problem
 from webapp.accounts.models import User
 from webapp.audit.models import AuditRecord
 from webapp.handovers.facts import group_id
-from webapp.nodes.models import Node
+from webapp.nodes.models import GivenLatency, Node
 from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.placements.models import Deployment
@@ -424,6 +424,21 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
         "archive": ("cloud", "pinned"),
         "chart": (None, "the dashboard itself shows it"),
     }
+    # Where lines are known, it goes nearest to what it reads; and to a site that the draft names.
+    GivenLatency.objects.create(origin="edge-a", target="cloud", ms=40)
+    assert [told({})["power"][key] for key in ("node", "why")] == [
+        "edge-a",
+        "nearest to what it reads: at the same site",
+    ]
+    power = next(each for each in document["spec"]["elements"] if each["id"] == "power")
+    power["site"] = "cloud"
+    save(editor, document)
+    assert [told({})["power"][key] for key in ("node", "why")] == [
+        "cloud",
+        "at cloud, as the draft says; the only node that is free",
+    ]
+    del power["site"]
+    save(editor, document)
     assert told({"power": "edge-a"})["power"]["why"] == "asked for with this deployment"
     Node.objects.filter(name="edge-b").update(up=False)
     Node.objects.filter(name="cloud").update(cordoned=True)

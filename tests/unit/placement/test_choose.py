@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline_runtime.placement.choose import (
@@ -12,6 +14,7 @@ from pipeline_runtime.placement.choose import (
     choose_target,
     place,
 )
+from pipeline_runtime.placement.geo import GeoGroup, Latencies, site_groups
 
 
 def node(
@@ -81,3 +84,91 @@ def test_what_it_was_chosen_by_is_said_for_later() -> None:
         "; b was still starting, c was still starting, d was still starting and 2 more could not"
     )
     assert then(node("a"), pin="a") == "the document pins it there"
+
+
+SITES = [
+    Candidate("hall-1", True, True, False, 5, place="hall"),
+    Candidate("hall-2", True, True, False, 3, place="hall"),
+    Candidate("yard-1", True, True, False, 0, place="yard"),
+    Candidate("cloud", True, True, False, 0, place="cloud"),
+]
+LATENCIES = {
+    ("hall", "yard"): 60.0,
+    ("yard", "hall"): 55.0,
+    ("hall", "cloud"): 30.0,
+    ("yard", "cloud"): 35.0,
+    ("cloud", "hall"): 30.0,
+    ("cloud", "yard"): 30.0,
+}
+
+
+def placed_by_latency(*groups: GroupToPlace, nodes: list[Candidate] = SITES) -> dict[str, tuple[str, str]]:
+    placed, faults = place(groups, nodes, latencies=LATENCIES)
+    assert not faults
+    return {group: (found.node, found.why) for group, found in placed.items()}
+
+
+def test_a_group_goes_nearest_to_all_that_it_reads_and_there_to_the_fewest_elements() -> None:
+    """In whatever order they are given."""
+    groups = [
+        GroupToPlace("total", 1, reads=frozenset({"a", "b"})),
+        GroupToPlace("of-a", 1, reads=frozenset({"a"})),
+        GroupToPlace("a", 1, pin="hall-1"),
+        GroupToPlace("b", 1, pin="yard-1"),
+    ]
+    found = placed_by_latency(*groups)
+    assert found["of-a"] == (
+        "hall-2",
+        "nearest to what it reads: at the same site, with the fewest elements of 2",
+    )
+    # 35 ms at most; in the hall it would be 55, in the yard 60.
+    assert found["total"] == ("cloud", "nearest to what it reads: at most 35 ms")
+    assert placed_by_latency(*reversed(groups)) == found
+
+
+def test_what_is_as_near_or_not_known_goes_by_the_elements() -> None:
+    groups = [GroupToPlace("a", 1, pin="hall-1"), GroupToPlace("b", 1, reads=frozenset({"a"}))]
+    close, _ = place(groups, SITES, latencies={("hall", "yard"): 9.0, ("hall", "cloud"): 4.0})
+    unknown, _ = place(groups, SITES)
+    assert close["b"].node == unknown["b"].node == "cloud"
+    assert close["b"].why == unknown["b"].why == "the fewest elements are there: none"
+
+
+def test_a_busy_node_is_not_taken_for_being_near() -> None:
+    groups = [GroupToPlace("a", 1, pin="hall-1"), GroupToPlace("b", 1, reads=frozenset({"a"}))]
+    busy = [replace(each, cpu_ratio=0.9 if each.place == "hall" else 0.1) for each in SITES]
+    assert placed_by_latency(*groups, nodes=busy)["b"] == ("cloud", "nearest to what it reads: at most 30 ms")
+    # Where all are, near is as good as far.
+    busy = [replace(each, cpu_ratio=0.9) for each in SITES]
+    assert placed_by_latency(*groups, nodes=busy)["b"][0] == "cloud"
+
+
+def test_a_site_is_kept_to_and_where_nobody_can_take_it_the_fault_says_so() -> None:
+    found = placed_by_latency(GroupToPlace("a", 1, site="hall"))
+    assert found["a"] == ("hall-2", "at hall, as the draft says; the fewest elements are there: 3 elements")
+    cordoned = [replace(each, cordoned=each.place == "hall") for each in SITES]
+    _, [fault] = place([GroupToPlace("a", 1, site="hall")], cordoned)
+    assert "is to run at hall: no node can take it (hall-1 is cordoned, hall-2 is cordoned)" in fault.message
+    _, [fault] = place([GroupToPlace("a", 1, site="attic")], SITES)
+    assert fault.message == "is to run at attic, where no node is; add one there, or choose another site"
+
+
+def test_it_is_the_site_that_spanedges_scheduler_takes() -> None:
+    """As geo.py has it, which is tried on the original's example."""
+    groups = [GroupToPlace("near-a", 1, pin="hall-1"), GroupToPlace("near-b", 1, pin="yard-1")]
+    for group, origins in (("x", {"near-a"}), ("y", {"near-a", "near-b"})):
+        found, _ = place(
+            [*groups, GroupToPlace(group, 1, reads=frozenset(origins))], SITES, latencies=LATENCIES
+        )
+        sited = site_groups(
+            [
+                GeoGroup("near-a", frozenset({"hall"})),
+                GeoGroup("near-b", frozenset({"yard"})),
+                GeoGroup(group, reads=frozenset(origins)),
+            ],
+            Latencies(
+                ("cloud", "hall", "yard"),
+                ((0.0, 30.0, 30.0), (30.0, 0.0, 60.0), (35.0, 55.0, 0.0)),
+            ),
+        )
+        assert [next(each.place for each in SITES if each.name == found[group].node)] == [*sited[group].sites]

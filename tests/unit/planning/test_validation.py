@@ -20,7 +20,7 @@ def faults(registry):
 
 def test_templates_have_no_faults(faults):
     for name in template_names():
-        assert faults(load_template(name), nodes={"edge-a", "edge-b", "cloud"}) == []
+        assert faults(load_template(name), nodes={name: name for name in ("edge-a", "edge-b", "cloud")}) == []
 
 
 def test_schemas_propagate_along_edges(registry, pipeline, source, keep, window):
@@ -138,9 +138,19 @@ def test_an_expression_that_would_not_repeat_is_refused(registry, pipeline, sour
 def test_an_unknown_node_is_named_when_nodes_are_known(registry, pipeline, source):
     document = pipeline(source(node="edge-c"))
     assert validate(document, registry).valid
-    (fault,) = validate(document, registry, nodes={"edge-a", "cloud"}).faults
+    (fault,) = validate(document, registry, nodes={"edge-a": "hall", "cloud": "cloud"}).faults
     assert (fault.element, fault.path, fault.code) == ("source", "spec.elements[0].node", "unknown_node")
     assert "edge-a" in fault.message
+
+
+def test_a_site_is_known_and_is_no_second_place(registry, pipeline, source):
+    nodes = {"edge-a": "hall", "cloud": "cloud"}
+    assert validate(pipeline(source(site="hall")), registry, nodes=nodes).valid
+    (unknown,) = validate(pipeline(source(site="hal")), registry, nodes=nodes).faults
+    assert (unknown.path, unknown.code) == ("spec.elements[0].site", "unknown_site")
+    assert 'did you mean "hall"' in unknown.message
+    (both,) = validate(pipeline(source(site="hall", node="edge-a")), registry, nodes=nodes).faults
+    assert (both.path, both.code) == ("spec.elements[0].site", "node_and_site")
 
 
 def group(*elements, id="g"):
@@ -176,8 +186,14 @@ def test_groups_make_no_cycle(registry, pipeline, source, keep):
 
 
 def test_a_group_runs_on_one_node(faults, pipeline, source, keep):
-    document = pipeline(source(), keep("a", node="x"), keep("b", "a", node="y"), groups=[group("a", "b")])
-    assert faults(document) == [("a", "spec.groups[0].elements", "group_nodes")]
+    for places in (
+        [{"node": "x"}, {"node": "y"}],
+        [{"site": "x"}, {"site": "y"}],
+        [{"site": "x"}, {"node": "x"}],
+    ):
+        first, second = places
+        document = pipeline(source(), keep("a", **first), keep("b", "a", **second), groups=[group("a", "b")])
+        assert faults(document) == [("a", "spec.groups[0].elements", "group_nodes")]
 
 
 def test_a_groups_id_is_no_elements_id(faults, pipeline, source, keep):

@@ -42,8 +42,8 @@ function PoliciesPage() {
           <Scale aria-hidden="true" />
           <h2>No policies yet</h2>
           <p>
-            A policy says when elements leave a node: its CPU is too busy, or its battery runs down. It
-            advises you, or moves them by itself. Try it out on the last day before you switch it on.
+            A policy says when elements move: a node's CPU is too busy, its battery runs down, or it is to be
+            empty for maintenance. It advises you, or moves them by itself. Try it out on the last day before you switch it on.
           </p>
         </div>
       )}

@@ -56,6 +56,13 @@ export interface BadLine {
   text: string;
 }
 
+/** A node runs on a battery that is below `threshold` (0..1) for `for_s` in one go. */
+export interface BatteryBelow {
+  kind: "battery";
+  threshold: number;
+  for_s: number;
+}
+
 export interface Begun {
   start: "follows" | "warm" | "cold";
   bytes: number | null;
@@ -99,6 +106,13 @@ export interface ColumnType {
   name: string;
   type?: FieldType;
   unit?: string | null;
+}
+
+/** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
+export interface CpuAbove {
+  kind: "cpu";
+  threshold: number;
+  for_s: number;
 }
 
 export interface DeadLetters {
@@ -175,6 +189,11 @@ export interface DryRun {
   held: Held[];
 }
 
+export interface DryRunIn {
+  rule: CpuAbove | BatteryBelow | Maintenance;
+  moves_per_hour?: number;
+}
+
 export interface ElementError {
   message: string | null;
   safe: string | null;
@@ -249,13 +268,6 @@ export interface Field {
 }
 
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
-
-export interface Figures {
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
-  moves_per_hour?: number;
-}
 
 export interface FileColumn {
   name: string;
@@ -423,6 +435,20 @@ export interface Look {
   time_format?: string | null;
 }
 
+/**
+ * A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each week
+ * at the same time. What runs there leaves `lead_minutes` before.
+ */
+export interface Maintenance {
+  kind: "maintenance";
+  of: "node" | "site";
+  name: string;
+  begins: string;
+  minutes: number;
+  weekly: boolean;
+  lead_minutes: number;
+}
+
 export interface Map {
   sites: MapSite[];
   links: MapLink[];
@@ -534,6 +560,7 @@ export interface Node {
   draining_since: string | null;
   drain_blocked: string | null;
   leaving_until: string | null;
+  maintenance_until: string | null;
   url: string;
   version: string;
   version_wanted: string;
@@ -732,9 +759,7 @@ export interface PipelinesMessage {
 export interface Policy {
   id: number;
   name: string;
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
+  rule: CpuAbove | BatteryBelow | Maintenance;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -744,18 +769,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  kind?: "cpu" | "battery" | null;
-  threshold?: number | null;
-  for_s?: number | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
+  rule: CpuAbove | BatteryBelow | Maintenance;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";

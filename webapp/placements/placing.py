@@ -29,7 +29,9 @@ def candidates() -> list[Candidate]:
 def candidate(node: Node, elements: int = 0) -> Candidate:
     """`elements`: how many run or shall run there."""
     leaving = node.leaving_since is not None
-    return Candidate(node.name, node.up, node.ready, node.cordoned, elements, leaving)
+    return Candidate(
+        node.name, node.up, node.ready, node.cordoned, elements, leaving, maintenance=node.in_maintenance
+    )
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
@@ -48,7 +50,7 @@ def groups_to_place(
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
     runs_on = nodes_before(deployment)
-    free = {node.name for node in nodes if node.up and not node.cordoned and not node.leaving}
+    free = {node.name for node in nodes if node.up and node.may_take_new}
 
     def pin(spec: GroupSpec) -> str | None:
         group = document_group(spec.group)

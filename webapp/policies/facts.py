@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Q
 
 from pipeline_runtime.model.ids import document_group
-from pipeline_runtime.placement import policy as rules
-from pipeline_runtime.placement.policy import GroupNow, Move, NodeNow, Sample
+from pipeline_runtime.placement.policy import rules
+from pipeline_runtime.placement.policy.facts import HOUR_S, GroupNow, Move, NodeNow, Sample
 from pipeline_runtime.wire import keys
 from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
@@ -36,16 +36,9 @@ class DeployedGroup:
     now: GroupNow
 
 
-def rule(row: Policy) -> rules.Policy:
-    """As the pure part knows it. Raises ValueError when it could never act."""
-    return rules.Policy(
-        name=row.name,
-        kind=row.kind,
-        threshold=row.threshold,
-        for_s=row.for_s,
-        mode=row.mode,
-        moves_per_hour=row.moves_per_hour,
-    )
+def pure(row: Policy) -> rules.Policy:
+    """As what decides knows it. Raises ValueError when its rule is none."""
+    return rules.Policy(row.name, rules.rule_of(row.rule), row.mode, row.moves_per_hour)
 
 
 def samples_of(nodes: Iterable[str], newest: int, redis_url: str) -> dict[str, list[Sample]]:
@@ -72,6 +65,7 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             cores=node.cores,
             refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
+            site=node.place,
         )
         for node in nodes
     ]
@@ -103,7 +97,7 @@ def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:
 
 def moves_now(now: datetime) -> list[Move]:
     """Those of the last hour, and all that are under way."""
-    recent = Q(created_at__gte=now - timedelta(seconds=rules.HOUR_S)) | Q(outcome__isnull=True)
+    recent = Q(created_at__gte=now - timedelta(seconds=HOUR_S)) | Q(outcome__isnull=True)
     return [
         Move(
             group=f"{row.deployment_id}.{row.group}",

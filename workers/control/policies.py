@@ -9,17 +9,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import transaction
 from django.utils import timezone
 
-from pipeline_runtime.placement.policy import HOUR_S, Verdict, evaluate
+from pipeline_runtime.placement.policy.evaluate import evaluate
+from pipeline_runtime.placement.policy.facts import HOUR_S, Verdict
+from pipeline_runtime.placement.policy.maintenance import closed
+from pipeline_runtime.placement.policy.rules import Policy as PurePolicy
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.group_state import migrate_refusal
-from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, rule, samples_of
+from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, pure, samples_of
 from webapp.policies.models import Decision, Policy
 from webapp.policies.schemas import Standing
 from webapp.problems import BackendAway
@@ -48,6 +51,8 @@ class PolicyKeeper:
             return
         self._looked_at_s = time.monotonic()
         rows = list(Policy.objects.filter(enabled=True))
+        with bulkhead.only("maintenance", "What is in maintenance is not known now; all else goes on.", ""):
+            _close([pure(row) for row in rows])
         alert = "Policies decide nothing now; all else goes on."
         with bulkhead.only("looking at policies", alert, ""):
             self._evaluate(rows, bulkhead)
@@ -63,7 +68,7 @@ class PolicyKeeper:
             return  # the ingest says so
         now, groups = timezone.now(), groups_now()
         verdicts = evaluate(
-            [rule(row) for row in rows],
+            [pure(row) for row in rows],
             nodes_now(nodes, samples),
             [group.now for group in groups.values()],
             moves_now(now),
@@ -75,6 +80,17 @@ class PolicyKeeper:
             alert = f"What the policy {row.name} decides cannot be done now; the others go on."
             with bulkhead.only(f"the policy {row.name}", alert, ""), transaction.atomic():
                 _take(row, own, groups, now)
+
+
+def _close(policies: list[PurePolicy]) -> None:
+    """Nodes in maintenance take nothing new, and do again when it is over or nobody wants it any more."""
+    nodes = list(Node.objects.all())
+    until = closed(policies, nodes_now(nodes, {}), timezone.now().timestamp())
+    for node in nodes:
+        wanted = datetime.fromtimestamp(until[node.name], UTC) if node.name in until else None
+        if node.maintenance_until != wanted:
+            Node.objects.filter(pk=node.pk).update(maintenance_until=wanted)
+            announce()
 
 
 def _advised(rows: list[Policy]) -> dict[str, str]:
@@ -92,7 +108,7 @@ def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedG
     """Do what the verdicts say, and write down those that are others than before."""
     # Locked: who changes, disables or removes it meanwhile does that before or after, and not in between.
     row = Policy.objects.select_for_update().filter(pk=known.pk, enabled=True).first()
-    if row is None or rule(row) != rule(known):
+    if row is None or pure(row) != pure(known):
         return
     before = {_what(each): each for each in row.standing}
     standing: list[Standing] = []

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
+from django.utils import timezone
 
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller, audited
+from webapp.nodes.models import Node
 from webapp.placements.models import Deployment
+from webapp.placements.placing import candidates
 from webapp.policies.models import Decision, Policy
 
 Call = Callable[[str | None], Caller]
-BUSY: dict[str, Any] = {"name": "busy edge", "kind": "cpu", "threshold": 0.8, "for_s": 60}
+RULE = {"kind": "cpu", "threshold": 0.8, "for_s": 60}
+BUSY: dict[str, Any] = {"name": "busy edge", "rule": RULE}
 
 
 def made(caller: Call, **changes: Any) -> dict[str, Any]:
@@ -54,14 +59,16 @@ def test_a_change_is_made_once_and_ends_what_was_advised(caller: Call) -> None:
     id = made(caller)["id"]
     Policy.objects.update(standing=[advised("x", "power")])
     for _ in range(2):
-        changed = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.9, "mode": "automatic"})
-        assert (changed.json()["threshold"], changed.json()["mode"]) == (0.9, "automatic")
+        changed = caller("operator").call(
+            "PATCH", f"/policies/{id}", {"rule": RULE | {"threshold": 0.9}, "mode": "automatic"}
+        )
+        assert (changed.json()["rule"]["threshold"], changed.json()["mode"]) == (0.9, "automatic")
         assert changed.json()["standing"] == []
     assert audited("policy.change") == 1
-    # Fit for a battery alone: what is changed is looked at together with what stays.
-    wrong = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.05})
+    # Fit for a battery alone.
+    wrong = caller("operator").call("PATCH", f"/policies/{id}", {"rule": RULE | {"threshold": 0.05}})
     assert wrong.status_code == 422
-    assert [fault["path"] for fault in wrong.json()["faults"]] == ["threshold"]
+    assert [fault["path"] for fault in wrong.json()["faults"]] == ["rule.cpu.threshold"]
 
 
 def test_its_log_outlives_it(caller: Call) -> None:
@@ -125,7 +132,7 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
     measured("edge-a", 0.9)
     measured("edge-b", 0.9)
     measured("cloud", 0.05)
-    body = {key: BUSY[key] for key in ("kind", "threshold", "for_s")}
+    body = {"rule": RULE}
     response = caller("operator").post("/policies/dry-run", body)
     assert response.status_code == 200, response.content
     found = response.json()
@@ -145,6 +152,63 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
 
 
 def test_a_dry_run_without_samples_says_so(caller: Call) -> None:
-    body = {"kind": "battery", "threshold": 0.2, "for_s": 0}
+    body = {"rule": {"kind": "battery", "threshold": 0.2, "for_s": 0}}
     found = caller("operator").post("/policies/dry-run", body).json()
     assert found == {"since": None, "until": None, "moves": [], "held": []}
+
+
+WINDOW = {
+    "kind": "maintenance",
+    "of": "node",
+    "name": "edge-a",
+    "begins": "2026-11-26T03:00:00+01:00",
+    "minutes": 120,
+    "weekly": False,
+    "lead_minutes": 30,
+}
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_maintenance_window_is_of_a_node_that_is_there(caller: Call) -> None:
+    policy = made(caller, name="night", rule=WINDOW)
+    assert policy["rule"] == WINDOW | {"begins": "2026-11-26T02:00:00Z"}
+    assert made(caller, name="alone", rule=WINDOW | {"of": "site"})  # a node without a site is one of its own
+    for wrong, path in (
+        ({"name": "nobody"}, "rule.maintenance.name"),
+        ({"of": "site", "name": "nowhere"}, "rule.maintenance.name"),
+        ({"begins": "2026-11-26T03:00:00"}, "rule.maintenance.begins"),
+        ({"begins": "0001-01-01T00:00:00+14:00"}, "rule.maintenance.begins"),
+        ({"weekly": True, "minutes": 10080}, "rule.maintenance"),
+    ):
+        refused = caller("operator").post("/policies", BUSY | {"name": "x", "rule": WINDOW | wrong})
+        assert refused.status_code == 422
+        assert [fault["path"] for fault in refused.json()["faults"]] == [path]
+    path = f"/policies/{policy['id']}"
+    refused = caller("operator").call("PATCH", path, {"rule": WINDOW | {"name": "nobody"}})
+    assert refused.status_code == 422
+    assert "there is no node nobody" in refused.json()["detail"]
+
+
+def test_what_does_not_go_by_samples_is_not_tried_on_the_last_day(caller: Call) -> None:
+    refused = caller("operator").post("/policies/dry-run", {"rule": WINDOW})
+    assert refused.status_code == 422
+    assert "not tried on the last day" in refused.json()["detail"]
+
+
+def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deployment) -> None:
+    def move() -> Any:
+        path = f"/pipelines/{PIPELINE}/elements/power/migrate"
+        return caller("operator").post(path, {"target": "edge-b"})
+
+    ends = timezone.now() + timedelta(hours=1)
+    Node.objects.filter(name="edge-b").update(maintenance_until=ends)
+    node = caller("viewer").get("/nodes/edge-b").json()
+    assert node["maintenance_until"] == ends.isoformat()
+    refused = move()
+    assert refused.status_code == 409
+    assert "edge-b is in maintenance: it takes nothing new" in refused.json()["detail"]
+    assert {each.name: each.refusal for each in candidates()}["edge-b"] == "is in maintenance"
+    # By the clock, also while control is away.
+    Node.objects.filter(name="edge-b").update(maintenance_until=timezone.now())
+    assert caller("viewer").get("/nodes/edge-b").json()["maintenance_until"] is None
+    assert move().status_code == 202

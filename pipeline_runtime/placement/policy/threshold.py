@@ -1,0 +1,102 @@
+"""Groups leave a node whose CPU is above a threshold, or whose battery is below one.
+
+What keeps load that flaps around the threshold from moving anything back and forth:
+
+- it has to be above for `for_s` in one go, and then counts as hot until it is under threshold - MARGIN;
+- what was moved off or onto a node begins that time anew there, and such a node takes nothing else meanwhile;
+- a target stays under threshold - MARGIN with what comes to it;
+- a group that was moved, by whomever, rests for REST_S; and a policy has a budget of moves per hour.
+
+A battery that runs down does not wait for that: its groups leave one after another, within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict, percent
+from pipeline_runtime.placement.policy.look import NEVER_S, SETTLE_S, Leaving, Look
+from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Policy
+
+Threshold = CpuAbove | BatteryBelow
+
+
+def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list[Verdict]:
+    """Of the node, or of each of its groups that was considered."""
+
+    def says(code: Code, why: str) -> list[Verdict]:
+        return [Verdict(policy.name, node.name, code, why)]
+
+    is_cpu = isinstance(rule, CpuAbove)
+    what, side = ("CPU", "above") if is_cpu else ("battery", "below")
+    newest = node.samples[-1] if look.is_heard(node) else None
+    if newest is None:
+        return says("unknown", f"Nothing was heard of {node.name} in the last {GAP_S:.0f} s.")
+    value = _value(rule, newest)
+    if value is None:
+        none = "does not say how busy it is" if is_cpu else "has no battery"
+        return says("unknown", f"{node.name} {none}.")
+    # What was moved changes the CPU, so that it is watched anew; a battery only goes on running down.
+    after_s = look.settled_s(node.name) if is_cpu else NEVER_S
+    since, counts = beyond_since(rule, node.samples, after_s)
+    beyond = f"The {what} of {node.name} has been {side} {percent(rule.threshold)}"
+    if not counts and since is None:
+        return says("calm", f"The {what} of {node.name} is at {percent(value)}.")
+    if not counts:
+        lasted = f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s:.0f} s"
+        return says("not-yet", f"{beyond} for {lasted}.")
+    held = look.holds_back(node, beyond)
+    if held is not None:
+        return says(*held)
+    leaving = Leaving(
+        beyond,
+        max(rule.for_s, SETTLE_S),
+        all_of_it=not is_cpu,
+        unfit=lambda other: None if is_cpu else _weak(rule, other),
+    )
+    return look.leave(policy, node, leaving)
+
+
+def _weak(rule: Threshold, node: NodeNow) -> str | None:
+    charge = node.samples[-1].charge
+    if charge is None or rule.over(charge):
+        return None
+    return f"is on battery itself, at {percent(charge)}"
+
+
+def _value(rule: Threshold, sample: Sample) -> float | None:
+    return sample.cpu_ratio if isinstance(rule, CpuAbove) else sample.charge
+
+
+def beyond_since(
+    rule: Threshold, samples: Sequence[Sample], after_s: float = NEVER_S
+) -> tuple[float | None, bool]:
+    """(Since when the newest samples are beyond the threshold in one go, or None; whether that counts).
+
+    It counts once it has lasted for `for_s`, and from then on until a sample says that it is over. What was
+    measured up to `after_s` does not count.
+    """
+    since, counts, before_s = None, False, None
+    for sample in _since_it_was_over(rule, samples, after_s):
+        value = _value(rule, sample)
+        if before_s is not None and sample.at_s - before_s > GAP_S:
+            since, counts = None, False
+        before_s = sample.at_s
+        if value is not None and rule.beyond(value):
+            since = sample.at_s if since is None else since
+            counts = counts or sample.at_s - since >= rule.for_s
+        else:
+            since = None
+    return since, counts
+
+
+def _since_it_was_over(rule: Threshold, samples: Sequence[Sample], after_s: float) -> Sequence[Sample]:
+    """The newest samples; empty when the last one says that it is over. From behind: most nodes are calm."""
+    start = len(samples)
+    while start > 0:
+        sample = samples[start - 1]
+        value = _value(rule, sample)
+        if sample.at_s <= after_s or value is None or rule.over(value):
+            break
+        start -= 1
+    return samples[start:]

@@ -3,7 +3,8 @@ import { useLive } from "../shared/live";
 import { KINDS, type Field, type Kind, type Typed } from "../shared/policy-rules";
 import { Choice, Text } from "../shared/ui/field";
 
-const FIELD_MAX = 40;
+const FIELD_MAX = 60;
+const PLACEHOLDERS: Partial<Record<Field["type"], string>> = { moment: "2026-11-26 02:00" };
 
 export function PolicyFields({
   kind,
@@ -42,11 +43,15 @@ function PolicyField({
   fault: string | undefined;
   onChange: (text: string) => void;
 }) {
-  const nodes = useLive((state) => state.nodes);
+  const { nodes, pipelines, elements } = useLive((state) => state);
   const value = typed[field.name] ?? "";
   if (field.type === "choice")
     return <Choice label={field.label} value={value} options={field.options} onChange={onChange} />;
-  const known = nodes.map(({ name, site }) => (typed.of === "site" ? site || name : name));
+  const known = {
+    where: () => nodes.map(({ name, site }) => (typed.of === "site" ? site || name : name)),
+    pipelines: () => pipelines.map(({ name }) => name),
+    elements: () => (elements[typed.pipeline ?? ""] ?? []).map(({ id }) => id),
+  };
   return (
     <Text
       label={field.label}
@@ -55,8 +60,8 @@ function PolicyField({
       // Where nothing was typed yet, nothing is wrong yet.
       fault={value === "" && field.type !== "number" ? undefined : fault}
       maxLength={FIELD_MAX}
-      placeholder={field.type === "moment" ? "2026-11-26 02:00" : undefined}
-      known={field.type === "name" ? [...new Set(known)].sort() : undefined}
+      placeholder={PLACEHOLDERS[field.type] ?? (field.type === "name" ? field.empty : undefined)}
+      known={field.type === "name" ? [...new Set(known[field.known]())].sort() : undefined}
       number={field.type === "number"}
     />
   );

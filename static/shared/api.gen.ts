@@ -190,7 +190,7 @@ export interface DryRun {
 }
 
 export interface DryRunIn {
-  rule: CpuAbove | BatteryBelow | Maintenance;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
   moves_per_hour?: number;
 }
 
@@ -374,6 +374,18 @@ export interface Invited {
   warnings: string[];
 }
 
+/**
+ * The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
+ * `element` empty: of any of its elements.
+ */
+export interface LatencyAbove {
+  kind: "latency";
+  pipeline: string;
+  element: string;
+  ms: number;
+  for_s: number;
+}
+
 export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage;
 
 export interface LiveElement {
@@ -436,8 +448,8 @@ export interface Look {
 }
 
 /**
- * A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each week
- * at the same time. What runs there leaves `lead_minutes` before.
+ * A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each
+ * week at the same time. What runs there leaves `lead_minutes` before.
  */
 export interface Maintenance {
   kind: "maintenance";
@@ -759,7 +771,7 @@ export interface PipelinesMessage {
 export interface Policy {
   id: number;
   name: string;
-  rule: CpuAbove | BatteryBelow | Maintenance;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -769,14 +781,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  rule?: CpuAbove | BatteryBelow | Maintenance | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  rule: CpuAbove | BatteryBelow | Maintenance;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";

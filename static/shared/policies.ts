@@ -7,17 +7,18 @@ export type PolicyFigures = Pick<Policy, "rule" | "moves_per_hour" | "mode">;
 
 /** "When the CPU of a node has been above 80 % for 60 s, …" */
 export function policySentence({ rule, moves_per_hour, mode }: PolicyFigures): string {
-  const [when, what] = IN_WORDS[rule.kind](rule as never);
+  const [when, what, where = ""] = IN_WORDS[rule.kind](rule as never);
   const closes = rule.kind === "maintenance" ? " From then to its end nothing new comes there." : "";
-  if (mode === "advice") return `${when}, you are advised to move ${what.replace(/,$/, "")}.${closes}`;
-  return `${when}, ${what} is moved, at most ${moves_per_hour} an hour.${closes}`;
+  if (mode === "advice")
+    return `${when}, you are advised to move ${what.replace(/,$/, "")}${where}.${closes}`;
+  return `${when}, ${what} is moved${where}, at most ${moves_per_hour} an hour.${closes}`;
 }
 
 type Of<K extends Kind> = Extract<Rule, { kind: K }>;
 const lasted = (for_s: number): string => (for_s > 0 ? ` for ${for_s} s` : "");
 
-/** When, and what is moved then. */
-const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] } = {
+/** When; what is moved then; where, if that is special. */
+const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, string, string] } = {
   cpu: ({ threshold, for_s }) => [
     `When a node's CPU has been above ${percent(threshold)}${lasted(for_s)}`,
     "its busiest element that fits elsewhere",
@@ -29,6 +30,11 @@ const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] } = {
   maintenance: (rule) => [
     `${rule.lead_minutes} min before ${rule.of === "node" ? rule.name : `each node at ${rule.name}`} is to be empty (${windowWords(rule)})`,
     "all that it runs, the element with the least state first,",
+  ],
+  latency: ({ pipeline, element, ms, for_s }) => [
+    `When the slowest 5 % of the batches of ${element || "an element"} of ${pipeline} have taken more than ${ms} ms${lasted(for_s)}`,
+    "it",
+    " to a node that is nearer to what it reads, or as near and less busy",
   ],
 };
 

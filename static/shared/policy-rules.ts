@@ -25,10 +25,13 @@ export interface ChoiceField extends Common {
   /** in the rule it is true where "yes" is chosen */
   yesNo?: boolean;
 }
-/** `known`: of what a name is one; "where": a node or a site, as chosen in the field "of". */
+/** `known`: of what a name is one; "where": a node or a site, as chosen in the field "of"; "elements": of the
+ * pipeline in the field "pipeline". */
 export interface NameField extends Common {
   type: "name";
-  known: "where";
+  known: "where" | "pipelines" | "elements";
+  /** it may be empty, which says so */
+  empty?: string;
 }
 /** In UTC, as 2026-11-26 02:00. */
 export interface MomentField extends Common {
@@ -107,6 +110,25 @@ export const KINDS: Record<Kind, KindSpec> = {
       number("lead_minutes", "Elements leave before, min", "30", [0, DAY_MINUTES], " min"),
     ],
   },
+  latency: {
+    when: "an element takes longer than it may",
+    moves: "6",
+    untried:
+      "It is not tried on the last day: what a move does to the latency is known only when it is made, and of elements only an hour is kept.",
+    fields: [
+      { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
+      {
+        type: "name",
+        name: "element",
+        label: "Element",
+        usual: "",
+        known: "elements",
+        empty: "each of the pipeline",
+      },
+      number("ms", "Slowest 5 % of batches above, ms", "1000", [1, 600_000], " ms"),
+      forAtLeast(30, "60"),
+    ],
+  },
 };
 
 export const usual = (kind: Kind): Typed =>
@@ -150,7 +172,7 @@ export function numberFault(
 function faultOf(field: Field, text: string): string | undefined {
   if (field.type === "number") return numberFault(text, field);
   if (field.type === "moment") return momentOf(text) ? undefined : "A day and a time, as 2026-11-26 02:00.";
-  return field.type === "name" && !text.trim() ? "A name." : undefined;
+  return field.type === "name" && field.empty === undefined && !text.trim() ? "A name." : undefined;
 }
 
 function valueOf(field: Field, text: string): unknown {

@@ -7,12 +7,14 @@ from typing import Any, NoReturn
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.placement.policy.rules import Maintenance, Rule
+from pipeline_runtime.placement.policy.rules import LatencyAbove, Maintenance, Rule
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.shape import element_of
 from webapp.policies.models import Policy
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
@@ -71,6 +73,12 @@ def remove(actor: User, id: int) -> None:
 
 def _check_rule(rule: Rule) -> None:
     """Whether what it names is there."""
+    if isinstance(rule, LatencyAbove):
+        pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
+        if pipeline is None:
+            _refuse("rule.latency.pipeline", f"there is no pipeline {rule.pipeline}")
+        if rule.element and element_of(pipeline.draft, rule.element) is None:
+            _refuse("rule.latency.element", f"the draft of {rule.pipeline} has no element {rule.element}")
     if not isinstance(rule, Maintenance):
         return
     nodes = list(Node.objects.all())

@@ -22,7 +22,17 @@ from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.group_state import migrate_refusal
-from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, pure, samples_of
+from webapp.policies.facts import (
+    REASON,
+    DeployedGroup,
+    groups_now,
+    links_now,
+    moves_now,
+    nodes_now,
+    pure,
+    samples_of,
+    with_latencies,
+)
 from webapp.policies.models import Decision, Policy
 from webapp.policies.schemas import Standing
 from webapp.problems import BackendAway
@@ -32,6 +42,7 @@ from workers.control.drains import order_move
 
 log = logging.getLogger(__name__)
 
+QUIET = ("calm", "unknown")
 DECISIONS_KEPT = 5_000
 DECISIONS_PRUNED_EVERY = 100
 
@@ -60,20 +71,22 @@ class PolicyKeeper:
     def _evaluate(self, rows: list[Policy], bulkhead: Bulkhead) -> None:
         if not rows:
             return
-        nodes = list(Node.objects.all())
+        nodes, redis_url = list(Node.objects.all()), self._context.settings.redis_url
+        policies, now, groups = [pure(row) for row in rows], timezone.now(), groups_now()
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
-            samples = samples_of([node.name for node in nodes], newest, self._context.settings.redis_url)
+            samples = samples_of([node.name for node in nodes], newest, redis_url)
+            measured = with_latencies(groups, policies, redis_url)
         except BackendAway:
             return  # the ingest says so
-        now, groups = timezone.now(), groups_now()
         verdicts = evaluate(
-            [pure(row) for row in rows],
+            policies,
             nodes_now(nodes, samples),
-            [group.now for group in groups.values()],
+            measured,
             moves_now(now),
             now.timestamp(),
             _advised(rows),
+            links_now() if any(policy.rule.kind == "latency" for policy in policies) else {},
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]
@@ -161,8 +174,10 @@ def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
     """Whether it belongs in the log: not that a move goes on, nor that all is as well as ever."""
     if verdict.code == "moving":
         return False
-    if verdict.code in ("calm", "unknown"):
-        return any(each["node"] == verdict.node for each in before)
+    if verdict.code in QUIET:
+        if verdict.group is None:
+            return any(each["node"] == verdict.node for each in before)
+        return any(each["group"] == verdict.group and each["code"] not in QUIET for each in before)
     return True
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from pipeline_runtime.placement.policy import maintenance, threshold
+from pipeline_runtime.placement.policy import latency, maintenance, threshold
 from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
-from pipeline_runtime.placement.policy.rules import CpuAbove, Maintenance, Policy
+from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Policy
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-ORDER = ("battery", "maintenance", "cpu")
+NO_LINKS: Mapping[tuple[str, str], float] = MappingProxyType({})
+ORDER = ("battery", "maintenance", "latency", "cpu")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
 
@@ -22,10 +23,11 @@ def evaluate(
     moves: Sequence[Move],
     now_s: float,
     advised: Mapping[str, str] = NOTHING,
+    links: Mapping[tuple[str, str], float] = NO_LINKS,
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
     `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
-    with every sample.
+    with every sample. `links`: (from site, to another) -> latency one way, ms.
 
     No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
     """
@@ -33,12 +35,14 @@ def evaluate(
     rules = [policy.rule for policy in policies]
     cpu_most = min((rule.target_most for rule in rules if isinstance(rule, CpuAbove)), default=1.0)
     closed = maintenance.closed(policies, nodes, now_s)
-    look = Look(nodes, groups, list(moves), now_s, cpu_most, advised, closed)
+    look = Look(nodes, groups, list(moves), now_s, cpu_most, advised, closed, links)
     return [verdict for policy in policies for verdict in _of(look, policy)]
 
 
 def _of(look: Look, policy: Policy) -> list[Verdict]:
     rule = policy.rule
+    if isinstance(rule, LatencyAbove):
+        return latency.verdicts(look, policy, rule)
     if isinstance(rule, Maintenance):
         return [each for node in look.nodes for each in maintenance.verdicts(look, policy, rule, node)]
     return [each for node in look.nodes for each in threshold.verdicts(look, policy, rule, node)]

@@ -41,6 +41,14 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Latency:
+    """Of one group. None: it puts nothing out."""
+
+    at_s: float
+    ms: float | None
+
+
+@dataclass(frozen=True)
 class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
@@ -58,6 +66,10 @@ class GroupNow:
     rows_per_s: float
     state_bytes: int = 0
     refusal: str | None = None  # why it cannot move now
+    pipeline: str = ""
+    elements: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # the groups that it reads
+    latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pipeline_runtime.placement.policy.facts import (
     Verdict,
     percent,
 )
+from pipeline_runtime.placement.policy.lasting import NEVER_S
 from pipeline_runtime.placement.policy.rules import Policy
 
 REST_S = 600.0
@@ -24,8 +25,6 @@ TRY_AGAIN_S = 60.0
 """Before a group whose move has failed is moved again, when all of a node has to leave."""
 SETTLE_S = 60.0
 """At least so long a node is watched after something was moved off or onto it."""
-NEVER_S = float("-inf")
-
 Choice = tuple[str | None, str]
 """(Where a group goes, and why there), or (None, why nowhere)."""
 
@@ -48,7 +47,8 @@ class Look:
     now_s: float
     cpu_most: float  # up to which a node's CPU may come, for the strictest policy
     advised: Mapping[str, str]
-    closed: Collection[str] = ()  # nodes in maintenance
+    closed: Collection[str]  # nodes in maintenance
+    links: Mapping[tuple[str, str], float]  # (from site, to another) -> latency one way, ms
 
     # -- a node ------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Look:
             return says("resting", rests)
         chosen, why = choose()
         if chosen is None:
-            return says("no-target", f"No node can take {group.title}: {why}.")
+            return says("no-target", f"{why}.")
         used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
         if used >= policy.moves_per_hour:
             spent = f"{used} of {policy.moves_per_hour} moves were made in the last hour"
@@ -195,7 +195,8 @@ class Look:
             would_be, name = min(busy)
             there = f"all others are busy, {name} least: it comes to {percent(would_be)} of its CPU"
             return name, f"{first}; {there}"
-        return None, ", ".join(reasons) or "there is no other node"
+        others = ", ".join(reasons) or "there is no other node"
+        return None, f"No node can take {group.title}: {others}"
 
     def _rests(self, group: GroupNow, has_to: bool) -> str | None:
         """Why it is not moved so soon after its last move; None: it may be."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
@@ -83,7 +84,29 @@ class Maintenance(_Rule):
         return self
 
 
-Rule = Annotated[CpuAbove | BatteryBelow | Maintenance, Field(discriminator="kind")]
+class LatencyAbove(_Rule):
+    """The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
+    `element` empty: of any of its elements."""
+
+    kind: Literal["latency"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    element: str = Field(max_length=60)
+    ms: int = Field(ge=1, le=600_000)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+    def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
+        """Of a group with these elements."""
+        return self.pipeline == pipeline and (not self.element or self.element in elements)
+
+    def beyond(self, value: float) -> bool:
+        return value > self.ms
+
+    def over(self, value: float) -> bool:
+        """It ends what was beyond."""
+        return value < self.ms * (1 - MARGIN)
+
+
+Rule = Annotated[CpuAbove | BatteryBelow | Maintenance | LatencyAbove, Field(discriminator="kind")]
 _RULES: TypeAdapter[Any] = TypeAdapter(Rule)
 
 

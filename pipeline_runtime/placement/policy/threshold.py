@@ -12,10 +12,11 @@ A battery that runs down does not wait for that: its groups leave one after anot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict, percent
-from pipeline_runtime.placement.policy.look import NEVER_S, SETTLE_S, Leaving, Look
+from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
+from pipeline_runtime.placement.policy.look import SETTLE_S, Leaving, Look
 from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Policy
 
 Threshold = CpuAbove | BatteryBelow
@@ -32,13 +33,13 @@ def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list
     newest = node.samples[-1] if look.is_heard(node) else None
     if newest is None:
         return says("unknown", f"Nothing was heard of {node.name} in the last {GAP_S:.0f} s.")
-    value = _value(rule, newest)
+    value = value_of(rule)(newest)
     if value is None:
         none = "does not say how busy it is" if is_cpu else "has no battery"
         return says("unknown", f"{node.name} {none}.")
     # What was moved changes the CPU, so that it is watched anew; a battery only goes on running down.
     after_s = look.settled_s(node.name) if is_cpu else NEVER_S
-    since, counts = beyond_since(rule, node.samples, after_s)
+    since, counts = beyond_since(rule, node.samples, value_of(rule), after_s)
     beyond = f"The {what} of {node.name} has been {side} {percent(rule.threshold)}"
     if not counts and since is None:
         return says("calm", f"The {what} of {node.name} is at {percent(value)}.")
@@ -64,39 +65,6 @@ def _weak(rule: Threshold, node: NodeNow) -> str | None:
     return f"is on battery itself, at {percent(charge)}"
 
 
-def _value(rule: Threshold, sample: Sample) -> float | None:
-    return sample.cpu_ratio if isinstance(rule, CpuAbove) else sample.charge
-
-
-def beyond_since(
-    rule: Threshold, samples: Sequence[Sample], after_s: float = NEVER_S
-) -> tuple[float | None, bool]:
-    """(Since when the newest samples are beyond the threshold in one go, or None; whether that counts).
-
-    It counts once it has lasted for `for_s`, and from then on until a sample says that it is over. What was
-    measured up to `after_s` does not count.
-    """
-    since, counts, before_s = None, False, None
-    for sample in _since_it_was_over(rule, samples, after_s):
-        value = _value(rule, sample)
-        if before_s is not None and sample.at_s - before_s > GAP_S:
-            since, counts = None, False
-        before_s = sample.at_s
-        if value is not None and rule.beyond(value):
-            since = sample.at_s if since is None else since
-            counts = counts or sample.at_s - since >= rule.for_s
-        else:
-            since = None
-    return since, counts
-
-
-def _since_it_was_over(rule: Threshold, samples: Sequence[Sample], after_s: float) -> Sequence[Sample]:
-    """The newest samples; empty when the last one says that it is over. From behind: most nodes are calm."""
-    start = len(samples)
-    while start > 0:
-        sample = samples[start - 1]
-        value = _value(rule, sample)
-        if sample.at_s <= after_s or value is None or rule.over(value):
-            break
-        start -= 1
-    return samples[start:]
+def value_of(rule: Threshold) -> Callable[[Sample], float | None]:
+    """What it looks at."""
+    return (lambda each: each.cpu_ratio) if isinstance(rule, CpuAbove) else (lambda each: each.charge)

@@ -98,3 +98,14 @@ test("a window is typed in UTC", () => {
     minutes: "Between 1 and 10080 min.",
   });
 });
+
+const late = { kind: "latency", pipeline: "p", element: "", ms: 500, for_s: 60 } as const;
+
+test("a budget of latency says where an element goes", () => {
+  const figures = { rule: late, moves_per_hour: 6, mode: "automatic" } as const;
+  expect(policySentence(figures)).toBe(
+    "When the slowest 5 % of the batches of an element of p have taken more than 500 ms for 60 s, it is moved to a node that is nearer to what it reads, or as near and less busy, at most 6 an hour.",
+  );
+  expect(policySentence({ ...figures, mode: "advice" })).toContain("you are advised to move it to a node");
+  expect(ruleOf("latency", typedOf(late))).toEqual({ rule: late, faults: {} });
+});

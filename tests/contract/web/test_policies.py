@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 import redis
+from django.conf import settings
 from django.utils import timezone
 
+from pipeline_runtime.placement.policy.facts import Latency
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller, audited
-from webapp.nodes.models import Node
+from webapp.nodes.models import GivenLatency, Node
 from webapp.placements.models import Deployment
 from webapp.placements.placing import candidates
+from webapp.policies.facts import groups_now, links_now, pure, with_latencies
 from webapp.policies.models import Decision, Policy
 
 Call = Callable[[str | None], Caller]
@@ -212,3 +215,37 @@ def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deplo
     Node.objects.filter(name="edge-b").update(maintenance_until=timezone.now())
     assert caller("viewer").get("/nodes/edge-b").json()["maintenance_until"] is None
     assert move().status_code == 202
+
+
+LATE = {"kind": "latency", "pipeline": PIPELINE, "element": "power", "ms": 500, "for_s": 60}
+
+
+def test_a_budget_of_latency_is_of_an_element_that_is_there(caller: Call, deployment: Deployment) -> None:
+    assert made(caller, name="late", rule=LATE)["rule"] == LATE
+    assert made(caller, name="any", rule=LATE | {"element": ""})
+    for wrong, path in (
+        ({"pipeline": "nothing"}, "rule.latency.pipeline"),
+        ({"element": "nothing"}, "rule.latency.element"),
+        ({"ms": 0}, "rule.latency.ms"),
+        ({"for_s": 5}, "rule.latency.for_s"),
+    ):
+        refused = caller("operator").post("/policies", BUSY | {"name": "x", "rule": LATE | wrong})
+        assert refused.status_code == 422
+        assert [fault["path"] for fault in refused.json()["faults"]] == [path]
+
+
+def test_what_the_latency_is_decided_by(deployment: Deployment, real_redis: redis.Redis) -> None:
+    """Points of its elements as control keeps them; what it reads; how far the sites are."""
+    power, archive = f"{deployment.pk}.power", f"{deployment.pk}.archive"
+    for t, rows in ((1000, 5.0), (3000, 0.0)):
+        point = {"t": t, "rows_in_per_s": rows, "latency_ms_p95": 700.5}
+        real_redis.rpush(keys.element_history(deployment.pk, "power"), json.dumps(point))
+    groups = groups_now()
+    policy = Policy(name="late", rule=LATE, mode="advice")
+    found = {each.id: each for each in with_latencies(groups, [pure(policy)], settings.FOGLINE.redis_url)}
+    assert found[power].latencies == [Latency(1.0, 700.5), Latency(3.0, None)]  # nothing flowed then
+    assert found[archive].latencies == ()
+    assert found[archive].inputs == (power,)
+    assert found[power].pipeline == PIPELINE
+    GivenLatency.objects.create(origin="edge-a", target="cloud", ms=20.0)
+    assert links_now()["edge-a", "cloud"] == 20.0

@@ -69,6 +69,10 @@ def test_a_node_is_empty_for_its_maintenance_and_takes_nothing_until_it_is_over(
     cluster = cluster_of_three
     deployment = cluster.deployed("power", "edge-a")
     wait_until(lambda: cluster.owns(deployment, "power", "edge-a"), "edge-a owns")
+    late = {"kind": "latency", "pipeline": deployment.pipeline.name, "element": "", "ms": 500, "for_s": 60}
+    late_policy = Policy.objects.create(name="late", rule=late)
+    # A stand-in node measures none.
+    wait_until(lambda: standing(late_policy, "edge-a") == [("unknown", "power", None)], "it is looked at")
     begins = timezone.now() + timedelta(minutes=20)  # its lead time has begun
     rule = {"kind": "maintenance", "of": "node", "name": "edge-a", "begins": begins.isoformat()}
     rule |= {"minutes": 60, "weekly": False, "lead_minutes": 30}

@@ -11,9 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline_runtime.placement.policy.evaluate import evaluate
 from pipeline_runtime.placement.policy.facts import GAP_S, GroupNow, Move, NodeNow, Sample, Verdict
+from pipeline_runtime.placement.policy.lasting import beyond_since
 from pipeline_runtime.placement.policy.look import REST_S, TRY_AGAIN_S, share_of
 from pipeline_runtime.placement.policy.rules import MARGIN, BatteryBelow, CpuAbove, Policy
-from pipeline_runtime.placement.policy.threshold import beyond_since
+from pipeline_runtime.placement.policy.threshold import value_of
 
 NOW_S = 10_000.0
 ABOVE_80 = CpuAbove(kind="cpu", threshold=0.8, for_s=60)
@@ -126,7 +127,7 @@ def test_a_share_is_of_cores_not_of_ratios() -> None:
 
 def test_hysteresis() -> None:
     def since(*cpu: float) -> tuple[float | None, bool]:
-        return beyond_since(ABOVE_80, node("n", *cpu).samples)
+        return beyond_since(ABOVE_80, node("n", *cpu).samples, value_of(ABOVE_80))
 
     assert since(0.9, 0.9) == (NOW_S - 30, False)
     assert since(0.9, 0.9, 0.9) == (NOW_S - 60, True)
@@ -134,7 +135,7 @@ def test_hysteresis() -> None:
     assert since(0.9, 0.9, 0.9, 0.75)[1] is True  # not over yet
     assert since(0.9, 0.9, 0.9, 0.69) == (None, False)
     with_a_gap = [Sample(0, 0.9), Sample(GAP_S + 1, 0.9), Sample(GAP_S + 31, 0.9)]
-    assert beyond_since(ABOVE_80, with_a_gap) == (GAP_S + 1, False)
+    assert beyond_since(ABOVE_80, with_a_gap, value_of(ABOVE_80)) == (GAP_S + 1, False)
 
 
 # -- batteries -------------------------------------------------------------------------------------------

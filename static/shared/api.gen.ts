@@ -190,7 +190,7 @@ export interface DryRun {
 }
 
 export interface DryRunIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
   moves_per_hour?: number;
 }
 
@@ -700,6 +700,13 @@ export interface Overview {
   throughput: Record<string, Throughput>;
 }
 
+/** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold` (0..1). */
+export interface Pack {
+  kind: "pack";
+  threshold: number;
+  for_s: number;
+}
+
 export interface Peeked {
   records: PeekedRecord[];
   stream: string;
@@ -771,7 +778,7 @@ export interface PipelinesMessage {
 export interface Policy {
   id: number;
   name: string;
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -781,14 +788,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";
@@ -851,6 +858,13 @@ export interface SnapshotData {
 export interface SnapshotMessage {
   type: "snapshot";
   data: SnapshotData;
+}
+
+/** The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go. */
+export interface Spread {
+  kind: "spread";
+  difference: number;
+  for_s: number;
 }
 
 export interface Standby {

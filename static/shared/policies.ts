@@ -36,6 +36,15 @@ const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, stri
     "it",
     " to a node that is nearer to what it reads, or as near and less busy",
   ],
+  spread: ({ difference, for_s }) => [
+    `When a node's CPU has been more than ${Math.round(difference * 100)} points above that of the least busy one${lasted(for_s)}`,
+    "its busiest element that fits there",
+  ],
+  pack: ({ threshold, for_s }) => [
+    `When all that the least busy node runs has fitted on busier ones${lasted(for_s)}, whose CPU stays under ${percent(threshold - 0.1)}`,
+    "it",
+    " there, one element after another",
+  ],
 };
 
 /** "2026-11-26 02:00 to 04:00 UTC", "each Thursday 02:00 to Friday 01:00 UTC" */

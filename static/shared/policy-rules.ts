@@ -129,6 +129,22 @@ export const KINDS: Record<Kind, KindSpec> = {
       forAtLeast(30, "60"),
     ],
   },
+  spread: {
+    when: "one node is much busier than another",
+    moves: "6",
+    fields: [
+      {
+        ...number("difference", "Difference of CPU above, points", "40", [20, 90], " points"),
+        ratio: true,
+      },
+      forAtLeast(30, "300"),
+    ],
+  },
+  pack: {
+    when: "fewer nodes are enough",
+    moves: "6",
+    fields: [threshold("CPU stays 10 points under, %", "80", [20, 99]), forAtLeast(30, "600")],
+  },
 };
 
 export const usual = (kind: Kind): Typed =>

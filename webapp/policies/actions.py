@@ -19,6 +19,8 @@ from webapp.policies.models import Policy
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
 NAME = re.compile(r"[\w .-]{1,40}")
+OPPOSITES = {"spread": "pack", "pack": "spread"}
+DOES = {"spread": "spreads", "pack": "packs"}
 FIELDS = ("rule", "mode", "moves_per_hour", "enabled")
 
 
@@ -28,6 +30,7 @@ def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
     policy = Policy(name=name, created_by=actor, rule=_stored(rule), **fields)
     _check_name(name)
     _check_rule(rule)
+    _check_opposite(policy)
     try:
         with transaction.atomic():
             policy.save()
@@ -54,6 +57,7 @@ def change(actor: User, id: int, rule: Rule | None = None, **fields: Any) -> Pol
     before = {name: getattr(policy, name) for name in changed}
     for name, value in changed.items():
         setattr(policy, name, value)
+    _check_opposite(policy)
     policy.standing = []
     policy.save(update_fields=[*changed, "standing"])
     audit(actor, "policy.change", policy.name, before=before, **changed)
@@ -69,6 +73,20 @@ def remove(actor: User, id: int) -> None:
     policy.delete()
     audit(actor, "policy.delete", policy.name)
     announce()
+
+
+def _check_opposite(policy: Policy) -> None:
+    """What one of the two moves, the other would move back."""
+    opposite = OPPOSITES.get(policy.rule["kind"])
+    if opposite is None or not policy.enabled:
+        return
+    other = Policy.objects.filter(enabled=True, rule__kind=opposite).exclude(pk=policy.pk).first()
+    if other is not None:
+        raise Conflict(
+            f'"{other.name}" {DOES[opposite]} the elements already, which is the opposite.',
+            safe="Nothing was changed.",
+            next=f"Switch {other.name} off first.",
+        )
 
 
 def _check_rule(rule: Rule) -> None:

@@ -11,8 +11,10 @@ from pipeline_runtime.placement.policy.replay import replay
 from pipeline_runtime.placement.policy.rules import (
     BatteryBelow,
     CpuAbove,
+    Pack,
     Policy as PurePolicy,
     Rule,
+    Spread,
     rule_of,
 )
 from pipeline_runtime.wire.keys import NODE_SAMPLES_MAX
@@ -25,7 +27,7 @@ from webapp.policies.models import Decision, Policy
 from webapp.problems import Invalid, Missing
 
 DAY = timedelta(days=1)
-REPLAYED = (CpuAbove, BatteryBelow)
+REPLAYED = (CpuAbove, BatteryBelow, Spread, Pack)
 """Kinds that decide by the samples of which a day is kept."""
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from pipeline_runtime.placement.policy import latency, maintenance, threshold
+from pipeline_runtime.placement.policy import balance, latency, maintenance, threshold
 from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
-from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Policy
+from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Pack, Policy, Spread
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NO_LINKS: Mapping[tuple[str, str], float] = MappingProxyType({})
-ORDER = ("battery", "maintenance", "latency", "cpu")
+ORDER = ("battery", "maintenance", "latency", "cpu", "spread", "pack")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
 
@@ -34,8 +34,10 @@ def evaluate(
     policies = sorted(policies, key=lambda policy: (ORDER.index(policy.rule.kind), policy.name))
     rules = [policy.rule for policy in policies]
     cpu_most = min((rule.target_most for rule in rules if isinstance(rule, CpuAbove)), default=1.0)
-    closed = maintenance.closed(policies, nodes, now_s)
-    look = Look(nodes, groups, list(moves), now_s, cpu_most, advised, closed, links)
+    shut = dict.fromkeys(maintenance.closed(policies, nodes, now_s), "is in maintenance")
+    look = Look(
+        nodes, groups, list(moves), now_s, cpu_most, advised, threshold.weak(policies, nodes) | shut, links
+    )
     return [verdict for policy in policies for verdict in _of(look, policy)]
 
 
@@ -43,6 +45,10 @@ def _of(look: Look, policy: Policy) -> list[Verdict]:
     rule = policy.rule
     if isinstance(rule, LatencyAbove):
         return latency.verdicts(look, policy, rule)
+    if isinstance(rule, Pack):
+        return balance.pack(look, policy, rule)
+    if isinstance(rule, Spread):
+        return [each for node in look.nodes for each in balance.spread(look, policy, rule, node)]
     if isinstance(rule, Maintenance):
         return [each for node in look.nodes for each in maintenance.verdicts(look, policy, rule, node)]
     return [each for node in look.nodes for each in threshold.verdicts(look, policy, rule, node)]

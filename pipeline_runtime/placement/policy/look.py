@@ -3,7 +3,7 @@ which node has room. What was decided so far counts for what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline_runtime.placement.policy.facts import (
@@ -36,7 +36,7 @@ class Leaving:
     because: str  # begins the sentence
     window_s: float  # over so long the CPU of a target is looked at
     all_of_it: bool  # the node has to be empty soon; False: one group leaves, then it is looked at anew
-    unfit: Callable[[NodeNow], str | None] = lambda node: None  # why it is no target, said of it
+    cpu_most: float  # up to which a target's CPU may come
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Look:
     now_s: float
     cpu_most: float  # up to which a node's CPU may come, for the strictest policy
     advised: Mapping[str, str]
-    closed: Collection[str]  # nodes in maintenance
+    closed: Mapping[str, str]  # node -> why nothing is moved there by any policy, said of it
     links: Mapping[tuple[str, str], float]  # (from site, to another) -> latency one way, ms
 
     # -- a node ------------------------------------------------------------------------------------------
@@ -88,8 +88,19 @@ class Look:
     def would_be(self, node: NodeNow, origin: NodeNow, share: float, window_s: float) -> float:
         """Its CPU with a group that has `share` of that of `origin`; the highest of late, as that will come
         again."""
-        cores = origin.cores / node.cores if origin.cores and node.cores else 1.0
-        return max(self.cpu(node, window_s), default=0.0) + share * cores
+        return max(self.cpu(node, window_s), default=0.0) + self.share_on(node, origin, share)
+
+    def share_on(self, node: NodeNow, origin: NodeNow, share: float) -> float:
+        """What is `share` of the CPU of `origin`, of that of the node."""
+        return share * (origin.cores / node.cores if origin.cores and node.cores else 1.0)
+
+    def may_take(self, node: NodeNow, origin: NodeNow) -> bool:
+        """As far as it was told, and whatever was moved of late."""
+        return node.name != origin.name and self.unfit(node, 0.0, all_of_it=True) is None
+
+    def covers(self, node: NodeNow, seconds: float) -> bool:
+        """Whether it has been heard for so long."""
+        return bool(node.samples) and self.now_s - node.samples[0].at_s >= seconds
 
     # -- a group -----------------------------------------------------------------------------------------
 
@@ -142,10 +153,10 @@ class Look:
         """Why it takes nothing now, said of it. `all_of_it`: it comes off a node that has to be empty."""
         if node.refusal is not None:
             return node.refusal
-        if node.name in self.closed:
-            return "is in maintenance"
         if not self.is_heard(node):
             return "was not heard lately"
+        if node.name in self.closed:
+            return self.closed[node.name]
         if all_of_it:
             return None
         if any(move.target == node.name and move.ended_s is None for move in self.moves):
@@ -175,11 +186,13 @@ class Look:
         for node in self.nodes:
             if node.name == origin.name:
                 continue
-            reason = self.unfit(node, leaving.window_s, leaving.all_of_it) or leaving.unfit(node)
+            reason = self.unfit(node, leaving.window_s, leaving.all_of_it)
             would_be = self.would_be(node, origin, share, leaving.window_s)
-            if reason is None and would_be > self.cpu_most:
+            if reason is None and would_be > leaving.cpu_most:
                 busy.append((would_be, node.name))
-                reason = f"would come to {percent(would_be)} of its CPU, more than {percent(self.cpu_most)}"
+                reason = (
+                    f"would come to {percent(would_be)} of its CPU, more than {percent(leaving.cpu_most)}"
+                )
             if reason is None:
                 fit.append((would_be, node.name))
             else:

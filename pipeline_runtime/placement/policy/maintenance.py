@@ -71,7 +71,7 @@ def verdicts(look: Look, policy: Policy, rule: Maintenance, node: NodeNow) -> li
     held = look.holds_back(node, because)
     if held is not None:
         return [Verdict(policy.name, node.name, *held)]
-    return look.leave(policy, node, Leaving(because, SETTLE_S, all_of_it=True))
+    return look.leave(policy, node, Leaving(because, SETTLE_S, all_of_it=True, cpu_most=look.cpu_most))
 
 
 def utc(at_s: float) -> str:

@@ -106,7 +106,29 @@ class LatencyAbove(_Rule):
         return value < self.ms * (1 - MARGIN)
 
 
-Rule = Annotated[CpuAbove | BatteryBelow | Maintenance | LatencyAbove, Field(discriminator="kind")]
+class Spread(_Rule):
+    """The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go."""
+
+    kind: Literal["spread"]
+    difference: float = Field(ge=2 * MARGIN, le=0.9)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+
+class Pack(_Rule):
+    """All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`."""
+
+    kind: Literal["pack"]
+    threshold: float = Field(ge=2 * MARGIN, le=0.99)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+    @property
+    def target_most(self) -> float:
+        return self.threshold - MARGIN
+
+
+Rule = Annotated[
+    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack, Field(discriminator="kind")
+]
 _RULES: TypeAdapter[Any] = TypeAdapter(Rule)
 
 

@@ -12,7 +12,7 @@ A battery that runs down does not wait for that: its groups leave one after anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict, percent
 from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
@@ -53,16 +53,20 @@ def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list
         beyond,
         max(rule.for_s, SETTLE_S),
         all_of_it=not is_cpu,
-        unfit=lambda other: None if is_cpu else _weak(rule, other),
+        cpu_most=look.cpu_most,
     )
     return look.leave(policy, node, leaving)
 
 
-def _weak(rule: Threshold, node: NodeNow) -> str | None:
-    charge = node.samples[-1].charge
-    if charge is None or rule.over(charge):
-        return None
-    return f"is on battery itself, at {percent(charge)}"
+def weak(policies: Iterable[Policy], nodes: Iterable[NodeNow]) -> dict[str, str]:
+    """Node -> said of it, of those with so low a battery that what came there would soon leave again."""
+    rules = [policy.rule for policy in policies if isinstance(policy.rule, BatteryBelow)]
+    charges = {node.name: node.samples[-1].charge for node in nodes if node.samples}
+    return {
+        name: f"is on battery itself, at {percent(charge)}"
+        for name, charge in charges.items()
+        if charge is not None and not all(rule.over(charge) for rule in rules)
+    }
 
 
 def value_of(rule: Threshold) -> Callable[[Sample], float | None]:

@@ -109,3 +109,15 @@ test("a budget of latency says where an element goes", () => {
   expect(policySentence({ ...figures, mode: "advice" })).toContain("you are advised to move it to a node");
   expect(ruleOf("latency", typedOf(late))).toEqual({ rule: late, faults: {} });
 });
+
+test("what spreads and what packs say what they do", () => {
+  const figures = { moves_per_hour: 6, mode: "automatic" } as const;
+  const spread = { kind: "spread", difference: 0.4, for_s: 300 } as const;
+  expect(policySentence({ ...figures, rule: spread })).toBe(
+    "When a node's CPU has been more than 40 points above that of the least busy one for 300 s, its busiest element that fits there is moved, at most 6 an hour.",
+  );
+  expect(ruleOf("spread", typedOf(spread))).toEqual({ rule: spread, faults: {} });
+  expect(policySentence({ ...figures, rule: { kind: "pack", threshold: 0.8, for_s: 600 } })).toBe(
+    "When all that the least busy node runs has fitted on busier ones for 600 s, whose CPU stays under 70 %, it is moved there, one element after another, at most 6 an hour.",
+  );
+});

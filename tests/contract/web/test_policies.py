@@ -249,3 +249,19 @@ def test_what_the_latency_is_decided_by(deployment: Deployment, real_redis: redi
     assert found[power].pipeline == PIPELINE
     GivenLatency.objects.create(origin="edge-a", target="cloud", ms=20.0)
     assert links_now()["edge-a", "cloud"] == 20.0
+
+
+def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:
+    spread = made(caller, name="even", rule={"kind": "spread", "difference": 0.4, "for_s": 60})
+    pack = {"name": "few", "rule": {"kind": "pack", "threshold": 0.8, "for_s": 60}}
+    refused = caller("operator").post("/policies", pack)
+    assert refused.status_code == 409
+    assert '"even" spreads the elements already' in refused.json()["detail"]
+    off = made(caller, **pack, enabled=False)
+    path = f"/policies/{off['id']}"
+    assert caller("operator").call("PATCH", path, {"enabled": True}).status_code == 409
+    assert caller("operator").delete(f"/policies/{spread['id']}").status_code == 204
+    assert caller("operator").call("PATCH", path, {"enabled": True}).json()["enabled"] is True
+    # Whether it would have acted: it decides by samples of which a day is kept.
+    tried = caller("operator").post("/policies/dry-run", {"rule": pack["rule"]})
+    assert (tried.status_code, tried.json()["moves"]) == (200, [])

@@ -700,7 +700,7 @@ export interface Overview {
   throughput: Record<string, Throughput>;
 }
 
-/** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold` (0..1). */
+/** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`. */
 export interface Pack {
   kind: "pack";
   threshold: number;

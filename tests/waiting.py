@@ -14,9 +14,16 @@ _POLL_S_MIN, _POLL_S_MAX = 0.02, 0.25
 
 
 def wait_until(
-    condition: Callable[[], Any], what: str | Callable[[], str] = "", timeout_s: float = PATIENCE_S
+    condition: Callable[[], Any],
+    what: str | Callable[[], str] = "",
+    timeout_s: float = PATIENCE_S,
+    *,
+    look_every_s: float = _POLL_S_MAX,
 ) -> Any:
-    """Its first true value. AssertionError after `timeout_s`, with `what` was awaited and the last value."""
+    """Its first true value. AssertionError after `timeout_s`, with `what` was awaited and the last value.
+
+    `look_every_s`: the most that is waited between two looks.
+    """
     deadline = time.monotonic() + timeout_s
     pause_s = _POLL_S_MIN
     while not (value := condition()):
@@ -25,5 +32,5 @@ def wait_until(
             faulthandler.dump_traceback(all_threads=True)  # whatever hangs may be in this process
             raise AssertionError(f"still waiting for {awaited} after {timeout_s:.0f} s (last: {value!r})")
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.25, _POLL_S_MAX)
+        pause_s = min(pause_s * 1.25, look_every_s)
     return value

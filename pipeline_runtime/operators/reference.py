@@ -13,14 +13,14 @@ from pipeline_runtime.operators import expressions
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
-from pipeline_runtime.operators.sdk import Operator
+from pipeline_runtime.operators.sdk import Operator, Port
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 _CATEGORIES = {
     "sources": "Sources",
     "transform": "Transform",
     "state": "State",
-    "join": "Join",
+    "join": "Join and merge",
     "alert": "Alert",
     "sinks": "Sinks and views",
 }
@@ -49,6 +49,10 @@ def page() -> str:
     return "\n".join([*lines, "", *_expressions()]) + "\n"
 
 
+def _may_be_left(port: Port) -> str:
+    return " (optional)" if port.optional else ""
+
+
 def _section(operator: type[Operator]) -> Iterator[str]:
     yield f"## {operator.type}"
     yield ""
@@ -56,7 +60,7 @@ def _section(operator: type[Operator]) -> Iterator[str]:
     yield ""
     yield inspect.getdoc(operator) or ""
     yield ""
-    ports = ", ".join(f"`{port.name}`" for port in operator.inputs) or "none"
+    ports = ", ".join(f"`{port.name}`{_may_be_left(port)}" for port in operator.inputs) or "none"
     yield f"Inputs: {ports}. {_state(operator)}"
     yield ""
     yield "| parameter | type | default | |"

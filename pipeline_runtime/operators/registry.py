@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -35,6 +36,7 @@ BUILT_IN = {
     "count-window-aggregate": "count_window_aggregate:CountWindowAggregate",
     "running-statistics": "running_statistics:RunningStatistics",
     "join": "join:Join",
+    "merge": "merge:Merge",
     "threshold-alert": "threshold_alert:ThresholdAlert",
     "csv-sink": "csv_sink:CsvSink",
     "kafka-out": "kafka_out:KafkaOut",
@@ -92,8 +94,8 @@ class Registry:
             "summary": operator.summary,
             "category": operator.category,
             "icon": operator.icon,
-            "inputs": [{"name": port.name, "description": port.description} for port in operator.inputs],
-            "outputs": [{"name": port.name, "description": port.description} for port in operator.outputs],
+            "inputs": [asdict(port) for port in operator.inputs],
+            "outputs": [asdict(port) for port in operator.outputs],
             "params_schema": params_schema(operator),
             "docs": inspect.getdoc(operator) or "",
             "example": operator.example,

@@ -55,6 +55,7 @@ ParamsClass = type[Params]
 class Port:
     name: str
     description: str = ""
+    optional: bool = False  # an input that may stay unconnected
 
 
 class SchemaMismatch(ValueError):

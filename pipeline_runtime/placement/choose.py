@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -41,11 +41,23 @@ class Candidate:
         return self.refusal is None
 
 
+REFUSED_THEN = {
+    "does not answer": "did not answer",
+    "is cordoned": "was cordoned",
+    "is leaving": "was leaving",
+    "is still starting": "was still starting",
+}
+"""What `Candidate.refusal` is later on."""
+NAMED_MAX = 3
+"""So many nodes are named of those that took nothing new."""
+
+
 @dataclass(frozen=True)
 class GroupToPlace:
     group: str
     elements: int
     pin: str | None = None  # by the document or by whoever deploys
+    pinned_by: str = "it was pinned there"  # in words, for the record
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,7 @@ class NoPlacement(ValueError):
 class Placed:
     node: str
     why: str  # in words, as said of the node
+    then: str = ""  # the same for the record, to be read when all may be different
 
 
 def choose(
@@ -104,7 +117,7 @@ def place(
                 is_away = node is not None and (not node.up or node.leaving)
                 faults.append(PlacementFault(group.group, problem, passing=is_away))
                 continue
-            found = Placed(group.pin, "pinned")
+            found = Placed(group.pin, "pinned", group.pinned_by)
         elif current in nodes:
             found = Placed(str(current), "it runs there")
         else:
@@ -114,7 +127,9 @@ def place(
                 faults.append(PlacementFault(group.group, _nobody(nodes), passing=waiting))
                 continue
             least = min(free, key=lambda name: (load[name], name))
-            found = Placed(least, _why_free(load[least], len(free)))
+            found = Placed(
+                least, _why_free(load[least], len(free)), _why_then(load[least], free, nodes.values())
+            )
         placed[group.group] = found
         if found.node != current:
             load[found.node] += group.elements
@@ -126,6 +141,16 @@ def _why_free(elements: int, free: int) -> str:
         return "the only node that is free"
     there = f"{elements} element{'' if elements == 1 else 's'}" if elements else "none"
     return f"the fewest elements are there: {there}"
+
+
+def _why_then(elements: int, free: Collection[str], nodes: Iterable[Candidate]) -> str:
+    of = "only node" if len(free) == 1 else f"fewest elements ({elements or 'none'}) of the {len(free)} nodes"
+    found = f"it {'was' if len(free) == 1 else 'had'} the {of} that could take it"
+    refused = [f"{node.name} {REFUSED_THEN[node.refusal]}" for node in nodes if node.refusal is not None]
+    if not refused:
+        return found
+    more = f" and {len(refused) - NAMED_MAX} more could not" if len(refused) > NAMED_MAX else ""
+    return f"{found}; {', '.join(refused[:NAMED_MAX])}{more}"
 
 
 def choose_target(

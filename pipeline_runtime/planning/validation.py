@@ -249,7 +249,8 @@ class _Check:
                     known = f"it has {listed(ports)}" if ports else "it has no inputs"
                     message = f'{operator.title} has no input "{port}"{self.hint(port, ports)} ({known})'
                     self.report(element.id, element.path("inputs", port), message, "unknown_port")
-            for port in ports:
+            required = [port.name for port in operator.inputs if not port.optional]
+            for port in required:
                 if port not in element.inputs:
                     message = f'input "{port}" is not connected' if len(ports) > 1 else "nothing is connected"
                     self.report(element.id, element.path("inputs", port), message, "missing_input")
@@ -299,12 +300,13 @@ class _Check:
             if operator is None:
                 continue
             inputs: dict[str, StreamSchema] = {}
-            for port in operator.inputs:
+            needed = [port for port in operator.inputs if not port.optional or port.name in element.inputs]
+            for port in needed:
                 source = element.inputs.get(port.name)
                 schema = self.schemas.get(".".join(parse_reference(source))) if source else None
                 if schema is not None:
                     inputs[port.name] = schema
-            if len(inputs) < len(operator.inputs):
+            if len(inputs) < len(needed):
                 continue
             try:
                 schema = operator.output_schema(inputs)

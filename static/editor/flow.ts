@@ -38,7 +38,10 @@ const KEYS_HELP = "react-flow__node-desc-1";
 const PORT = { draft: 12, live: 6 };
 
 export const portsOf = (operator: Operator | undefined): { inputs: Port[]; outputs: Port[] } =>
-  operator ?? { inputs: [{ name: "in", description: "" }], outputs: [{ name: "out", description: "" }] };
+  operator ?? {
+    inputs: [{ name: "in", description: "", optional: false }],
+    outputs: [{ name: "out", description: "", optional: false }],
+  };
 
 /** How far down the card's side a port is: 0 to 1. */
 export const portPlace = (index: number, count: number): number => (index + 1) / (count + 1);

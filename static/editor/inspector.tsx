@@ -265,7 +265,10 @@ function Inputs({
     const to = { element: element.id, port: port.name };
     return (
       <label className="field" key={port.name} data-path={`inputs.${port.name}`}>
-        <span className="field__label">{ports.length > 1 ? `Input ${port.name}` : "Reads from"}</span>
+        <span className="field__label">
+          {ports.length > 1 ? `Input ${port.name}` : "Reads from"}
+          {port.optional && " (optional)"}
+        </span>
         <select
           className="select"
           disabled={!editable}

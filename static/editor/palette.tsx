@@ -9,7 +9,7 @@ const CATEGORIES: readonly [string, string][] = [
   ["sources", "Sources"],
   ["transform", "Transform"],
   ["state", "State"],
-  ["join", "Join"],
+  ["join", "Join and merge"],
   ["alert", "Alert"],
   ["sinks", "Sinks"],
 ];

@@ -2,7 +2,7 @@ import { useEffect } from "react";
 import { MapPin, Server } from "lucide-react";
 import { elementPage } from "../shared/address";
 import { get } from "../shared/api";
-import { exact, listed, percent } from "../shared/format";
+import { exact, latency, listed, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { mount } from "../shared/mount";
 import { loadNow } from "../shared/status";
@@ -12,7 +12,7 @@ import { Frame, Section } from "./frame";
 import { GivenLatencies } from "./given-latencies";
 import { MapGraph } from "./map-graph";
 import { NodeMark } from "./node-tile";
-import { latency, linesOf, rateWords, sitesOf, type Site } from "./sites";
+import { linesOf, rateWords, sitesOf, type Site } from "./sites";
 import "./map.css";
 
 /** Lines are measured twice a minute; nodes are live. */

@@ -1,5 +1,5 @@
 /** The map's sites and lines as the page shows them, and where they are drawn. Pure. */
-import { bytes } from "../shared/format";
+import { bytes, latency } from "../shared/format";
 import type { ClusterNode, MapLink, SiteMap } from "../shared/types";
 
 export interface Site {
@@ -49,9 +49,6 @@ export function linesOf(names: string[], links: MapLink[]): Line[] {
 
 export const brokenSince = (line: Line): string | null =>
   line.there?.unreachable_since ?? line.back?.unreachable_since ?? null;
-
-/** One decimal where it says something: "0.4 ms", "12 ms". */
-export const latency = (ms: number): string => `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
 
 /** "10 ms", or "10 / 12 ms" where the two ways differ; what is not known is left out. */
 export function latencyWords(line: Line): string {

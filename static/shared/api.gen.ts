@@ -63,6 +63,12 @@ export interface BatteryBelow {
   for_s: number;
 }
 
+/** null: not known */
+export interface BeforeAfter {
+  before: number | null;
+  after: number | null;
+}
+
 export interface Begun {
   start: "follows" | "warm" | "cold";
   bytes: number | null;
@@ -530,6 +536,17 @@ export interface Migrate {
   strategy?: string | null;
 }
 
+/** What a move to a node takes and changes. */
+export interface MoveCost {
+  bytes: number | null;
+  bytes_per_s: number | null;
+  copy_s: number | null;
+  same_site: boolean;
+  cpu: BeforeAfter;
+  upstream_ms: BeforeAfter | null;
+  downstream_ms: BeforeAfter | null;
+}
+
 export interface Moving {
   pipeline: string;
   element: string;
@@ -610,6 +627,7 @@ export interface NodeForecast {
   standby: Way;
   "stop-and-copy": Way;
   restore: Restorations;
+  cost: MoveCost | null;
 }
 
 export interface NodeHistory {
@@ -691,6 +709,17 @@ export interface OptionalDraft {
 
 export interface Ordered {
   handover: Handover;
+}
+
+/** A node that an element does not run on. */
+export interface OtherNode {
+  node: string;
+  refusal: string | null;
+  cores: number;
+  cores_free: number | null;
+  upstream_ms: number | null;
+  downstream_ms: number | null;
+  state: "standby" | "backup" | "none";
 }
 
 export interface Overview {
@@ -805,6 +834,7 @@ export interface PolicyIn {
 export interface Port {
   name: string;
   description: string;
+  optional: boolean;
 }
 
 export interface PreviewColumn {
@@ -1041,6 +1071,16 @@ export interface WatchWish {
 export interface Way {
   ready: Expected | null;
   pause: Expected;
+}
+
+/** Why an element is on its node, as it was recorded when it came there. */
+export interface WhyHere {
+  node: string | null;
+  sentence: string;
+  at: string | null;
+  handover: string | null;
+  policy: string | null;
+  others: OtherNode[];
 }
 
 /** What a browser sends. The server takes whatever it can read of it: a page may be of another version. */

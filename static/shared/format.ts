@@ -39,6 +39,9 @@ export function millis(ms: number | null | undefined): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
+/** Of a line: one decimal where it says something, "0.4 ms", "12 ms". */
+export const latency = (ms: number): string => `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
+
 /** A time that still runs: whole seconds, so that it does not flicker. */
 export function seconds(ms: number): string {
   const whole = Math.floor(ms / 1000);

@@ -33,12 +33,14 @@ export type {
   Map as SiteMap,
   MapLink,
   Measured,
+  MoveCost,
   Node as ClusterNode,
   NodeFailure,
   NodeForecast,
   NodeLoad,
   NodePoint,
   Operation,
+  OtherNode,
   PeekedRecord as PeekRecord,
   PhaseEntry as Phase,
   Pipeline,
@@ -55,6 +57,7 @@ export type {
   Template,
   Validation,
   VersionItem,
+  WhyHere,
 } from "./api.gen";
 
 /** What a badge shows. */

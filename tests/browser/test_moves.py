@@ -20,6 +20,9 @@ ABOUT = re.compile(r"^(about|less than) [0-9.]+ (s|min)$")
 PAUSE = re.compile(r"^((at most )?[0-9.]+ m?s|none)$")
 STARTING = "starts-late"
 PRIMARY = re.compile("button--primary")
+HERE = re.compile(
+    r"Placed on edge-a when it was deployed: the document pins it there\. .* ago|Moved here from edge-b"
+)
 EXPECTED = re.compile(
     r"(Getting ready takes|gets ready .* the longest \() ?up to about .* output pauses for (up to|less) "
 )
@@ -31,6 +34,8 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     page, panel = dashboard.page, dashboard.live_panel
     page.goto(f"/pipelines/{watched}?mode=live")
     dashboard.select("positive")
+    panel.get_by_text("Why is it here?").click()
+    expect(panel).to_contain_text(HERE)
     panel.get_by_role("button", name="Migrate").click()
     dialog = page.get_by_role("dialog", name="Migrate positive")
     dialog.get_by_role("radio", name="edge-b", exact=True).check()
@@ -39,11 +44,17 @@ def test_a_move_says_before_what_it_takes_and_after_what_it_took_and_the_draft_f
     expect(ready).to_have_text(ABOUT)
     expect(pause).to_have_text(ABOUT)
     expect(announced).to_contain_text(re.compile("typical value|By the last|As the last time"))
+    expect(announced).to_contain_text(re.compile("CPU of edge-b.*now"))
+    expect(announced).to_contain_text("Copied first")
     dialog.get_by_role("radio", name="Stop and copy").check()
     expect(ready).to_have_text("nothing is prepared")
     dialog.get_by_role("radio", name=re.compile("^Live")).check()
     dialog.get_by_role("button", name="Migrate to edge-b").click()
     dashboard.expect_handover_done("edge-b")
+
+    # why it is where it is now
+    expect(panel).to_contain_text(f"Moved here from edge-a by {fogline.login()[0]}.")
+    expect(panel.get_by_role("table", name="Other nodes for positive")).to_contain_text("edge-a")
 
     # what it took, and from what that is computed
     card = panel.get_by_role("region", name="Live migration of positive")

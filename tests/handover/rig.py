@@ -28,7 +28,7 @@ from tests.handover.nodes import EngineName, Node, install_operator
 from tests.handover.oracle import Judge
 from tests.handover.proxy import Proxies, Proxy
 from tests.handover.tail import Tail
-from tests.handover.traffic import RATE, Load, Observer, idle_keys, send_rows
+from tests.handover.traffic import RATE, TICK_S, Load, Observer, idle_keys, send_rows
 from tests.ports import free_ports
 from workers.supervisor.services import Kafka
 
@@ -85,8 +85,8 @@ class Group:
     def send(self, rows: Any) -> int:
         return send_rows(self._bootstrap, self.inputs, rows)
 
-    def load(self, rate: float = RATE) -> None:
-        self._load = Load(self._bootstrap, self.inputs, rate)
+    def load(self, rate: float = RATE, tick_s: float = TICK_S) -> None:
+        self._load = Load(self._bootstrap, self.inputs, rate, tick_s)
 
     def finish_load(self) -> None:
         if self._load is not None:

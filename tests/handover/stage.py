@@ -18,6 +18,7 @@ from tests.handover.rig import Group, running_rig
 
 RATE = 50.0
 """Events per second: each batch has some. What is broken is broken between batches, not by their size."""
+TICK_S = 0.1
 
 
 class Stage:
@@ -44,7 +45,7 @@ class Stage:
         control = Control(rig, group)
         control.log = print
         control.begin(rig.nodes["a"])
-        group.load(RATE)
+        group.load(RATE, TICK_S)
         return control
 
     def verify(self) -> None:

@@ -16,7 +16,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 
 ACTIVE_KEYS = 500
 RATE = 200.0  # events per second
-_TICK_S = 0.01
+TICK_S = 0.01
 _ANSWER_S = 120.0
 _context = multiprocessing.get_context("spawn")
 
@@ -55,11 +55,11 @@ def _active(n: int) -> Row:
     return {"k": f"k{n % ACTIVE_KEYS:03d}", "n": n, "pad": 0}
 
 
-def _load(bootstrap: str, topic: str, rate: float, commands: Connection) -> None:
+def _load(bootstrap: str, topic: str, rate: float, tick_s: float, commands: Connection) -> None:
     producer = _producer(bootstrap)
     producer.partitions_for(topic)
     begin, sent = monotonic(), 0
-    while not commands.poll(_TICK_S):
+    while not commands.poll(tick_s):
         due = int((monotonic() - begin) * rate)
         for n in range(sent, due):
             row = _active(n)
@@ -71,11 +71,14 @@ def _load(bootstrap: str, topic: str, rate: float, commands: Connection) -> None
 
 
 class Load:
-    """`rate` events per second, evenly over ACTIVE_KEYS keys, until it is finished."""
+    """`rate` events per second, evenly over ACTIVE_KEYS keys, until it is finished; what is due is sent
+    every `tick_s`."""
 
-    def __init__(self, bootstrap: str, topic: str, rate: float = RATE) -> None:
+    def __init__(self, bootstrap: str, topic: str, rate: float = RATE, tick_s: float = TICK_S) -> None:
         self._mine, theirs = _context.Pipe()
-        self._process = _context.Process(target=_load, args=(bootstrap, topic, rate, theirs), daemon=True)
+        self._process = _context.Process(
+            target=_load, args=(bootstrap, topic, rate, tick_s, theirs), daemon=True
+        )
         self._process.start()
 
     def finish(self) -> int:

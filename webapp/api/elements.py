@@ -28,8 +28,10 @@ from webapp.monitoring.schemas import (
     Peeked,
     PeekedRecord,
     Requested,
+    WhyHere,
 )
 from webapp.monitoring.selectors import element_history
+from webapp.monitoring.why_here import why_here
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
 from webapp.pipelines.shape import element_of
@@ -66,6 +68,12 @@ def elements(request: HttpRequest, name: str) -> list[LiveElement]:
 @router.get(PATH, response=LiveElement)
 def element(request: HttpRequest, name: str, id: str) -> LiveElement:
     return element_named(pipeline_named(name), id)
+
+
+@router.get(PATH + "/why", response=WhyHere)
+def why(request: HttpRequest, name: str, id: str) -> WhyHere:
+    """Why it is on its node, as it was recorded when it came there."""
+    return why_here(pipeline_named(name), id)
 
 
 @router.get(PATH + "/history", response=ElementHistory)

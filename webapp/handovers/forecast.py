@@ -91,6 +91,7 @@ def forecast_json(
                 "checkpoint": _owns(*of, "checkpoint", there["start"]),
                 "rewind": _owns(*of, "rewind", there["start"]),
             },
+            "cost": None,
         }
     return found
 

@@ -118,6 +118,51 @@ Restorations = TypedDict(
 )
 """From the order until it runs there; null: there is no such way."""
 
+
+class BeforeAfter(TypedDict):
+    """null: not known"""
+
+    before: Number | None
+    after: Number | None
+
+
+class MoveCost(TypedDict):
+    """What a move to a node takes and changes."""
+
+    bytes: int | None
+    """to be fetched from its present node; 0: the newest checkpoint lies there, or a standby follows; null:
+    there is no checkpoint yet"""
+    bytes_per_s: Number | None
+    """of the line between the two sites; null: not measured, or it is the same site"""
+    copy_s: Number | None
+    """at that rate; null: not known"""
+    same_site: bool
+    cpu: BeforeAfter
+    """of the node, 0..1, by the rows that pass"""
+    upstream_ms: BeforeAfter | None
+    """from the farthest node of what it reads, one way; null: it reads from none"""
+    downstream_ms: BeforeAfter | None
+    """to the farthest node of what reads from it, one way; null: none does"""
+
+
+class OtherNode(TypedDict):
+    """A node that an element does not run on."""
+
+    node: str
+    refusal: str | None
+    """why it cannot take the element now; null: it can"""
+    cores: int
+    """0: not known"""
+    cores_free: Number | None
+    """null: not known"""
+    upstream_ms: Number | None
+    """from the farthest node of what the element reads, one way; null: not known, or there is none"""
+    downstream_ms: Number | None
+    """to the farthest node of what reads from the element, one way"""
+    state: Literal["standby", "backup", "none"]
+    """what it has of the element's state: a copy that follows, the newest checkpoint, nothing"""
+
+
 NodeForecast = TypedDict(
     "NodeForecast",
     {
@@ -127,6 +172,7 @@ NodeForecast = TypedDict(
         "standby": Way,
         "stop-and-copy": Way,
         "restore": Restorations,
+        "cost": MoveCost | None,
     },
 )
 """What moving an element to a node will take."""

@@ -10,6 +10,7 @@ from pipeline_runtime.handover.phases import PASSING, Phase
 from pipeline_runtime.model.ids import GROUP_NUMBER, document_group
 from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
+from webapp.handovers.costs import cost_json, surroundings
 from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover
@@ -78,7 +79,14 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     if deployment is None:
         return {}
     group = facts_by_element(group_facts([deployment])[deployment.pk]).get(element)
-    return {} if group is None else forecast_json(past_of(pipeline.name), pipeline.name, group, busy_nodes())
+    if group is None:
+        return {}
+    found = forecast_json(past_of(pipeline.name), pipeline.name, group, busy_nodes())
+    around = surroundings(deployment, group)
+    for node, there in found.items():
+        has_copy = there["had"] or there["start"] == "follows"
+        there["cost"] = cost_json(around, group, node, has_copy=has_copy)
+    return found
 
 
 def past_of(pipeline: str) -> list[Past]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from webapp.handovers.schemas import OtherNode
 from webapp.json_types import STORED, Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
@@ -181,6 +182,22 @@ class ElementPoint(TypedDict):
 
 class ElementHistory(TypedDict):
     points: list[ElementPoint]
+
+
+class WhyHere(TypedDict):
+    """Why an element is on its node, as it was recorded when it came there."""
+
+    node: str | None
+    """null: it has none"""
+    sentence: str
+    at: str | None
+    """when it came there; null: that was not recorded, or it has no node"""
+    handover: str | None
+    """the one that has brought it there"""
+    policy: str | None
+    """that has ordered the handover"""
+    others: list[OtherNode]
+    """the other nodes; none while it has no node"""
 
 
 class Requested(TypedDict):

@@ -94,6 +94,7 @@ class StoredFile(TypedDict):
 class Port(TypedDict):
     name: str
     description: str
+    optional: bool
 
 
 class Operator(TypedDict):

@@ -157,12 +157,12 @@ def migrate_refusal(group: GroupFacts, target: str | None = None, strategy: str 
         return f"{UNREPEATABLE}: use stop and copy"
     if strategy not in (None, Strategy.STANDBY, Strategy.STOP_AND_COPY):
         return f"there is no strategy {strategy}: use standby or stop-and-copy"
-    return _target_refusal(group, target)
+    return target_refusal(group, target)
 
 
 def restore_refusal(group: GroupFacts, target: str | None = None) -> str | None:
     """Why the group cannot be restored (on `target`, or None: on any node) now; None: it can."""
-    return _change_refusal(group) or _target_refusal(group, target)
+    return _change_refusal(group) or target_refusal(group, target)
 
 
 def keep_standby_refusal(group: GroupFacts, node: str | None = None) -> str | None:
@@ -172,7 +172,7 @@ def keep_standby_refusal(group: GroupFacts, node: str | None = None) -> str | No
         return reason
     if group.follow == "none":
         return UNREPEATABLE
-    return _target_refusal(group, node)
+    return target_refusal(group, node)
 
 
 def drop_standby_refusal(group: GroupFacts) -> str | None:
@@ -248,7 +248,7 @@ def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str 
     """Where it is restored unless a user says where: at its hot standby, else as planned, else where there is
     room."""
     hot = group.hot_standby
-    if hot is not None and hot.node not in without and _target_refusal(group, hot.node) is None:
+    if hot is not None and hot.node not in without and target_refusal(group, hot.node) is None:
         return hot.node
     return default_target(group, without)
 
@@ -272,7 +272,7 @@ def default_target(group: GroupFacts, without: Collection[str] = ()) -> str | No
     fit = [
         node
         for node in group.nodes.values()
-        if node.name not in without and _target_refusal(group, node.name) is None
+        if node.name not in without and target_refusal(group, node.name) is None
     ]
     planned = group.recovery_node
     best = min(
@@ -319,9 +319,10 @@ def _change_refusal(group: GroupFacts) -> str | None:
     return "it is still being deployed" if group.deployment_status == "deploying" else None
 
 
-def _target_refusal(group: GroupFacts, target: str | None) -> str | None:
+def target_refusal(group: GroupFacts, target: str | None) -> str | None:
+    """Why that node (None: each) cannot take the group now, whatever the group itself is at; None: it can."""
     if target is None:
-        fit = any(_target_refusal(group, name) is None for name in group.nodes)
+        fit = any(target_refusal(group, name) is None for name in group.nodes)
         return None if fit else "there is no other node that is up and takes new elements"
     node = group.nodes.get(target)
     if node is None:

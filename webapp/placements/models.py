@@ -6,6 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from pipeline_runtime.model.ids import document_group
 from webapp.pipelines.models import Pipeline, PipelineVersion, random_id
@@ -96,6 +97,11 @@ class GroupPlacement(models.Model):
     # when its node fails. Empty: none can.
     backup_node = models.CharField(max_length=40, blank=True, default="")
     recovery_node = models.CharField(max_length=40, blank=True, default="")
+    # Why it is there, as recorded when it came there: in words, if by its deployment, else by which handover.
+    # Without a time it was placed by an earlier version.
+    placed_at = models.DateTimeField(null=True, blank=True)
+    placed_why = models.TextField(blank=True, default="")
+    placed_by = models.CharField(max_length=64, blank=True, default="")
     # [{topic, until}]: what earlier specs read, and a copy at a seq before `until` still does; null: any.
     former_inputs = models.JSONField(default=list)
 
@@ -116,6 +122,13 @@ class GroupPlacement(models.Model):
     def give_order(self, over: int, *, id: str | None = None, rewind: int | None = None) -> None:
         """Another order to own, over that epoch; not saved. `id` None: a new one; `rewind`: to that seq."""
         self.order_id, self.order_over, self.order_rewind = id or uuid.uuid4().hex, over, rewind
+
+    PLACED = ("placed_at", "placed_why", "placed_by")
+    """The fields that note_placed sets."""
+
+    def note_placed(self, *, why: str = "", handover: str = "") -> None:
+        """It has come to its node now, for that reason or by that handover; not saved."""
+        self.placed_at, self.placed_why, self.placed_by = timezone.now(), why, handover
 
     VOUCHED = ("vouched", "java_ends")
     """The fields that vouch sets."""

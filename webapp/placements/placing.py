@@ -49,16 +49,25 @@ def groups_to_place(
 ) -> list[GroupToPlace]:
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
+    wanted = {group_of(document, key) for key in deployment.placement}
+    names = names_of(deployment.version.document)
     runs_on = nodes_before(deployment)
     free = {node.name for node in nodes if node.up and node.may_take_new}
 
-    def pin(spec: GroupSpec) -> str | None:
-        group = document_group(spec.group)
+    def to_place(spec: GroupSpec) -> GroupToPlace:
+        group, elements = document_group(spec.group), len(spec.elements)
         there = next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None)
         # What was asked for with the first deployment says nothing of what has been moved since.
-        return asked.get(group) if there is None else pinned.get(group) or there
+        if there is None and group in wanted:
+            return GroupToPlace(spec.group, elements, asked[group], "it was asked for with the deployment")
+        if node := pinned.get(group):
+            by = _pinned_by(document, spec.elements[0].id, group, names)
+            return GroupToPlace(
+                spec.group, elements, node, "the document pins it there" if by == "pinned" else by
+            )
+        return GroupToPlace(spec.group, elements, there, "what it runs together with ran there")
 
-    return [GroupToPlace(spec.group, len(spec.elements), pin(spec)) for spec in specs]
+    return [to_place(spec) for spec in specs]
 
 
 def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dict[str, DeployChange]:

@@ -31,7 +31,7 @@ from workers.control.retries import Attempt
 
 log = logging.getLogger(__name__)
 
-_MOVED = ("node", "role", "source", "generation", *GroupPlacement.ORDER, "release")
+_MOVED = ("node", "role", "source", "generation", *GroupPlacement.ORDER, "release", *GroupPlacement.PLACED)
 
 
 class Effects:
@@ -182,6 +182,7 @@ class Effects:
         placement.node, placement.role = extra.node, "owner"
         placement.source, placement.generation, placement.release = extra.source, extra.generation, ""
         if origin.name != handover.target:
+            placement.note_placed(handover=str(handover.pk))
             self._keep_origin(origin, generation, wanted)
 
     def _keep_origin(self, origin: Node, generation: int, wanted: bool) -> None:

@@ -20,7 +20,7 @@ from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.placement.choose import NoPlacement, choose
+from pipeline_runtime.placement.choose import Placed, place
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
@@ -70,50 +70,54 @@ def set_status(deployment: Deployment, status: str, message: str = "") -> None:
 
 def choose_nodes(
     document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
-) -> dict[str, str] | Unplaced:
-    """Group -> node; what was placed already stays there."""
+) -> dict[str, Placed] | Unplaced:
+    """By group; what was placed already stays there."""
     specs, nodes = tuple(specs), candidates()
     groups = groups_to_place(specs, document, deployment, nodes)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
-    try:
-        return choose(groups, nodes, keep)
-    except NoPlacement as error:
-        first = {spec.group: spec.elements[0].id for spec in specs}
-        titles = {fault.group: deployment.name_of(fault.group) for fault in error.faults}
-        return Unplaced(
-            "; ".join(f"{titles[fault.group]}: {fault.message}" for fault in error.faults),
-            tuple(
-                {
-                    "element": first[fault.group],
-                    "path": f"spec.elements.{first[fault.group]}",
-                    "message": fault.message,
-                    "code": "placement",
-                    "title": titles[fault.group],
-                }
-                for fault in error.faults
-            ),
-            passing=all(fault.passing for fault in error.faults),
-        )
+    placed, faults = place(groups, nodes, keep)
+    if not faults:
+        return placed
+    first = {spec.group: spec.elements[0].id for spec in specs}
+    titles = {fault.group: deployment.name_of(fault.group) for fault in faults}
+    return Unplaced(
+        "; ".join(f"{titles[fault.group]}: {fault.message}" for fault in faults),
+        tuple(
+            {
+                "element": first[fault.group],
+                "path": f"spec.elements.{first[fault.group]}",
+                "message": fault.message,
+                "code": "placement",
+                "title": titles[fault.group],
+            }
+            for fault in faults
+        ),
+        passing=all(fault.passing for fault in faults),
+    )
 
 
 def order_owners(
     specs: Iterable[GroupSpec],
-    placed: Mapping[str, str],
+    placed: Mapping[str, Placed],
     deployment: Deployment,
     starts: Mapping[str, Mapping[str, Any]],
 ) -> bool:
     """`starts`: group -> ClaimOrder.positions. False: a node was cordoned, removed or told to stop since it
     was chosen, and nothing was ordered."""
     # Locked: a drain that finds the node empty ends before this, or sees what is placed there.
-    locked = Node.objects.select_for_update(no_key=True).filter(name__in=placed.values())
+    locked = Node.objects.select_for_update(no_key=True).filter(
+        name__in={each.node for each in placed.values()}
+    )
     nodes = {node.name: node for node in locked.order_by("name")}
     there = set(deployment.placements.values_list("group", flat=True))
     new = [spec for spec in specs if spec.group not in there]
-    chosen = {placed[spec.group] for spec in new}
+    chosen = {placed[spec.group].node for spec in new}
     if any(name not in nodes or not nodes[name].takes_new for name in chosen):
         return False
     for spec in new:
-        placement = GroupPlacement(deployment=deployment, group=spec.group, node=nodes[placed[spec.group]])
+        found = placed[spec.group]
+        placement = GroupPlacement(deployment=deployment, group=spec.group, node=nodes[found.node])
+        placement.note_placed(why=found.then)
         placement.spec, placement.starts = spec.model_dump(mode="json"), dict(starts.get(spec.group, {}))
         placement.give_order(over=0)
         placement.save()

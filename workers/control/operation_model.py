@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from pipeline_runtime.placement.choose import Placed
+
 Kind = Literal["deploy", "undeploy", "upgrade"]
 
 
@@ -96,7 +98,7 @@ class Observed:
     heard_since_ms: int | None = 0  # since when nodes are heard without a break; None: they are not
     invalid: str | None = None  # what is wrong with the document
     faults: tuple[GroupFault, ...] = ()  # of the document
-    placement: Mapping[str, str] | Unplaced = field(default_factory=dict)  # group -> node
+    placement: Mapping[str, Placed] | Unplaced = field(default_factory=dict)  # by group
     kafka: Answer | None = None  # None: it was not asked yet by this process
     new_topics: bool = False  # of an upgrade, before TOPICS: there are some to make
     groups: tuple[GroupSeen, ...] = ()
@@ -135,7 +137,7 @@ class ReadPositions:
 class OrderOwners:
     """With it RUN begins. It comes to nothing when one of these nodes was cordoned at the same moment."""
 
-    placement: Mapping[str, str]
+    placement: Mapping[str, Placed]  # by group
     deadline_ms: int
 
 

@@ -177,7 +177,7 @@ function ListControl({ field, value, onChange }: LeafProps) {
     const at = `[${index}]`;
     const example = examples[index] ?? examples[0];
     const inner = fieldOf(`${field.name}${at}`, `${field.path}${at}`, itemSchema, root, true, example);
-    const named = { ...inner, title: `${words(singular)} ${index + 1}`, description: "" };
+    const named = { ...inner, title: `${words(singular)} ${index + 1}`, description: "", optional: false };
     return wantsColumn(field) && named.kind === "string"
       ? { ...named, schema: { ...named.schema, format: "column" } }
       : named;

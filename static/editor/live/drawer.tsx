@@ -24,6 +24,7 @@ import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
 import { LiveSummary } from "./summary";
 import { View } from "./view";
+import { WhyHere } from "./why-here";
 import "./live.css";
 
 export function LivePanel() {
@@ -107,6 +108,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
       ) : (
         <div className="drawer">
           <ElementErrorNote element={element} />
+          {element.status !== "view" && <WhyHere pipeline={pipeline} element={element} />}
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
             <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />

@@ -1,13 +1,15 @@
 import { Fragment } from "react";
 import { forecastPath } from "../../shared/actions";
 import { get } from "../../shared/api";
+import { costRows } from "../../shared/move-cost";
 import { expectRows, type MoveWay, type RestoreWay } from "../../shared/forecast";
 import { nameOf } from "../../shared/status";
 import type { Forecast, LiveElement } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
 import "./expect.css";
 
-/** How long it will take and what it will cost, before it is ordered; asked for once, when the dialog opens. */
+/** How long it will take and, of a move, what it costs and changes, before it is ordered; asked for once, when
+ * the dialog opens. */
 export function Expect({
   pipeline,
   element,
@@ -22,10 +24,12 @@ export function Expect({
   const path = forecastPath(pipeline, element.id);
   const { data, error } = useLoaded(path, (signal) => get<Forecast>(path, signal));
   const rows = expectRows(data, target, way, nameOf(element));
+  const moves = way === "standby" || way === "stop-and-copy";
+  const costs = moves ? costRows(data, target) : [];
   return (
     <section className="stack stack--tight" aria-label="What to expect">
       <h3 className="field__label">What to expect</h3>
-      <dl className="expect">
+      <dl className={moves ? "expect expect--move" : "expect"}>
         {rows?.map(({ title, value, note }) => (
           <Fragment key={title}>
             <dt>{title}</dt>
@@ -40,6 +44,12 @@ export function Expect({
             <dd className="muted">{unknownWords(target, data, error)}</dd>
           </>
         )}
+        {costs.map(({ title, value }) => (
+          <Fragment key={title}>
+            <dt>{title}</dt>
+            <dd className="num">{value}</dd>
+          </Fragment>
+        ))}
       </dl>
     </section>
   );

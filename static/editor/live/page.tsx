@@ -27,6 +27,7 @@ import {
 import { ForEngineers } from "./engineers";
 import { Percentiles } from "./percentiles";
 import { View } from "./view";
+import { WhyHere } from "./why-here";
 
 /** What runs, else the draft, into the store that the parts of the live view read. */
 async function load(name: string, signal: AbortSignal): Promise<true> {
@@ -129,6 +130,7 @@ function Loaded({ crumbs, element }: { crumbs: [string, string][]; element: Live
       ) : (
         <>
           <ElementErrorNote element={element} />
+          {!isView && <WhyHere pipeline={name} element={element} />}
           <ActiveHandover pipeline={name} element={element} />
           {isView ? <ViewSection element={element} /> : <Running element={element} />}
           <Details {...shown} />

@@ -11,7 +11,7 @@ const base = {
   version: 1,
 };
 
-const port = (name: string) => ({ name, description: "" });
+const port = (name: string) => ({ name, description: "", optional: false });
 
 export const OPERATORS = new Map<string, Operator>(
   [

@@ -4,7 +4,6 @@ import type { MapLink, SiteMap } from "../../shared/types";
 import { matrixText } from "../given-latencies";
 import {
   brokenSince,
-  latency,
   latencyWords,
   linesOf,
   placesOf,
@@ -65,10 +64,6 @@ test("a line says both ways where they differ, and the slower rate", () => {
   expect(latencyWords({ a: "a", b: "b", there: broken, back: null })).toBe("");
   expect(slowest({ a: "a", b: "b", there: broken, back: null })).toBeNull();
   expect(brokenSince({ a: "a", b: "b", there: null, back: broken })).toBe("2026-01-01");
-});
-
-test("a latency has a decimal where that says something", () => {
-  expect([0.437, 9.96, 12.4].map(latency)).toEqual(["0.4 ms", "10 ms", "12 ms"]);
 });
 
 test("a line is the thicker the more it bears, within bounds", () => {

@@ -18,6 +18,7 @@ const there = (change: Partial<NodeForecast> = {}): NodeForecast => ({
   standby: { ready: figure(8000), pause: figure(180) },
   "stop-and-copy": { ready: null, pause: figure(12_000, "typical", 0) },
   restore: { "hot-standby": null, checkpoint: figure(3_100, "node", 2), rewind: figure(900, "typical", 0) },
+  cost: null,
   ...change,
 });
 const forecast = (change: Partial<NodeForecast> = {}): Forecast => ({ nodes: { "edge-b": there(change) } });

@@ -3,10 +3,18 @@ import { TERMS } from "../words";
 import { Tip } from "./parts";
 import "./details.css";
 
-/** What is for engineers: folded away, and each word explained to who points at it or tabs to it. */
-export function Details({ children, title = "Details" }: { children: ReactNode; title?: string }) {
+/** Folded away: what is for engineers, each word explained to who points at it or tabs to it, or for who asks. */
+export function Details({
+  children,
+  title = "Details",
+  onToggle,
+}: {
+  children: ReactNode;
+  title?: string;
+  onToggle?: (open: boolean) => void;
+}) {
   return (
-    <details className="details">
+    <details className="details" onToggle={(event) => onToggle?.(event.currentTarget.open)}>
       <summary>{title}</summary>
       <div className="details__body">{children}</div>
     </details>

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from pipeline_runtime.model.desired import ReplicaError, Role
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.placement.choose import Placed
 from tests.contract.control.conftest import report
 from webapp.accounts.models import User
 from webapp.audit.models import Event
@@ -270,7 +271,7 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     placement = deployed("power", "edge-b")
     spec = GroupSpec.model_validate(placement.spec)
     placement.delete()
-    chosen = {"power": "edge-a"}
+    chosen = {"power": Placed("edge-a", "pinned")}
     actions.drain(operator, "edge-a")
     look()
     assert is_drained("edge-a")
@@ -278,8 +279,11 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     with transaction.atomic():
         assert not order_owners((spec,), chosen, placement.deployment, {})
         assert not GroupPlacement.objects.exists()
-        assert order_owners((spec,), {"power": "edge-b"}, placement.deployment, {})
-    assert GroupPlacement.objects.get().node.name == "edge-b"
+        placed = Placed("edge-b", "the only node that is free", "it was the only node that could take it")
+        assert order_owners((spec,), {"power": placed}, placement.deployment, {})
+    placement = GroupPlacement.objects.get()
+    assert (placement.node.name, placement.placed_why) == ("edge-b", placed.then)
+    assert placement.placed_at is not None
 
 
 def test_a_move_that_a_user_cancels_is_not_ordered_again_by_itself(

@@ -13,6 +13,7 @@ from django.db import transaction
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.placement.choose import Placed
 from tests.contract.control.test_bad_rows import sent
 from tests.contract.control.test_drains import Look, end, events, look  # noqa: F401
 from webapp.accounts.models import User
@@ -114,7 +115,7 @@ def test_nothing_new_goes_there(
     spec = GroupSpec.model_validate(placement.spec)
     placement.delete()
     with transaction.atomic():
-        assert not order_owners((spec,), {"power": "edge-a"}, placement.deployment, {})
+        assert not order_owners((spec,), {"power": Placed("edge-a", "pinned")}, placement.deployment, {})
     Node.objects.filter(name="edge-c").update(up=False)
     ada = User.objects.create_user("ada", role="operator")
     with pytest.raises(Conflict, match="no other node that is up and takes new elements"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -16,7 +17,7 @@ from webapp.nodes.models import Node
 from webapp.placements.models import GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.handover_effects import end
+from workers.control.handover_effects import Effects, end
 from workers.control.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
 from workers.control.retries import TRIES_MAX
 
@@ -120,3 +121,21 @@ def test_what_a_node_ran_goes_where_its_page_foretold_and_not_all_of_it_to_one_n
     order_restorations(context, Bulkhead())
     assert dict(Handover.objects.values_list("group", "target")) == foretold
     assert sorted(foretold.values()) == ["edge-b", "edge-b", "edge-c", "edge-c"]
+
+
+def test_what_is_restored_says_by_what_it_came_there(
+    deployed: Callable[..., GroupPlacement], context: ControlContext
+) -> None:
+    placement = deployed("power", "edge-b")
+    placement.note_placed(why="the document pins it there")
+    placement.save()
+    silent(placement)
+    order_restorations(context, Bulkhead())
+    handover = Handover.objects.get()
+    effects = Effects(handover, placement, context)
+    with transaction.atomic():
+        effects.order_copy()
+        effects.order_claim()
+    placement.refresh_from_db()
+    assert (placement.node.name, placement.placed_why) == (handover.target, "")
+    assert placement.placed_by == str(handover.pk)

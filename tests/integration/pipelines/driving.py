@@ -16,6 +16,8 @@ from tests.waiting import wait_until
 
 API = "/api/v1"
 START_S = 300.0  # a busy machine takes a minute for a first query, and a move may need two
+LOOK_EVERY_S = 1.0  # what takes a minute need not be asked for four times a second
+_BURST_S = 0.1  # a request for each event would cost producer and broker more than all the rest
 
 
 def create_topic(bootstrap: str, topic: str) -> None:
@@ -52,13 +54,15 @@ class SteadyProducer:
     def _run(self) -> None:
         producer = KafkaProducer(bootstrap_servers=self._bootstrap, linger_ms=5)
         begun = time.monotonic()
-        while self._count_min is None or len(self.sent) < self._count_min:
-            index = len(self.sent)
-            key, value = self._make(index)
-            if self._count_min is None:  # what is still missing at the end is sent at once
-                time.sleep(max(0.0, begun + index / self._rate - time.monotonic()))
-            producer.send(self._topic, key=key.encode(), value=json.dumps(value).encode())
-            self.sent.append((key, value))
+        while (count_min := self._count_min) is None or len(self.sent) < count_min:
+            if count_min is None:
+                time.sleep(_BURST_S)
+            # What is still missing at the end is sent at once.
+            due = count_min or int((time.monotonic() - begun) * self._rate)
+            for index in range(len(self.sent), due):
+                key, value = self._make(index)
+                producer.send(self._topic, key=key.encode(), value=json.dumps(value).encode())
+                self.sent.append((key, value))
         producer.flush()
         producer.close()
 
@@ -115,7 +119,8 @@ def operate(client: httpx.Client, path: str, what: str) -> None:
     answer = client.post(path, json={})
     assert answer.status_code == 202, answer.text
     operation_id = answer.json()["id"]
-    finished = wait_until(lambda: _ended(client, f"{API}/operations/{operation_id}"), what, START_S)
+    path = f"{API}/operations/{operation_id}"
+    finished = wait_until(lambda: _ended(client, path), what, START_S, look_every_s=LOOK_EVERY_S)
     assert finished["status"] == "done", finished
 
 
@@ -145,7 +150,10 @@ def order_handover(
 
 
 def ended_handover(client: httpx.Client, id: str, what: str) -> dict[str, Any]:
-    finished: dict[str, Any] = wait_until(lambda: _ended(client, f"{API}/handovers/{id}"), what, START_S)
+    path = f"{API}/handovers/{id}"
+    finished: dict[str, Any] = wait_until(
+        lambda: _ended(client, path), what, START_S, look_every_s=LOOK_EVERY_S
+    )
     return finished
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import psutil
 
-from tests.integration.pipelines.driving import API, Event, element
+from tests.integration.pipelines.driving import API, LOOK_EVERY_S, Event, element
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -78,7 +78,9 @@ def owner_again(client: httpx.Client, pipeline: str, above_seq: int, node: str) 
         found = element(client, pipeline, "stats")
         return found if found["node"] == node and found["seq"] > above_seq else None
 
-    found: dict[str, Any] = wait_until(running, f"stats to commit on {node}", RECOVERY_S)
+    found: dict[str, Any] = wait_until(
+        running, f"stats to commit on {node}", RECOVERY_S, look_every_s=LOOK_EVERY_S
+    )
     return found
 
 

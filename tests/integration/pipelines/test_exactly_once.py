@@ -38,7 +38,7 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     topic = "exactly-once-in"
     create_topic(fogline.bootstrap, topic)
     deployment = deploy(client, statistics_document("exactly-once", topic))
-    producer = steady(fogline.bootstrap, topic, keyed_event, 200)
+    producer = steady(fogline.bootstrap, topic, keyed_event, 100)
     owner_again(client, "exactly-once", 5, "edge-a")
 
     kill_node(fogline, "edge-a")
@@ -56,7 +56,7 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     kill_node(fogline, "edge-a")
     owner_again(client, "exactly-once", seq + 1, "edge-a")
 
-    events = producer.finish(20_000)
+    events = producer.finish(5_000)
     reader = CommittedReader(fogline.bootstrap, stream_topic(deployment, "stats"))
     records = reader.read(len(events), RECOVERY_S)
     assert_agrees_with_oracle(records, events)

@@ -18,6 +18,7 @@ from tests.integration.runtime.engine import Element
 COLUMNS = [{"name": "k"}, {"name": "v", "type": "integer"}]
 
 Row = dict[str, Any]
+_BURST_S = 0.1  # a request for each row would cost producer and broker more than all the rest
 
 
 def events(topic: str, **params: Any) -> Element:
@@ -67,7 +68,7 @@ def lines(path: Path) -> list[Row]:
 class Stream(threading.Thread):
     """Sends {"k", "v"} steadily until it is finished; some rows are negative, which `sums` refuses."""
 
-    def __init__(self, kafka: str, topic: str, rate: float = 200) -> None:
+    def __init__(self, kafka: str, topic: str, rate: float = 100) -> None:
         super().__init__(daemon=True)
         self._kafka, self._topic, self._rate = kafka, topic, rate
         self._finishing = threading.Event()
@@ -76,11 +77,11 @@ class Stream(threading.Thread):
     def run(self) -> None:
         producer = KafkaProducer(bootstrap_servers=self._kafka, linger_ms=5)
         begun = time.monotonic()
-        while not self._finishing.wait(max(0.0, begun + len(self.rows) / self._rate - time.monotonic())):
-            n = len(self.rows)
-            row = {"k": f"k{n % 7}", "v": n % 11 - 1}
-            producer.send(self._topic, key=row["k"].encode(), value=json.dumps(row).encode())
-            self.rows.append(row)
+        while not self._finishing.wait(_BURST_S):
+            for n in range(len(self.rows), int((time.monotonic() - begun) * self._rate)):
+                row = {"k": f"k{n % 7}", "v": n % 11 - 1}
+                producer.send(self._topic, key=row["k"].encode(), value=json.dumps(row).encode())
+                self.rows.append(row)
         producer.flush()
         producer.close()
 

@@ -129,15 +129,18 @@ def test_both_branches_of_a_stateless_group_get_each_row_once(kafka: str, node: 
     assert sum(commit.rows_in for commit in deployed.commits("all")) == 100
 
 
-def test_a_keyed_state_of_many_keys(kafka: str, node: Node) -> None:
+def test_a_keyed_state_of_many_keys_behind_merged_streams(kafka: str, node: Node) -> None:
     """More keys in a batch than are asked for at once, and names so long that fewer fit."""
-    topic, outside = create_topic(kafka, 3), create_topic(kafka)
-    elements = [source("events", topic, 3), sums(), out(outside)]
-    deployed = Deployed(kafka, elements, {"all": ["events", "sums", "out"]})
+    topic, other, outside = create_topic(kafka, 3), create_topic(kafka), create_topic(kafka)
+    merge: Element = {"id": "merged", "type": "merge", "inputs": {"in1": "events", "in2": "others"}}
+    elements = [source("events", topic, 3), source("others", other), merge, sums("merged"), out(outside)]
+    deployed = Deployed(kafka, elements, {"all": [element["id"] for element in elements]})
     node.own(deployed.specs["all"])
     sent = [{"k": f"{n % 300}{'.' * (2000 if n % 2 else 0)}", "v": n} for n in range(600)]
     for begin in (0, 300):
-        produce(kafka, topic, sent[begin : begin + 300], key=lambda row: row["k"])
+        now = sent[begin : begin + 300]
+        produce(kafka, topic, [row for row in now if row["v"] % 3], key=lambda row: row["k"])
+        produce(kafka, other, [row for row in now if row["v"] % 3 == 0], key=lambda row: row["k"])
         wait_until(lambda end=begin + 300: len(values(kafka, outside)) == end, "a row for each")
     assert by_key(values(kafka, outside)) == running_sums(sent)
     deployed.assert_journal_lawful("all")

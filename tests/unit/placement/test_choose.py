@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline_runtime.placement.choose import Candidate, GroupToPlace, NoPlacement, choose, choose_target
+from pipeline_runtime.placement.choose import (
+    Candidate,
+    GroupToPlace,
+    NoPlacement,
+    choose,
+    choose_target,
+    place,
+)
 
 
 def node(
@@ -56,3 +63,21 @@ def test_a_target_is_never_the_node_that_is_left() -> None:
     assert choose_target("g", 1, "a", [node("a"), node("b", 7), node("c", up=False)], planned="c") == "b"
     with pytest.raises(NoPlacement):
         choose_target("g", 1, "a", [node("a")])
+
+
+def test_what_it_was_chosen_by_is_said_for_later() -> None:
+    def then(*nodes: Candidate, pin: str | None = None) -> str:
+        placed, _ = place([GroupToPlace("g", 1, pin, "the document pins it there")], nodes)
+        return placed["g"].then
+
+    assert (
+        then(node("a", 2), node("b", 1)) == "it had the fewest elements (1) of the 2 nodes that could take it"
+    )
+    assert then(node("a"), node("b", cordoned=True), node("c", up=False)) == (
+        "it was the only node that could take it; b was cordoned, c did not answer"
+    )
+    away = [node(name, ready=False) for name in "bcdef"]
+    assert then(node("a"), *away).endswith(
+        "; b was still starting, c was still starting, d was still starting and 2 more could not"
+    )
+    assert then(node("a"), pin="a") == "the document pins it there"

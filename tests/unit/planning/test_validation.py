@@ -286,3 +286,19 @@ def test_a_file_that_is_not_there_is_a_fault(faults, pipeline):
         ("s", "spec.elements[0].params.path", "schema")
     ]
     assert faults(pipeline(element)) == [("s", "spec.elements[0].params.columns", "schema")]
+
+
+def test_an_optional_input_may_stay_unconnected_and_fits_where_it_is_connected(
+    faults, pipeline, source, keep, window
+):
+    def merged(**inputs: str):
+        return pipeline(
+            source(), keep("a"), keep("b"), window("w"), {"id": "m", "type": "merge", "inputs": inputs}
+        )
+
+    assert faults(merged(in1="a", in2="b")) == []
+    assert faults(merged(in1="a", in2="b", in4="source")) == []
+    assert faults(merged(in1="a", in4="b")) == [("m", "spec.elements[4].inputs.in2", "missing_input")]
+    assert {fault[1:] for fault in faults(merged(in1="a", in2="b", in3="w"))} == {
+        ("spec.elements[4].inputs.in3", "schema")
+    }

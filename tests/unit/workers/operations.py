@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline_runtime.placement.choose import Placed
 from workers.control.operation_model import (
     Answer,
     Enter,
@@ -18,6 +19,7 @@ from workers.control.operation_steps import (
 )
 
 T0 = 1_000_000
+EDGE_A = Placed("edge-a", "pinned", "the document pins it there")
 DEADLINE = T0 + 60_000
 STARTING = GroupSeen("power", "Power", "power", "edge-a", node_up=True, state="starting")
 OWNS = replace(STARTING, state="owning", owns=True)

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.workers.operations import (
     AWAY,
     DEADLINE,
+    EDGE_A,
     FAILING,
     MADE,
     NOWHERE,
@@ -90,9 +91,9 @@ def test_an_upgrade_fails_by_an_error_that_lasts_or_by_its_deadline() -> None:
 @pytest.mark.parametrize("phase", [P.ORDER, P.START])
 def test_positions_are_asked_for_before_a_group_is_ordered_that_goes_on_from_others(phase: P) -> None:
     progress = upgrade(phase, "power", added=("new",), asks=True)
-    seen = running(replace(OWNS, owns=False), placement={"new": "edge-a"})
+    seen = running(replace(OWNS, owns=False), placement={"new": EDGE_A})
     known = Answer(T0, starts={"power": {"t-0": 7}})
-    ordered = enters(P.OWN) if phase is P.ORDER else OrderOwners({"new": "edge-a"}, T0 + LIMIT_MS[P.RUN])
+    ordered = enters(P.OWN) if phase is P.ORDER else OrderOwners({"new": EDGE_A}, T0 + LIMIT_MS[P.RUN])
     assert next_step(progress, seen, T0) == ReadPositions()
     assert next_step(progress, replace(seen, kafka=known), T0) == ordered
     assert next_step(replace(progress, asks=False), seen, T0) == ordered
@@ -158,7 +159,7 @@ def _phases(progress: Progress, groups: Mapping[str, GroupSeen], *, makes: bool)
         concerned = {P.RETIRE: progress.removed, P.RUN: progress.added}.get(progress.phase, tuple(groups))
         seen = Observed(
             "running",
-            placement={"new": "edge-a"},
+            placement={"new": EDGE_A},
             kafka=MADE,
             groups=tuple(groups[group] for group in concerned),
             new_topics=makes,

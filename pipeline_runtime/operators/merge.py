@@ -1,0 +1,69 @@
+"""Transform: the rows of several streams as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.columns import SchemaCheck
+from pipeline_runtime.operators.sdk import OperatorContext, Params, Port, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class MergeParams(Params):
+    """There are none."""
+
+
+class Merge(TransformOperator):
+    """Gives the rows of up to four streams as one stream: of several machines, rooms or sites, each with an
+    element of its own. For more streams merge the merged.
+
+    All have the same columns, in whatever order, and the same key. Rows of one stream stay in its order; how
+    those of different streams follow each other depends on when they come. A window behind it waits for no
+    stream: what comes later than the window's delay, measured by the stream that is furthest, is too late.
+    """
+
+    type = "merge"
+    title = "Merge"
+    summary = "Gives the rows of several streams as one"
+    category = "join"
+    icon = "git-merge"
+    Params = MergeParams
+    inputs = (Port("in1"), Port("in2"), Port("in3", optional=True), Port("in4", optional=True))
+    example = {}
+
+    params: MergeParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        first = inputs["in1"]
+        with SchemaCheck() as check:
+            for port, schema in inputs.items():
+                for difference in _differences(first, schema):
+                    check.fail(f"inputs.{port}", difference)
+        return first
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        return reduce(lambda merged, frame: merged.unionByName(frame), inputs.values())
+
+
+def _differences(first: StreamSchema, other: StreamSchema) -> Iterator[str]:
+    """Why the rows of both cannot be one stream's, each in words."""
+    for field in first.fields:
+        there = other.field(field.name)
+        if there is None:
+            yield f'it has no column "{field.name}", which in1 has'
+        elif there.type != field.type:
+            yield f'"{field.name}" is {there.type.words}, and {field.type.words} in in1'
+    for name in other.names:
+        if first.field(name) is None:
+            yield f'in1 has no column "{name}"'
+    if other.key != first.key:
+        yield f"its key is {_key(other)}, that of in1 is {_key(first)}"
+
+
+def _key(schema: StreamSchema) -> str:
+    return f'"{schema.key}"' if schema.key is not None else "none"

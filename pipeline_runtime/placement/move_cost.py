@@ -1,0 +1,113 @@
+"""What the move of a group to a node takes and changes: bytes to copy, CPU, the ways to its neighbours. Pure.
+
+Nothing is made up: where the way between two sites was neither measured nor given, nothing is said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way, from a site to another."""
+
+    latency_ms: float
+    bytes_per_s: float | None = None  # None: not measured
+
+
+Ways = Mapping[tuple[str, str], Way]
+"""(from, to): two different sites. A pair of which nothing is known is not in it."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A node as this sees it."""
+
+    name: str
+    site: str  # the node's own name where nobody has said
+    cores: int = 0  # 0: not known
+    cpu_ratio: float | None = None  # of all its cores, with what else the machine runs; None: not heard now
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The sites of the nodes that own what a group reads from, and what reads from it. Empty: none are."""
+
+    upstream: Collection[str] = ()
+    downstream: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """None: not known."""
+
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class MoveCost:
+    copy_bytes: int | None  # to be fetched before the target can own; None: no checkpoint is known
+    copy_bytes_per_s: float | None  # of the line from the origin; None: not measured, or it is the same site
+    copy_s: float | None  # at that rate; 0: nothing is copied
+    same_site: bool
+    cpu: Change  # of the target, 0..1; more than 1: it would not keep up
+    upstream: Change | None  # ms, the farthest one's way to the group; None: it reads from none
+    downstream: Change | None  # ms, the group's way to the farthest one; None: none reads from it
+
+
+def farthest_ms(pairs: Iterable[tuple[str, str]], ways: Ways) -> float | None:
+    """The greatest latency of these ways; 0 within a site. None: there are none, or one is not known."""
+    found = [0.0 if a == b else ways[a, b].latency_ms if (a, b) in ways else None for a, b in pairs]
+    known = [ms for ms in found if ms is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def upstream_ms(site: str, neighbours: Neighbours, ways: Ways) -> float | None:
+    """From the farthest of what the group reads from."""
+    return farthest_ms([(each, site) for each in neighbours.upstream], ways)
+
+
+def downstream_ms(site: str, neighbours: Neighbours, ways: Ways) -> float | None:
+    """To the farthest of what reads from the group."""
+    return farthest_ms([(site, each) for each in neighbours.downstream], ways)
+
+
+def move_cost(
+    origin: Spot,
+    target: Spot,
+    *,
+    state_bytes: int | None,
+    has_copy: bool,
+    share: float | None,
+    neighbours: Neighbours,
+    ways: Ways,
+) -> MoveCost:
+    """Of the move of one group.
+
+    `state_bytes`: of its newest checkpoint, None: there is none; `has_copy`: that lies at the target, or a
+    standby follows there. `share`: of the origin's CPU, 0..1, by `policy.share_of`; None: not known.
+    """
+    copies, there, here = 0 if has_copy else state_bytes, target.site, origin.site
+    line = ways.get((here, there))
+    rate = line.bytes_per_s if line is not None else None
+    upstream = Change(upstream_ms(here, neighbours, ways), upstream_ms(there, neighbours, ways))
+    downstream = Change(downstream_ms(here, neighbours, ways), downstream_ms(there, neighbours, ways))
+    return MoveCost(
+        copy_bytes=copies,
+        copy_bytes_per_s=rate,
+        copy_s=0.0 if copies == 0 else copies / rate if copies and rate else None,
+        same_site=here == there,
+        cpu=Change(target.cpu_ratio, _cpu_after(origin, target, share)),
+        upstream=upstream if neighbours.upstream else None,
+        downstream=downstream if neighbours.downstream else None,
+    )
+
+
+def _cpu_after(origin: Spot, target: Spot, share: float | None) -> float | None:
+    """Cores alike: 10 % of 8 are 40 % of 2."""
+    if target.cpu_ratio is None or share is None or not origin.cores or not target.cores:
+        return None
+    return target.cpu_ratio + share * origin.cores / target.cores

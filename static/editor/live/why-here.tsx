@@ -1,0 +1,87 @@
+import { useState } from "react";
+import { elementPath, get } from "../../shared/api";
+import { latency } from "../../shared/format";
+import { freeWords, STATE_WORDS, toNeighbours } from "../../shared/move-cost";
+import type { LiveElement, OtherNode, WhyHere as Why } from "../../shared/types";
+import { Details } from "../../shared/ui/details";
+import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+
+/** Why it is on its node: asked for when somebody wants to know, and again when it goes elsewhere. */
+export function WhyHere({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const [open, setOpen] = useState(false);
+  if (element.node === null) return null;
+  return (
+    <Details title="Why is it here?" onToggle={setOpen}>
+      {open && <Told key={element.node} pipeline={pipeline} element={element} />}
+    </Details>
+  );
+}
+
+function Told({ pipeline, element }: { pipeline: string; element: LiveElement }) {
+  const path = `${elementPath(pipeline, element.id)}/why`;
+  const { data, error, reload } = useLoaded(path, (signal) => get<Why>(path, signal));
+  if (!data) return error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={2} />;
+  return (
+    <>
+      <Sentence why={data} />
+      {data.others.length > 0 && <OtherNodes element={element} others={data.others} />}
+    </>
+  );
+}
+
+function Sentence({ why }: { why: Why }) {
+  return (
+    <p className="small">
+      {why.sentence}{" "}
+      {why.at !== null && (
+        <span className="muted">
+          <Ago at={why.at} />.
+        </span>
+      )}{" "}
+      {why.handover !== null && <a href={`/handovers/${encodeURIComponent(why.handover)}`}>See the move</a>}
+      {why.policy !== null && (
+        <>
+          {" · "}
+          <a href="/policies/">See the policy</a>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** What it would be on the other nodes; why not. */
+function OtherNodes({ element, others }: { element: LiveElement; others: OtherNode[] }) {
+  return (
+    <div className="table-wrap">
+      <table className="table table--tight">
+        <caption className="visually-hidden">Other nodes for {element.title}</caption>
+        <thead>
+          <tr>
+            <th>Other nodes</th>
+            <th title="Cores that are idle there, of all">CPU free</th>
+            <th title="One way, to the farthest node of what it reads from and of what reads from it">
+              To neighbours
+            </th>
+            <th>Its state there</th>
+          </tr>
+        </thead>
+        <tbody>
+          {others.map((other) => {
+            const ms = toNeighbours(other);
+            return (
+              <tr key={other.node}>
+                <td>
+                  <a href={`/nodes/${encodeURIComponent(other.node)}`}>{other.node}</a>
+                  <div className="muted">{other.refusal ?? "can take it"}</div>
+                </td>
+                <td className="num">{freeWords(other)}</td>
+                <td className="num">{ms === null ? "–" : ms === 0 ? "same site" : latency(ms)}</td>
+                <td>{STATE_WORDS[other.state]}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

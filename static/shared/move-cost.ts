@@ -1,0 +1,69 @@
+/** What a move costs and changes, and what an element would have on other nodes, in words. Pure. */
+import { roughly } from "./forecast";
+import { bytes, latency, percent } from "./format";
+import type { Forecast, MoveCost, NodeForecast, OtherNode } from "./types";
+
+export interface CostRow {
+  title: string;
+  value: string;
+}
+
+type Change = MoveCost["cpu"];
+
+/** A line each, the same ones whichever node is chosen; none while nothing is known. */
+export function costRows(forecast: Forecast | null | undefined, node: string | null): CostRow[] {
+  const there = node === null ? undefined : forecast?.nodes[node];
+  const cost = there?.cost;
+  if (!there || !cost || node === null) return [];
+  const all = Object.values(forecast?.nodes ?? {}).flatMap((each) => (each.cost ? [each.cost] : []));
+  const known = (way: "upstream_ms" | "downstream_ms") => all.some((each) => each[way]?.after != null);
+  const rows = [
+    { title: "Copied first", value: copyWords(there, cost) },
+    { title: `CPU of ${node}`, value: cpuWords(cost.cpu) },
+  ];
+  // Where no line is measured, nothing is to be said of any node.
+  if (cost.upstream_ms && known("upstream_ms"))
+    rows.push({ title: "From its inputs", value: wayWords(cost.upstream_ms) });
+  if (cost.downstream_ms && known("downstream_ms"))
+    rows.push({ title: "To its readers", value: wayWords(cost.downstream_ms) });
+  return rows;
+}
+
+function copyWords(there: NodeForecast, { bytes: size, bytes_per_s, copy_s, same_site }: MoveCost): string {
+  if (there.start === "follows") return "nothing, a standby follows there";
+  if (size === 0) return "only what is new, its newest checkpoint lies there";
+  if (size === null) return "its state, of which there is no checkpoint yet";
+  if (same_site) return `${bytes(size)}, within the site`;
+  if (bytes_per_s === null || copy_s === null) return `${bytes(size)}, over a line of unknown speed`;
+  return `${bytes(size)} at ${bytes(bytes_per_s)}/s, ${roughly(copy_s * 1000)}`;
+}
+
+function cpuWords({ before, after }: Change): string {
+  if (before === null) return "not known";
+  if (after === null) return `${percent(before)} now`;
+  const much = after > 1 ? ", more than it has" : "";
+  return `${percent(before)} now, then about ${percent(after)}${much}`;
+}
+
+function wayWords({ before, after }: Change): string {
+  const words = (ms: number | null) => (ms === null ? "not known" : ms === 0 ? "same site" : latency(ms));
+  return `${words(before)} now, then ${words(after)}`;
+}
+
+export const STATE_WORDS: Record<OtherNode["state"], string> = {
+  standby: "a standby follows",
+  backup: "newest checkpoint",
+  none: "nothing",
+};
+
+/** "1.5 of 2 cores" */
+export function freeWords({ cores, cores_free }: OtherNode): string {
+  if (cores_free === null) return "–";
+  return `${Number(cores_free.toFixed(1))} of ${cores} ${cores === 1 ? "core" : "cores"}`;
+}
+
+/** ms one way to the farthest, as far as known; null: nothing is. */
+export function toNeighbours({ upstream_ms, downstream_ms }: OtherNode): number | null {
+  const known = [upstream_ms, downstream_ms].filter((ms) => ms !== null);
+  return known.length ? Math.max(...known) : null;
+}

@@ -26,6 +26,7 @@ class Candidate:
     cordoned: bool
     elements: int  # that run or shall run there already
     leaving: bool = False  # it was told to stop, and hands its elements over
+    maintenance: bool = False  # a policy wants it empty for some time
     place: str = ""  # its site; a node without one is a place of its own
     cpu_ratio: float = 0.0  # 0..1, of all its cores
 
@@ -38,7 +39,14 @@ class Candidate:
             return "is cordoned"
         if self.leaving:
             return "is leaving"
+        if self.maintenance:
+            return "is in maintenance"
         return None if self.ready else "is still starting"
+
+    @property
+    def may_take_new(self) -> bool:
+        """As far as it was told; whether it can is another matter."""
+        return not (self.cordoned or self.leaving or self.maintenance)
 
     @property
     def is_free(self) -> bool:
@@ -49,6 +57,7 @@ REFUSED_THEN = {
     "does not answer": "did not answer",
     "is cordoned": "was cordoned",
     "is leaving": "was leaving",
+    "is in maintenance": "was in maintenance",
     "is still starting": "was still starting",
 }
 """What `Candidate.refusal` is later on."""
@@ -256,6 +265,8 @@ def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | No
         return f"is pinned to {name}, which is cordoned; uncordon it or change the pin"
     if node.leaving:
         return f"is pinned to {name}, which is leaving; start it again or change the pin"
+    if node.maintenance:
+        return f"is pinned to {name}, which is in maintenance; wait for its end or change the pin"
     return None
 
 

@@ -4,7 +4,7 @@ import { drain, removalRefusal, removeNode, setCordoned } from "../shared/action
 import { livePage } from "../shared/address";
 import { get } from "../shared/api";
 import { drainWords, hosted, leavingWords } from "../shared/draining";
-import { bytes, capitalised, percent } from "../shared/format";
+import { bytes, capitalised, exact, percent } from "../shared/format";
 import { useLive } from "../shared/live";
 import { useLivePoints } from "../shared/live-points";
 import { nodeNow } from "../shared/live-reducer";
@@ -57,6 +57,12 @@ function NodePage() {
       {!node.up && <SilenceNote node={node} />}
       <NodeAlerts node={node} />
       {(node.draining || node.leaving_until) && <DrainNote node={node} />}
+      {node.maintenance_until && (
+        <p className="muted">
+          A policy wants it empty until {exact(node.maintenance_until)}: it takes nothing new until then. See{" "}
+          <a href="/policies/">Policies</a>.
+        </p>
+      )}
       <Figures node={node} />
       <Charts node={node} />
       <Elements node={node} />

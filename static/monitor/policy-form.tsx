@@ -2,23 +2,28 @@
 import { useState } from "react";
 import { patch, post, problemText } from "../shared/api";
 import { exact } from "../shared/format";
-import { dryRunSentences, policyFaults, policySentence } from "../shared/policies";
+import { dryRunSentences, policySentence } from "../shared/policies";
+import {
+  KINDS,
+  numberFault,
+  numberOf,
+  ruleOf,
+  typedOf,
+  usual,
+  type Kind,
+  type Typed,
+} from "../shared/policy-rules";
 import type { DryRun, Policy } from "../shared/types";
 import { Dialog } from "../shared/ui/dialog";
 import { Choice, Text } from "../shared/ui/field";
+import { PolicyFields } from "./policy-fields";
 
-type Kind = Policy["kind"];
 type Mode = Policy["mode"];
 
-const USUAL: Record<Kind, { percent: string; for_s: string; moves: string }> = {
-  cpu: { percent: "80", for_s: "60", moves: "6" },
-  battery: { percent: "20", for_s: "0", moves: "60" },
-};
 const SHOWN_MOVES = 20;
 const FIELD_MAX = 40;
 
-/** An empty field is no number. */
-const numberOf = (text: string): number => (text.trim() === "" ? NaN : Number(text));
+const MOVES = { least: 1, most: 100, unit: "" };
 
 export function PolicyForm({
   policy,
@@ -30,47 +35,28 @@ export function PolicyForm({
   onSaved: () => void;
 }) {
   const [name, setName] = useState(policy?.name ?? "");
-  const [kind, setKind] = useState<Kind>(policy?.kind ?? "cpu");
+  const [kind, setKind] = useState<Kind>(policy?.rule.kind ?? "cpu");
   const [mode, setMode] = useState<Mode>(policy?.mode ?? "advice");
-  const [typed, setTyped] = useState(
-    policy
-      ? {
-          percent: String(Math.round(policy.threshold * 100)),
-          for_s: String(policy.for_s),
-          moves: String(policy.moves_per_hour),
-        }
-      : USUAL.cpu,
-  );
+  const [typed, setTyped] = useState<Typed>(policy ? typedOf(policy.rule) : usual("cpu"));
+  const [moves, setMoves] = useState(policy ? String(policy.moves_per_hour) : KINDS.cpu.moves);
   const [refused, setRefused] = useState("");
-  const figures = {
-    percent: numberOf(typed.percent),
-    for_s: numberOf(typed.for_s),
-    moves_per_hour: numberOf(typed.moves),
-  };
-  const faults = policyFaults(kind, figures);
-  const right = Object.keys(faults).length === 0;
-  const sent = {
-    kind,
-    threshold: figures.percent / 100,
-    for_s: figures.for_s,
-    moves_per_hour: figures.moves_per_hour,
-  };
-  const ready = right && name.trim() !== "";
+  const { rule, faults } = ruleOf(kind, typed);
+  const movesFault = numberFault(moves, MOVES);
+  const sent = rule && !movesFault ? { rule, moves_per_hour: numberOf(moves) } : null;
+  const ready = sent && name.trim() !== "";
   const save = () => {
     const saved = policy
       ? patch(`/policies/${policy.id}`, { ...sent, mode })
       : post("/policies", { ...sent, mode, name });
     saved.then(onSaved).catch((error: unknown) => setRefused(problemText(error)));
   };
-  const set = (field: keyof typeof typed) => (text: string) => setTyped({ ...typed, [field]: text });
-  const beyond = kind === "cpu" ? "CPU above, %" : "Battery below, %";
   return (
     <Dialog
       open
       onClose={onClose}
       size="m"
       title={policy ? `Change ${policy.name}` : "New policy"}
-      description={right ? policySentence({ ...sent, mode }) : "Fill in the figures to see what it means."}
+      description={sent ? policySentence({ ...sent, mode }) : "Fill in the figures to see what it means."}
       footer={
         <>
           <button className="button" onClick={onClose}>
@@ -96,31 +82,14 @@ export function PolicyForm({
         <Choice
           label="When"
           value={kind}
-          options={[
-            ["cpu", "a node's CPU is too busy"],
-            ["battery", "a node's battery runs down"],
-          ]}
+          options={Object.entries(KINDS).map(([key, { when }]) => [key as Kind, when])}
           onChange={(next) => {
             setKind(next);
-            setTyped(USUAL[next]);
+            setTyped(usual(next));
+            setMoves(KINDS[next].moves);
           }}
         />
-        <Text
-          label={beyond}
-          value={typed.percent}
-          onChange={set("percent")}
-          fault={faults.threshold}
-          maxLength={FIELD_MAX}
-          number
-        />
-        <Text
-          label="For at least, s"
-          value={typed.for_s}
-          onChange={set("for_s")}
-          fault={faults.for_s}
-          maxLength={FIELD_MAX}
-          number
-        />
+        <PolicyFields kind={kind} typed={typed} faults={faults} onChange={setTyped} />
         <Choice
           label="What it does"
           value={mode}
@@ -132,9 +101,9 @@ export function PolicyForm({
         />
         <Text
           label="Moves an hour, at most"
-          value={typed.moves}
-          onChange={set("moves")}
-          fault={faults.moves_per_hour}
+          value={moves}
+          onChange={setMoves}
+          fault={movesFault}
           maxLength={FIELD_MAX}
           number
         />
@@ -143,7 +112,11 @@ export function PolicyForm({
             {refused}
           </p>
         )}
-        <TryOut key={JSON.stringify(sent)} figures={right ? sent : null} />
+        {KINDS[kind].untried ? (
+          <p className="muted small">{KINDS[kind].untried}</p>
+        ) : (
+          <TryOut key={JSON.stringify(sent)} figures={sent} />
+        )}
       </div>
     </Dialog>
   );

@@ -41,6 +41,7 @@ export function nodeRefusal(node: ClusterNode, owner: string | null): string | n
   if (!node.ready) return "The node is still starting.";
   if (node.cordoned) return "The node is cordoned: it takes nothing new.";
   if (node.leaving_until) return "The node is leaving: it takes nothing new.";
+  if (node.maintenance_until) return "The node is in maintenance: it takes nothing new.";
   return null;
 }
 

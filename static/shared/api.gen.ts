@@ -56,6 +56,13 @@ export interface BadLine {
   text: string;
 }
 
+/** A node runs on a battery that is below `threshold` (0..1) for `for_s` in one go. */
+export interface BatteryBelow {
+  kind: "battery";
+  threshold: number;
+  for_s: number;
+}
+
 /** null: not known */
 export interface BeforeAfter {
   before: number | null;
@@ -105,6 +112,13 @@ export interface ColumnType {
   name: string;
   type?: FieldType;
   unit?: string | null;
+}
+
+/** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
+export interface CpuAbove {
+  kind: "cpu";
+  threshold: number;
+  for_s: number;
 }
 
 export interface DeadLetters {
@@ -181,6 +195,11 @@ export interface DryRun {
   held: Held[];
 }
 
+export interface DryRunIn {
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  moves_per_hour?: number;
+}
+
 export interface ElementError {
   message: string | null;
   safe: string | null;
@@ -255,13 +274,6 @@ export interface Field {
 }
 
 export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp";
-
-export interface Figures {
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
-  moves_per_hour?: number;
-}
 
 export interface FileColumn {
   name: string;
@@ -368,6 +380,18 @@ export interface Invited {
   warnings: string[];
 }
 
+/**
+ * The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
+ * `element` empty: of any of its elements.
+ */
+export interface LatencyAbove {
+  kind: "latency";
+  pipeline: string;
+  element: string;
+  ms: number;
+  for_s: number;
+}
+
 export type LiveBody = SnapshotMessage | NodesMessage | PipelinesMessage | ElementsMessage | HandoverMessage | OperationMessage | EventMessage;
 
 export interface LiveElement {
@@ -427,6 +451,20 @@ export interface Look {
   columns?: ColumnType[] | null;
   time_column?: string | null;
   time_format?: string | null;
+}
+
+/**
+ * A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each
+ * week at the same time. What runs there leaves `lead_minutes` before.
+ */
+export interface Maintenance {
+  kind: "maintenance";
+  of: "node" | "site";
+  name: string;
+  begins: string;
+  minutes: number;
+  weekly: boolean;
+  lead_minutes: number;
 }
 
 export interface Map {
@@ -551,6 +589,7 @@ export interface Node {
   draining_since: string | null;
   drain_blocked: string | null;
   leaving_until: string | null;
+  maintenance_until: string | null;
   url: string;
   version: string;
   version_wanted: string;
@@ -690,6 +729,13 @@ export interface Overview {
   throughput: Record<string, Throughput>;
 }
 
+/** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`. */
+export interface Pack {
+  kind: "pack";
+  threshold: number;
+  for_s: number;
+}
+
 export interface Peeked {
   records: PeekedRecord[];
   stream: string;
@@ -761,9 +807,7 @@ export interface PipelinesMessage {
 export interface Policy {
   id: number;
   name: string;
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -773,18 +817,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  kind?: "cpu" | "battery" | null;
-  threshold?: number | null;
-  for_s?: number | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  kind: "cpu" | "battery";
-  threshold: number;
-  for_s: number;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";
@@ -848,6 +888,13 @@ export interface SnapshotData {
 export interface SnapshotMessage {
   type: "snapshot";
   data: SnapshotData;
+}
+
+/** The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go. */
+export interface Spread {
+  kind: "spread";
+  difference: number;
+  for_s: number;
 }
 
 export interface Standby {

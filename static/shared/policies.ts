@@ -1,22 +1,61 @@
 /** Policies in words: what one does, what it found, what it would have done. Pure. */
 import { percent, plural } from "./format";
+import { momentText, type Kind, type Rule } from "./policy-rules";
 import type { DryRun, Policy, PolicyCode, Standing } from "./types";
 
-export type PolicyFigures = Pick<Policy, "kind" | "threshold" | "for_s" | "moves_per_hour" | "mode">;
+export type PolicyFigures = Pick<Policy, "rule" | "moves_per_hour" | "mode">;
 
 /** "When the CPU of a node has been above 80 % for 60 s, …" */
-export function policySentence({ kind, threshold, for_s, moves_per_hour, mode }: PolicyFigures): string {
-  const lasted = for_s > 0 ? ` for ${for_s} s` : "";
-  const when =
-    kind === "cpu"
-      ? `When a node's CPU has been above ${percent(threshold)}${lasted}`
-      : `When a node runs on a battery that has been below ${percent(threshold)}${lasted}`;
-  const what =
-    kind === "cpu"
-      ? "its busiest element that fits elsewhere"
-      : "all that it runs, the element with the least state first,";
-  if (mode === "advice") return `${when}, you are advised to move ${what.replace(/,$/, "")}.`;
-  return `${when}, ${what} is moved, at most ${moves_per_hour} an hour.`;
+export function policySentence({ rule, moves_per_hour, mode }: PolicyFigures): string {
+  const [when, what, where = ""] = IN_WORDS[rule.kind](rule as never);
+  const closes = rule.kind === "maintenance" ? " From then to its end nothing new comes there." : "";
+  if (mode === "advice")
+    return `${when}, you are advised to move ${what.replace(/,$/, "")}${where}.${closes}`;
+  return `${when}, ${what} is moved${where}, at most ${moves_per_hour} an hour.${closes}`;
+}
+
+type Of<K extends Kind> = Extract<Rule, { kind: K }>;
+const lasted = (for_s: number): string => (for_s > 0 ? ` for ${for_s} s` : "");
+
+/** When; what is moved then; where, if that is special. */
+const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, string, string] } = {
+  cpu: ({ threshold, for_s }) => [
+    `When a node's CPU has been above ${percent(threshold)}${lasted(for_s)}`,
+    "its busiest element that fits elsewhere",
+  ],
+  battery: ({ threshold, for_s }) => [
+    `When a node runs on a battery that has been below ${percent(threshold)}${lasted(for_s)}`,
+    "all that it runs, the element with the least state first,",
+  ],
+  maintenance: (rule) => [
+    `${rule.lead_minutes} min before ${rule.of === "node" ? rule.name : `each node at ${rule.name}`} is to be empty (${windowWords(rule)})`,
+    "all that it runs, the element with the least state first,",
+  ],
+  latency: ({ pipeline, element, ms, for_s }) => [
+    `When the slowest 5 % of the batches of ${element || "an element"} of ${pipeline} have taken more than ${ms} ms${lasted(for_s)}`,
+    "it",
+    " to a node that is nearer to what it reads, or as near and less busy",
+  ],
+  spread: ({ difference, for_s }) => [
+    `When a node's CPU has been more than ${Math.round(difference * 100)} points above that of the least busy one${lasted(for_s)}`,
+    "its busiest element that fits there",
+  ],
+  pack: ({ threshold, for_s }) => [
+    `When all that the least busy node runs has fitted on busier ones${lasted(for_s)}, whose CPU stays under ${percent(threshold - 0.1)}`,
+    "it",
+    " there, one element after another",
+  ],
+};
+
+/** "2026-11-26 02:00 to 04:00 UTC", "each Thursday 02:00 to Friday 01:00 UTC" */
+function windowWords({ begins, minutes, weekly }: Of<"maintenance">): string {
+  const ends = new Date(Date.parse(begins) + minutes * 60_000).toISOString();
+  const [day, at] = momentText(begins).split(" ");
+  const [lastDay, until] = momentText(ends).split(" ");
+  const named = (iso: string) => new Date(iso).toLocaleDateString("en", { weekday: "long", timeZone: "UTC" });
+  const first = weekly ? `each ${named(begins)}` : day;
+  const last = lastDay === day ? "" : `${weekly ? named(ends) : lastDay} `;
+  return `${first} ${at} to ${last}${until} UTC`;
 }
 
 const CODES: Record<PolicyCode, string> = {
@@ -52,28 +91,4 @@ export function dryRunSentences(run: DryRun): string[] {
     : `In the last ${span} it would have moved nothing.`;
   const held = run.held.map(({ code, seconds }) => `${codeWords(code)}: ${Math.ceil(seconds / 60)} min`);
   return held.length ? [first, `Beyond the threshold without a move: ${held.join(", ")}.`] : [first];
-}
-
-const RANGES = {
-  cpu: { threshold: [20, 99], for_s: [30, 1800] },
-  battery: { threshold: [1, 90], for_s: [0, 1800] },
-} as const;
-
-/** What is wrong with what somebody typed, by field; {} when it is a policy. `percent`: the threshold. */
-export function policyFaults(
-  kind: Policy["kind"],
-  figures: { percent: number; for_s: number; moves_per_hour: number },
-): Partial<Record<"threshold" | "for_s" | "moves_per_hour", string>> {
-  const { threshold, for_s } = RANGES[kind];
-  const outside = (value: number, [least, most]: readonly [number, number], unit: string) =>
-    Number.isFinite(value) && value >= least && value <= most
-      ? undefined
-      : `Between ${least} and ${most}${unit}.`;
-  const whole = (value: number) => (Number.isInteger(value) ? undefined : "A whole number.");
-  const faults = {
-    threshold: outside(figures.percent, threshold, " %"),
-    for_s: outside(figures.for_s, for_s, " s") ?? whole(figures.for_s),
-    moves_per_hour: outside(figures.moves_per_hour, [1, 100], "") ?? whole(figures.moves_per_hour),
-  };
-  return Object.fromEntries(Object.entries(faults).filter(([, fault]) => fault !== undefined));
 }

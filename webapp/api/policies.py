@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from pipeline_runtime.placement.policy import Kind, Mode
+from pipeline_runtime.placement.policy.rules import Mode, Rule
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.policies import actions, selectors
@@ -13,26 +15,27 @@ from webapp.policies.schemas import Decision, DryRun, Policy
 router = Router(tags=["policies"])
 
 
-class Figures(Body):
-    kind: Kind
-    threshold: float = Field(gt=0, lt=1, allow_inf_nan=False)
-    for_s: int = Field(ge=0, le=actions.FOR_S_MAX)
+class DryRunIn(Body):
+    rule: Rule
     moves_per_hour: int = Field(6, ge=1, le=100)
 
 
-class PolicyIn(Figures):
+class PolicyIn(DryRunIn):
     name: str = Field(min_length=1, max_length=40)
     mode: Mode = "advice"
     enabled: bool = True
 
 
 class PolicyChange(Body):
-    kind: Kind | None = None
-    threshold: float | None = Field(None, gt=0, lt=1, allow_inf_nan=False)
-    for_s: int | None = Field(None, ge=0, le=actions.FOR_S_MAX)
+    rule: Rule | None = None
     moves_per_hour: int | None = Field(None, ge=1, le=100)
     mode: Mode | None = None
     enabled: bool | None = None
+
+
+def _given(body: Body) -> dict[str, Any]:
+    """Its fields that have a value, each as it was read: a rule stays one."""
+    return {name: value for name, value in body if value is not None}
 
 
 @router.get("/policies", response=list[Policy])
@@ -43,8 +46,8 @@ def policies(request: HttpRequest) -> list[Policy]:
 
 @router.post("/policies", response={201: Policy})
 def create(request: HttpRequest, body: PolicyIn) -> Status[Policy]:
-    """`threshold` of the CPU or of the battery, 0..1. `mode` advice: it only says what to move."""
-    return Status(201, selectors.policy_json(actions.create(actor(request), **body.model_dump())))
+    """`rule`: when it acts, by its `kind`. `mode` advice: it only says what to move."""
+    return Status(201, selectors.policy_json(actions.create(actor(request), **_given(body))))
 
 
 @router.get("/policies/log", response=list[Decision])
@@ -56,10 +59,10 @@ def log(
 
 
 @router.post("/policies/dry-run", response=DryRun)
-def dry_run(request: HttpRequest, body: Figures) -> DryRun:
+def dry_run(request: HttpRequest, body: DryRunIn) -> DryRun:
     """What such a policy would have done in the last day, with the elements where they are now. Changes
     nothing."""
-    return selectors.dry_run(actor(request), **body.model_dump())
+    return selectors.dry_run(actor(request), body.rule, body.moves_per_hour)
 
 
 @router.get("/policies/{int:id}", response=Policy)
@@ -70,8 +73,7 @@ def policy(request: HttpRequest, id: int) -> Policy:
 @router.patch("/policies/{int:id}", response=Policy)
 def change(request: HttpRequest, id: int, body: PolicyChange) -> Policy:
     """Its name stays: moves and the log are told by it."""
-    given = {name: value for name, value in body.model_dump().items() if value is not None}
-    return selectors.policy_json(actions.change(actor(request), id, **given))
+    return selectors.policy_json(actions.change(actor(request), id, **_given(body)))
 
 
 @router.delete("/policies/{int:id}", response={204: None})

@@ -15,7 +15,8 @@ from pipeline_runtime.placement.move_cost import (
     move_cost,
     upstream_ms,
 )
-from pipeline_runtime.placement.policy import GroupNow, share_of
+from pipeline_runtime.placement.policy.facts import GroupNow
+from pipeline_runtime.placement.policy.look import share_of
 from webapp.handovers.schemas import BeforeAfter, MoveCost, OtherNode
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node

@@ -36,6 +36,7 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
             groups[node.name],
             heard,
             leaving=node.leaving_since is not None,
+            maintenance=node.in_maintenance,
         )
         for node in Node.objects.all()
     }

@@ -65,6 +65,9 @@ def node_json(
         "draining_since": node.draining_since.isoformat() if node.draining_since else None,
         "drain_blocked": node.drain_blocked or None,
         "leaving_until": node.leaving_until.isoformat() if node.leaving_until else None,
+        "maintenance_until": (
+            node.maintenance_until.isoformat() if node.maintenance_until and node.in_maintenance else None
+        ),
         "url": node.url,
         "version": node.version,
         "version_wanted": settings.FOGLINE_VERSION,

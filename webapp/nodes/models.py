@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 
 class Node(models.Model):
@@ -23,6 +24,8 @@ class Node(models.Model):
     leaving_since = models.DateTimeField(null=True, blank=True)
     leaving_until = models.DateTimeField(null=True, blank=True)  # by when it ends, by the node's clock
     leaving_stuck = models.BooleanField(default=False)  # nothing that is left there can be moved
+    # A policy wants it empty until then, and it takes nothing new. Null: none does. Control writes it.
+    maintenance_until = models.DateTimeField(null=True, blank=True)
     enrolled_at = models.DateTimeField(auto_now_add=True)
     # The newest report that was ingested; an older one of the same run is ignored.
     run_id = models.CharField(max_length=64, blank=True)
@@ -47,7 +50,12 @@ class Node(models.Model):
     @property
     def takes_new(self) -> bool:
         """As far as it was told; whether it is up is another matter."""
-        return not self.cordoned and self.leaving_since is None
+        return not self.cordoned and self.leaving_since is None and not self.in_maintenance
+
+    @property
+    def in_maintenance(self) -> bool:
+        """By the clock: it ends also while control is away."""
+        return self.maintenance_until is not None and self.maintenance_until > timezone.now()
 
     @property
     def emptied_since(self) -> datetime | None:

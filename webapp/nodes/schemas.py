@@ -64,6 +64,8 @@ class Node(TypedDict):
     """which groups cannot leave now, and why; null: none"""
     leaving_until: str | None
     """it was told to stop, and hands over what it owns until then at the latest; null: it is not leaving"""
+    maintenance_until: str | None
+    """a policy wants it empty until then, and it takes nothing new; null: none does"""
     url: str
     version: str
     version_wanted: str

@@ -30,6 +30,7 @@ class NodeFacts:
     groups: int = 0  # that it is to own, or that are on their way to it
     heard: bool = True  # False: nobody hears it, so `up` is what was found last
     leaving: bool = False  # it was told to stop, and hands its elements over
+    maintenance: bool = False  # a policy wants it empty for some time
 
 
 @dataclass(frozen=True)
@@ -334,4 +335,6 @@ def target_refusal(group: GroupFacts, target: str | None) -> str | None:
         return f"{target} is cordoned: it takes nothing new"
     if node.leaving:
         return f"{target} is leaving: it takes nothing new"
+    if node.maintenance:
+        return f"{target} is in maintenance: it takes nothing new"
     return None

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.placement.policy import MARGIN
+from pipeline_runtime.placement.policy.rules import LatencyAbove, Maintenance, Rule
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.shape import element_of
 from webapp.policies.models import Policy
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
 NAME = re.compile(r"[\w .-]{1,40}")
-FOR_S_MAX = 1800
-"""Control looks an hour back."""
-CPU_FOR_S_MIN = 30
-"""There is a sample each 30 s."""
-FIELDS = ("kind", "threshold", "for_s", "mode", "moves_per_hour", "enabled")
+OPPOSITES = {"spread": "pack", "pack": "spread"}
+DOES = {"spread": "spreads", "pack": "packs"}
+FIELDS = ("rule", "mode", "moves_per_hour", "enabled")
 
 
-def create(actor: User, name: str, **fields: Any) -> Policy:
+def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
     require(actor, Role.OPERATOR, "make policies")
     name = " ".join(name.split())
-    policy = Policy(name=name, created_by=actor, **fields)
-    _check(policy)
+    policy = Policy(name=name, created_by=actor, rule=_stored(rule), **fields)
+    _check_name(name)
+    _check_rule(rule)
+    _check_opposite(policy)
     try:
         with transaction.atomic():
             policy.save()
@@ -41,17 +44,20 @@ def create(actor: User, name: str, **fields: Any) -> Policy:
 
 
 @transaction.atomic
-def change(actor: User, id: int, **fields: Any) -> Policy:
+def change(actor: User, id: int, rule: Rule | None = None, **fields: Any) -> Policy:
     """Change the given fields. Done twice, it is done once; what was decided before counts no more."""
     require(actor, Role.OPERATOR, "change policies")
     policy = _locked(id)
+    if rule is not None:
+        _check_rule(rule)
+        fields["rule"] = _stored(rule)
     changed = {name: value for name, value in fields.items() if getattr(policy, name) != value}
     if not changed:
         return policy
     before = {name: getattr(policy, name) for name in changed}
     for name, value in changed.items():
         setattr(policy, name, value)
-    _check(policy)
+    _check_opposite(policy)
     policy.standing = []
     policy.save(update_fields=[*changed, "standing"])
     audit(actor, "policy.change", policy.name, before=before, **changed)
@@ -69,37 +75,49 @@ def remove(actor: User, id: int) -> None:
     announce()
 
 
-def faults_of(kind: str, threshold: float, for_s: int, moves_per_hour: int) -> list[Fault]:
-    """What is wrong with the figures of a policy."""
-    found: list[Fault] = []
+def _check_opposite(policy: Policy) -> None:
+    """What one of the two moves, the other would move back."""
+    opposite = OPPOSITES.get(policy.rule["kind"])
+    if opposite is None or not policy.enabled:
+        return
+    other = Policy.objects.filter(enabled=True, rule__kind=opposite).exclude(pk=policy.pk).first()
+    if other is not None:
+        raise Conflict(
+            f'"{other.name}" {DOES[opposite]} the elements already, which is the opposite.',
+            safe="Nothing was changed.",
+            next=f"Switch {other.name} off first.",
+        )
 
-    def fault(path: str, message: str) -> None:
-        found.append({"element": None, "path": path, "message": message, "code": "range"})
 
-    least, most = (2 * MARGIN, 0.99) if kind == Policy.Kind.CPU else (0.01, 0.9)
-    if not least <= threshold <= most:
-        fault("threshold", f"between {least:.2f} and {most:.2f}, which is {least:.0%} and {most:.0%}")
-    least_s = CPU_FOR_S_MIN if kind == Policy.Kind.CPU else 0
-    if not least_s <= for_s <= FOR_S_MAX:
-        fault("for_s", f"between {least_s} and {FOR_S_MAX} s")
-    if not 1 <= moves_per_hour <= 100:
-        fault("moves_per_hour", "between 1 and 100")
+def _check_rule(rule: Rule) -> None:
+    """Whether what it names is there."""
+    if isinstance(rule, LatencyAbove):
+        pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
+        if pipeline is None:
+            _refuse("rule.latency.pipeline", f"there is no pipeline {rule.pipeline}")
+        if rule.element and element_of(pipeline.draft, rule.element) is None:
+            _refuse("rule.latency.element", f"the draft of {rule.pipeline} has no element {rule.element}")
+    if not isinstance(rule, Maintenance):
+        return
+    nodes = list(Node.objects.all())
+    known = {node.name for node in nodes} if rule.of == "node" else {node.place for node in nodes}
+    if rule.name not in known:
+        _refuse("rule.maintenance.name", f"there is no {rule.of} {rule.name}")
+
+
+def _refuse(path: str, message: str) -> NoReturn:
+    fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
+    raise Invalid(f"That is no policy: {path}: {message}.", safe="Nothing was changed.", faults=[fault])
+
+
+def _stored(rule: Rule) -> dict[str, Any]:
+    found: dict[str, Any] = rule.model_dump(mode="json")
     return found
 
 
-def _check(policy: Policy) -> None:
-    faults = faults_of(policy.kind, policy.threshold, policy.for_s, policy.moves_per_hour)
-    if not NAME.fullmatch(policy.name):
-        allowed = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
-        faults.insert(0, {"element": None, "path": "name", "message": allowed, "code": "invalid"})
-    refuse(faults)
-
-
-def refuse(faults: list[Fault]) -> None:
-    """Raises Invalid, if there are any."""
-    if faults:
-        said = "; ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
-        raise Invalid(f"That is no policy: {said}.", safe="Nothing was changed.", faults=faults)
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        _refuse("name", "up to 40 letters, digits, spaces, dots, hyphens and underscores")
 
 
 def _locked(id: int) -> Policy:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
 
 from pipeline_runtime.model.ids import document_group
-from pipeline_runtime.placement import policy as rules
-from pipeline_runtime.placement.policy import GroupNow, Move, NodeNow, Sample
+from pipeline_runtime.placement.policy import rules
+from pipeline_runtime.placement.policy.facts import HOUR_S, GroupNow, Latency, Move, NodeNow, Sample
 from pipeline_runtime.wire import keys
 from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
+from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import names_of
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
-from webapp.placements.models import Deployment
+from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.placing import candidate
 from webapp.placements.selectors import active_deployments
 from webapp.policies.models import Policy
 
 REASON = "policy "
 """Begins the reason of a handover that a policy ordered; its name follows."""
+
+
+ELEMENT_POINT_S = 2.0
+"""Between two points of an element."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +41,9 @@ class DeployedGroup:
     now: GroupNow
 
 
-def rule(row: Policy) -> rules.Policy:
-    """As the pure part knows it. Raises ValueError when it could never act."""
-    return rules.Policy(
-        name=row.name,
-        kind=row.kind,
-        threshold=row.threshold,
-        for_s=row.for_s,
-        mode=row.mode,
-        moves_per_hour=row.moves_per_hour,
-    )
+def pure(row: Policy) -> rules.Policy:
+    """As what decides knows it. Raises ValueError when its rule is none."""
+    return rules.Policy(row.name, rules.rule_of(row.rule), row.mode, row.moves_per_hour)
 
 
 def samples_of(nodes: Iterable[str], newest: int, redis_url: str) -> dict[str, list[Sample]]:
@@ -72,15 +70,16 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             cores=node.cores,
             refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
+            site=node.place,
         )
         for node in nodes
     ]
 
 
 def groups_now() -> dict[str, DeployedGroup]:
-    """All that run or shall run, by `<deployment>.<group>`."""
+    """All that run or shall run, by `<deployment>.<group>`; without their latencies."""
     deployments = {row.pk: row for row in active_deployments()}
-    found = {}
+    found, inputs = {}, _inputs(deployments)
     for id, groups in group_facts(deployments.values()).items():
         deployment = deployments[id]
         names = names_of(deployment.version.document)
@@ -90,20 +89,71 @@ def groups_now() -> dict[str, DeployedGroup]:
             called = names.get(document_group(group.group), document_group(group.group))
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
-            found[key] = DeployedGroup(deployment, group, group.elements[0], _group(key, title, group))
+            now = replace(_group(key, title, group), pipeline=deployment.pipeline.name, inputs=inputs[key])
+            found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
+
+
+def _inputs(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """By `<deployment>.<group>`: the groups whose streams each reads."""
+    rows = list(
+        GroupPlacement.objects.filter(deployment__in=list(deployments)).values_list(
+            "deployment_id", "group", "spec__elements", "spec__inputs"
+        )
+    )
+    home = {(id, each["id"]): f"{id}.{group}" for id, group, elements, _ in rows for each in elements}
+    found = {}
+    for id, group, _, inputs in rows:
+        producers = {
+            stream["source"].partition(".")[0] for stream in inputs or () if not stream.get("external")
+        }
+        found[f"{id}.{group}"] = tuple(sorted({home[id, each] for each in producers if (id, each) in home}))
+    return found
+
+
+def with_latencies(
+    groups: Mapping[str, DeployedGroup], policies: Iterable[rules.Policy], redis_url: str
+) -> list[GroupNow]:
+    """All of them; those that a policy of the latency is about with what was measured of late. Raises
+    BackendAway."""
+    asked = [policy.rule for policy in policies if isinstance(policy.rule, rules.LatencyAbove)]
+    longest_s = {
+        id: max(
+            (rule.for_s for rule in asked if rule.concerns(group.now.pipeline, group.now.elements)), default=0
+        )
+        for id, group in groups.items()
+    }
+    wanted = [id for id, seconds in longest_s.items() if seconds]
+    # Twice as long as it has to last: what was beyond before counts until it is over.
+    newest = round(2 * max(longest_s.values(), default=0) / ELEMENT_POINT_S)
+    histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
+    found = points(histories, newest, redis_url) if wanted else []
+    latencies = {id: [_latency(point) for point in each] for id, each in zip(wanted, found, strict=True)}
+    return [replace(group.now, latencies=latencies.get(id, ())) for id, group in groups.items()]
+
+
+def _latency(point: Mapping[str, Any]) -> Latency:
+    # The figure is of the newest batches, however long ago they were.
+    flows = rows_per_s(point) > 0
+    return Latency(point["t"] / 1000, point.get("latency_ms_p95") if flows else None)
+
+
+def links_now() -> dict[tuple[str, str], float]:
+    """(From site, to another) -> latency one way, in ms."""
+    return {(link.a, link.b): link.latency_ms for link in site_links()}
 
 
 def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:
     owner = facts.owner
     rows = rows_per_s(owner.rates) if owner is not None else 0.0
     state = (owner.status.get("state_bytes") or 0) if owner is not None else 0
-    return GroupNow(id, title, facts.node or "", rows, state, refusal=migrate_refusal(facts))
+    refusal = migrate_refusal(facts)
+    return GroupNow(id, title, facts.node or "", rows, state, refusal, elements=facts.elements)
 
 
 def moves_now(now: datetime) -> list[Move]:
     """Those of the last hour, and all that are under way."""
-    recent = Q(created_at__gte=now - timedelta(seconds=rules.HOUR_S)) | Q(outcome__isnull=True)
+    recent = Q(created_at__gte=now - timedelta(seconds=HOUR_S)) | Q(outcome__isnull=True)
     return [
         Move(
             group=f"{row.deployment_id}.{row.group}",

@@ -8,20 +8,14 @@ from django.utils import timezone
 
 
 class Policy(models.Model):
-    """When elements leave a node by themselves. The name is never changed: handovers are told by it."""
-
-    class Kind(models.TextChoices):
-        CPU = "cpu"
-        BATTERY = "battery"
+    """When elements move by themselves. The name is never changed: handovers are told by it."""
 
     class Mode(models.TextChoices):
         ADVICE = "advice"
         AUTOMATIC = "automatic"
 
     name = models.CharField(max_length=40, unique=True)
-    kind = models.CharField(max_length=16, choices=Kind.choices)
-    threshold = models.FloatField()  # 0..1
-    for_s = models.PositiveIntegerField()
+    rule = models.JSONField()  # Rule of pipeline_runtime/placement/policy/rules.py: its kind, and its figures
     mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.ADVICE)
     moves_per_hour = models.PositiveIntegerField(default=6)
     enabled = models.BooleanField(default=True)
@@ -48,7 +42,7 @@ class Decision(models.Model):
     pipeline = models.CharField(max_length=60, blank=True)  # empty: of the node as a whole, as the next two
     element = models.CharField(max_length=60, blank=True)
     title = models.CharField(max_length=200, blank=True)  # what people call it
-    code = models.CharField(max_length=16)  # Code of pipeline_runtime/placement/policy.py
+    code = models.CharField(max_length=16)  # Code of pipeline_runtime/placement/policy/facts.py
     target = models.CharField(max_length=40, blank=True)
     why = models.TextField()
     handover = models.UUIDField(null=True, blank=True)  # that was ordered

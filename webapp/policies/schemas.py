@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from pipeline_runtime.placement.policy import Code, Kind, Mode
+from pipeline_runtime.placement.policy.facts import Code
+from pipeline_runtime.placement.policy.rules import Mode, Rule
 from webapp.json_types import Number
 
 
@@ -28,10 +29,7 @@ class Standing(TypedDict):
 class Policy(TypedDict):
     id: int
     name: str
-    kind: Kind
-    threshold: Number
-    """0..1: CPU above it, or battery below it"""
-    for_s: int
+    rule: Rule
     mode: Mode
     moves_per_hour: int
     enabled: bool

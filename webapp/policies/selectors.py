@@ -7,17 +7,28 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from pipeline_runtime.placement.policy_replay import replay
+from pipeline_runtime.placement.policy.replay import replay
+from pipeline_runtime.placement.policy.rules import (
+    BatteryBelow,
+    CpuAbove,
+    Pack,
+    Policy as PurePolicy,
+    Rule,
+    Spread,
+    rule_of,
+)
 from pipeline_runtime.wire.keys import NODE_SAMPLES_MAX
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.nodes.models import Node
-from webapp.policies import actions, schemas
-from webapp.policies.facts import groups_now, nodes_now, rule, samples_of
+from webapp.policies import schemas
+from webapp.policies.facts import groups_now, nodes_now, samples_of
 from webapp.policies.models import Decision, Policy
-from webapp.problems import Missing
+from webapp.problems import Invalid, Missing
 
 DAY = timedelta(days=1)
+REPLAYED = (CpuAbove, BatteryBelow, Spread, Pack)
+"""Kinds that decide by the samples of which a day is kept."""
 
 
 def policies() -> list[schemas.Policy]:
@@ -35,9 +46,7 @@ def policy_json(row: Policy) -> schemas.Policy:
     return {
         "id": row.pk,
         "name": row.name,
-        "kind": row.kind,
-        "threshold": row.threshold,
-        "for_s": row.for_s,
+        "rule": rule_of(row.rule),
         "mode": row.mode,
         "moves_per_hour": row.moves_per_hour,
         "enabled": row.enabled,
@@ -77,11 +86,16 @@ def _decision_json(row: Decision) -> schemas.Decision:
     }
 
 
-def dry_run(actor: User, kind: str, threshold: float, for_s: int, moves_per_hour: int) -> schemas.DryRun:
+def dry_run(actor: User, rule: Rule, moves_per_hour: int) -> schemas.DryRun:
     """With what was measured in the last day. Changes nothing, but takes a while on many nodes."""
     require(actor, Role.OPERATOR, "try policies out")
-    actions.refuse(actions.faults_of(kind, threshold, for_s, moves_per_hour))
-    row = Policy(name="dry run", kind=kind, threshold=threshold, for_s=for_s, moves_per_hour=moves_per_hour)
+    if not isinstance(rule, REPLAYED):
+        raise Invalid(
+            f"A policy of the kind {rule.kind} is not tried on the last day: it does not decide by what was"
+            " measured then.",
+            safe="Nothing was changed.",
+        )
+    policy = PurePolicy("dry run", rule, moves_per_hour=moves_per_hour)
     nodes = list(Node.objects.all())
     from_s = (timezone.now() - DAY).timestamp()
     kept = samples_of([node.name for node in nodes], NODE_SAMPLES_MAX, settings.FOGLINE.redis_url)
@@ -89,7 +103,7 @@ def dry_run(actor: User, kind: str, threshold: float, for_s: int, moves_per_hour
         name: [sample for sample in samples if sample.at_s >= from_s] for name, samples in kept.items()
     }
     groups = groups_now()
-    found = replay(rule(row), history, nodes_now(nodes, {}), [group.now for group in groups.values()])
+    found = replay(policy, history, nodes_now(nodes, {}), [group.now for group in groups.values()])
     return {
         "since": _iso(found.from_s),
         "until": _iso(found.until_s),

@@ -9,17 +9,30 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import transaction
 from django.utils import timezone
 
-from pipeline_runtime.placement.policy import HOUR_S, Verdict, evaluate
+from pipeline_runtime.placement.policy.evaluate import evaluate
+from pipeline_runtime.placement.policy.facts import HOUR_S, Verdict
+from pipeline_runtime.placement.policy.maintenance import closed
+from pipeline_runtime.placement.policy.rules import Policy as PurePolicy
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.group_state import migrate_refusal
-from webapp.policies.facts import REASON, DeployedGroup, groups_now, moves_now, nodes_now, rule, samples_of
+from webapp.policies.facts import (
+    REASON,
+    DeployedGroup,
+    groups_now,
+    links_now,
+    moves_now,
+    nodes_now,
+    pure,
+    samples_of,
+    with_latencies,
+)
 from webapp.policies.models import Decision, Policy
 from webapp.policies.schemas import Standing
 from webapp.problems import BackendAway
@@ -29,6 +42,7 @@ from workers.control.drains import order_move
 
 log = logging.getLogger(__name__)
 
+QUIET = ("calm", "unknown")
 DECISIONS_KEPT = 5_000
 DECISIONS_PRUNED_EVERY = 100
 
@@ -48,6 +62,8 @@ class PolicyKeeper:
             return
         self._looked_at_s = time.monotonic()
         rows = list(Policy.objects.filter(enabled=True))
+        with bulkhead.only("maintenance", "What is in maintenance is not known now; all else goes on.", ""):
+            _close([pure(row) for row in rows])
         alert = "Policies decide nothing now; all else goes on."
         with bulkhead.only("looking at policies", alert, ""):
             self._evaluate(rows, bulkhead)
@@ -55,26 +71,39 @@ class PolicyKeeper:
     def _evaluate(self, rows: list[Policy], bulkhead: Bulkhead) -> None:
         if not rows:
             return
-        nodes = list(Node.objects.all())
+        nodes, redis_url = list(Node.objects.all()), self._context.settings.redis_url
+        policies, now, groups = [pure(row) for row in rows], timezone.now(), groups_now()
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
-            samples = samples_of([node.name for node in nodes], newest, self._context.settings.redis_url)
+            samples = samples_of([node.name for node in nodes], newest, redis_url)
+            measured = with_latencies(groups, policies, redis_url)
         except BackendAway:
             return  # the ingest says so
-        now, groups = timezone.now(), groups_now()
         verdicts = evaluate(
-            [rule(row) for row in rows],
+            policies,
             nodes_now(nodes, samples),
-            [group.now for group in groups.values()],
+            measured,
             moves_now(now),
             now.timestamp(),
             _advised(rows),
+            links_now() if any(policy.rule.kind == "latency" for policy in policies) else {},
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]
             alert = f"What the policy {row.name} decides cannot be done now; the others go on."
             with bulkhead.only(f"the policy {row.name}", alert, ""), transaction.atomic():
                 _take(row, own, groups, now)
+
+
+def _close(policies: list[PurePolicy]) -> None:
+    """Nodes in maintenance take nothing new, and do again when it is over or nobody wants it any more."""
+    nodes = list(Node.objects.all())
+    until = closed(policies, nodes_now(nodes, {}), timezone.now().timestamp())
+    for node in nodes:
+        wanted = datetime.fromtimestamp(until[node.name], UTC) if node.name in until else None
+        if node.maintenance_until != wanted:
+            Node.objects.filter(pk=node.pk).update(maintenance_until=wanted)
+            announce()
 
 
 def _advised(rows: list[Policy]) -> dict[str, str]:
@@ -92,7 +121,7 @@ def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedG
     """Do what the verdicts say, and write down those that are others than before."""
     # Locked: who changes, disables or removes it meanwhile does that before or after, and not in between.
     row = Policy.objects.select_for_update().filter(pk=known.pk, enabled=True).first()
-    if row is None or rule(row) != rule(known):
+    if row is None or pure(row) != pure(known):
         return
     before = {_what(each): each for each in row.standing}
     standing: list[Standing] = []
@@ -145,8 +174,10 @@ def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
     """Whether it belongs in the log: not that a move goes on, nor that all is as well as ever."""
     if verdict.code == "moving":
         return False
-    if verdict.code in ("calm", "unknown"):
-        return any(each["node"] == verdict.node for each in before)
+    if verdict.code in QUIET:
+        if verdict.group is None:
+            return any(each["node"] == verdict.node for each in before)
+        return any(each["group"] == verdict.group and each["code"] not in QUIET for each in before)
     return True
 
 

@@ -56,6 +56,7 @@ export function node(name: string, change: Partial<ClusterNode> = {}): ClusterNo
     drain: null,
     drain_blocked: null,
     leaving_until: null,
+    maintenance_until: null,
     url: "",
     version: "",
     version_wanted: "",

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { dryRunSentences, notable, policyFaults, policySentence } from "../policies";
+import { dryRunSentences, notable, policySentence } from "../policies";
+import { ruleOf, typedOf } from "../policy-rules";
 import type { Standing } from "../types";
 
-const busy = { kind: "cpu", threshold: 0.8, for_s: 60, moves_per_hour: 6, mode: "automatic" } as const;
+const cpu = { kind: "cpu", threshold: 0.8, for_s: 60 } as const;
+const busy = { rule: cpu, moves_per_hour: 6, mode: "automatic" } as const;
 
 test("a policy is one sentence", () => {
   expect(policySentence(busy)).toBe(
@@ -11,7 +13,8 @@ test("a policy is one sentence", () => {
   expect(policySentence({ ...busy, mode: "advice" })).toBe(
     "When a node's CPU has been above 80 % for 60 s, you are advised to move its busiest element that fits elsewhere.",
   );
-  const battery = { ...busy, kind: "battery", threshold: 0.2, for_s: 0, moves_per_hour: 60 } as const;
+  const rule = { kind: "battery", threshold: 0.2, for_s: 0 } as const;
+  const battery = { ...busy, rule, moves_per_hour: 60 } as const;
   expect(policySentence(battery)).toBe(
     "When a node runs on a battery that has been below 20 %, all that it runs, the element with the least state first, is moved, at most 60 an hour.",
   );
@@ -49,15 +52,72 @@ test("a dry run says how long it looked back, and what was in the way", () => {
 });
 
 test("what is typed is checked as the server does", () => {
-  expect(policyFaults("cpu", { percent: 80, for_s: 60, moves_per_hour: 6 })).toEqual({});
-  expect(policyFaults("cpu", { percent: 5, for_s: 5, moves_per_hour: 0.5 })).toEqual({
-    threshold: "Between 20 and 99 %.",
-    for_s: "Between 30 and 1800 s.",
-    moves_per_hour: "Between 1 and 100.",
+  expect(ruleOf("cpu", { threshold: "80", for_s: "60" })).toEqual({ rule: cpu, faults: {} });
+  expect(typedOf(cpu)).toEqual({ threshold: "80", for_s: "60" });
+  expect(ruleOf("cpu", { threshold: "5", for_s: "5" })).toEqual({
+    rule: null,
+    faults: { threshold: "Between 20 and 99 %.", for_s: "Between 30 and 1800 s." },
   });
-  expect(policyFaults("battery", { percent: 5, for_s: 0, moves_per_hour: 60 })).toEqual({});
-  expect(policyFaults("battery", { percent: NaN, for_s: 0.5, moves_per_hour: 60 })).toEqual({
+  expect(ruleOf("battery", { threshold: "5", for_s: "0" }).faults).toEqual({});
+  expect(ruleOf("battery", { threshold: " ", for_s: "0.5" }).faults).toEqual({
     threshold: "Between 1 and 90 %.",
     for_s: "A whole number.",
   });
+});
+
+const window = {
+  kind: "maintenance",
+  of: "node",
+  name: "edge-a",
+  begins: "2026-11-26T02:00:00Z",
+  minutes: 120,
+  weekly: false,
+  lead_minutes: 30,
+} as const;
+
+test("a window says when it is, in UTC, and that nothing new comes", () => {
+  expect(policySentence({ rule: window, moves_per_hour: 60, mode: "automatic" })).toBe(
+    "30 min before edge-a is to be empty (2026-11-26 02:00 to 04:00 UTC), all that it runs, the element with the least state first, is moved, at most 60 an hour. From then to its end nothing new comes there.",
+  );
+  const weekly = { ...window, of: "site", weekly: true, minutes: 1440 } as const;
+  expect(policySentence({ rule: weekly, moves_per_hour: 60, mode: "advice" })).toContain(
+    "each node at edge-a is to be empty (each Thursday 02:00 to Friday 02:00 UTC), you are advised",
+  );
+});
+
+test("a window is typed in UTC", () => {
+  const typed = typedOf(window);
+  expect(typed).toMatchObject({ begins: "2026-11-26 02:00", weekly: "no", of: "node" });
+  expect(ruleOf("maintenance", typed)).toEqual({
+    rule: { ...window, begins: "2026-11-26T02:00:00.000Z" },
+    faults: {},
+  });
+  expect(ruleOf("maintenance", { ...typed, name: " ", begins: "tomorrow", minutes: "0" }).faults).toEqual({
+    name: "A name.",
+    begins: "A day and a time, as 2026-11-26 02:00.",
+    minutes: "Between 1 and 10080 min.",
+  });
+});
+
+const late = { kind: "latency", pipeline: "p", element: "", ms: 500, for_s: 60 } as const;
+
+test("a budget of latency says where an element goes", () => {
+  const figures = { rule: late, moves_per_hour: 6, mode: "automatic" } as const;
+  expect(policySentence(figures)).toBe(
+    "When the slowest 5 % of the batches of an element of p have taken more than 500 ms for 60 s, it is moved to a node that is nearer to what it reads, or as near and less busy, at most 6 an hour.",
+  );
+  expect(policySentence({ ...figures, mode: "advice" })).toContain("you are advised to move it to a node");
+  expect(ruleOf("latency", typedOf(late))).toEqual({ rule: late, faults: {} });
+});
+
+test("what spreads and what packs say what they do", () => {
+  const figures = { moves_per_hour: 6, mode: "automatic" } as const;
+  const spread = { kind: "spread", difference: 0.4, for_s: 300 } as const;
+  expect(policySentence({ ...figures, rule: spread })).toBe(
+    "When a node's CPU has been more than 40 points above that of the least busy one for 300 s, its busiest element that fits there is moved, at most 6 an hour.",
+  );
+  expect(ruleOf("spread", typedOf(spread))).toEqual({ rule: spread, faults: {} });
+  expect(policySentence({ ...figures, rule: { kind: "pack", threshold: 0.8, for_s: 600 } })).toBe(
+    "When all that the least busy node runs has fitted on busier ones for 600 s, whose CPU stays under 70 %, it is moved there, one element after another, at most 6 an hour.",
+  );
 });

@@ -1,4 +1,5 @@
-"""What is in the database stays there when its tables go from one app to another (decision 18)."""
+"""What is in the database stays there when its tables go from one app to another (decision 18), and when
+figures go from columns of their own into one."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from django.utils import timezone
 from webapp.audit.models import AuditRecord, Event
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment
+from webapp.policies.models import Policy
 
 BEFORE = [
     ("nodes", "0005_no_credential"),
@@ -71,3 +73,17 @@ def test_nothing_is_lost_when_tables_go_to_another_app(before: Any) -> None:
     assert Event.objects.get().kind == "node.up"
     kept.pipeline.delete()  # what hangs on it still does
     assert not Operation.objects.exists()
+
+
+def test_the_figures_of_a_policy_become_its_rule(transactional_db: None) -> None:
+    columns = [("policies", "0001_initial")]
+    executor = MigrationExecutor(connection)
+    executor.migrate(columns)
+    try:
+        old = executor.loader.project_state(columns).apps.get_model("policies", "Policy")
+        old.objects.create(name="night", kind="battery", threshold=0.2, for_s=30, mode="automatic")
+    finally:
+        migrate()
+    policy = Policy.objects.get()
+    assert (policy.name, policy.mode, policy.moves_per_hour) == ("night", "automatic", 6)
+    assert policy.rule == {"kind": "battery", "threshold": 0.2, "for_s": 30}

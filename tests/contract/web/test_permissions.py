@@ -14,7 +14,8 @@ from webapp.placements.models import Deployment
 
 P = f"/pipelines/{PIPELINE}"
 E = f"{P}/elements/power"
-BUSY = {"name": "busy", "kind": "cpu", "threshold": 0.8, "for_s": 60}
+RULE = {"kind": "cpu", "threshold": 0.8, "for_s": 60}
+BUSY = {"name": "busy", "rule": RULE}
 NOBODYS = "00000000-0000-0000-0000-000000000000"
 
 # (method, path, body, the role it needs)
@@ -68,7 +69,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", "/policies", BUSY, "operator"),
     ("PATCH", "/policies/1", {"enabled": False}, "operator"),
     ("DELETE", "/policies/1", None, "operator"),
-    ("POST", "/policies/dry-run", {"kind": "cpu", "threshold": 0.8, "for_s": 60}, "operator"),
+    ("POST", "/policies/dry-run", {"rule": RULE}, "operator"),
     ("POST", "/pipelines", {"name": "another"}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
     ("POST", f"{P}/versions", {"note": "x"}, "editor"),
@@ -160,11 +161,11 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("DELETE", P, None, 409),
         ("DELETE", "/nodes/edge-a", None, 409),
         ("GET", "/policies/99", None, 404),
-        ("POST", "/policies", BUSY | {"threshold": 1.5}, 422),
-        ("POST", "/policies", BUSY | {"threshold": 0.1}, 422),
+        ("POST", "/policies", BUSY | {"rule": RULE | {"threshold": 1.5}}, 422),
+        ("POST", "/policies", BUSY | {"rule": RULE | {"threshold": 0.1}}, 422),
         ("POST", "/policies", BUSY | {"name": "a/b"}, 422),
-        ("POST", "/policies", BUSY | {"for_s": 5}, 422),
-        ("POST", "/policies/dry-run", {"kind": "cpu", "threshold": 0.8, "for_s": 1}, 422),
+        ("POST", "/policies", BUSY | {"rule": RULE | {"for_s": 5}}, 422),
+        ("POST", "/policies/dry-run", {"rule": RULE | {"for_s": 1}}, 422),
         ("POST", "/nodes", {"name": "Not A Name"}, 422),
         ("POST", "/pipelines", {"name": PIPELINE}, 409),
         ("POST", "/pipelines", {"name": "No Name!"}, 422),

@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
+from django.conf import settings
+from django.utils import timezone
 
+from pipeline_runtime.placement.policy.facts import Latency
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller, audited
+from webapp.nodes.models import GivenLatency, Node
 from webapp.placements.models import Deployment
+from webapp.placements.placing import candidates
+from webapp.policies.facts import groups_now, links_now, pure, with_latencies
 from webapp.policies.models import Decision, Policy
 
 Call = Callable[[str | None], Caller]
-BUSY: dict[str, Any] = {"name": "busy edge", "kind": "cpu", "threshold": 0.8, "for_s": 60}
+RULE = {"kind": "cpu", "threshold": 0.8, "for_s": 60}
+BUSY: dict[str, Any] = {"name": "busy edge", "rule": RULE}
 
 
 def made(caller: Call, **changes: Any) -> dict[str, Any]:
@@ -54,14 +62,16 @@ def test_a_change_is_made_once_and_ends_what_was_advised(caller: Call) -> None:
     id = made(caller)["id"]
     Policy.objects.update(standing=[advised("x", "power")])
     for _ in range(2):
-        changed = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.9, "mode": "automatic"})
-        assert (changed.json()["threshold"], changed.json()["mode"]) == (0.9, "automatic")
+        changed = caller("operator").call(
+            "PATCH", f"/policies/{id}", {"rule": RULE | {"threshold": 0.9}, "mode": "automatic"}
+        )
+        assert (changed.json()["rule"]["threshold"], changed.json()["mode"]) == (0.9, "automatic")
         assert changed.json()["standing"] == []
     assert audited("policy.change") == 1
-    # Fit for a battery alone: what is changed is looked at together with what stays.
-    wrong = caller("operator").call("PATCH", f"/policies/{id}", {"threshold": 0.05})
+    # Fit for a battery alone.
+    wrong = caller("operator").call("PATCH", f"/policies/{id}", {"rule": RULE | {"threshold": 0.05}})
     assert wrong.status_code == 422
-    assert [fault["path"] for fault in wrong.json()["faults"]] == ["threshold"]
+    assert [fault["path"] for fault in wrong.json()["faults"]] == ["rule.cpu.threshold"]
 
 
 def test_its_log_outlives_it(caller: Call) -> None:
@@ -125,7 +135,7 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
     measured("edge-a", 0.9)
     measured("edge-b", 0.9)
     measured("cloud", 0.05)
-    body = {key: BUSY[key] for key in ("kind", "threshold", "for_s")}
+    body = {"rule": RULE}
     response = caller("operator").post("/policies/dry-run", body)
     assert response.status_code == 200, response.content
     found = response.json()
@@ -145,6 +155,113 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
 
 
 def test_a_dry_run_without_samples_says_so(caller: Call) -> None:
-    body = {"kind": "battery", "threshold": 0.2, "for_s": 0}
+    body = {"rule": {"kind": "battery", "threshold": 0.2, "for_s": 0}}
     found = caller("operator").post("/policies/dry-run", body).json()
     assert found == {"since": None, "until": None, "moves": [], "held": []}
+
+
+WINDOW = {
+    "kind": "maintenance",
+    "of": "node",
+    "name": "edge-a",
+    "begins": "2026-11-26T03:00:00+01:00",
+    "minutes": 120,
+    "weekly": False,
+    "lead_minutes": 30,
+}
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_maintenance_window_is_of_a_node_that_is_there(caller: Call) -> None:
+    policy = made(caller, name="night", rule=WINDOW)
+    assert policy["rule"] == WINDOW | {"begins": "2026-11-26T02:00:00Z"}
+    assert made(caller, name="alone", rule=WINDOW | {"of": "site"})  # a node without a site is one of its own
+    for wrong, path in (
+        ({"name": "nobody"}, "rule.maintenance.name"),
+        ({"of": "site", "name": "nowhere"}, "rule.maintenance.name"),
+        ({"begins": "2026-11-26T03:00:00"}, "rule.maintenance.begins"),
+        ({"begins": "0001-01-01T00:00:00+14:00"}, "rule.maintenance.begins"),
+        ({"weekly": True, "minutes": 10080}, "rule.maintenance"),
+    ):
+        refused = caller("operator").post("/policies", BUSY | {"name": "x", "rule": WINDOW | wrong})
+        assert refused.status_code == 422
+        assert [fault["path"] for fault in refused.json()["faults"]] == [path]
+    path = f"/policies/{policy['id']}"
+    refused = caller("operator").call("PATCH", path, {"rule": WINDOW | {"name": "nobody"}})
+    assert refused.status_code == 422
+    assert "there is no node nobody" in refused.json()["detail"]
+
+
+def test_what_does_not_go_by_samples_is_not_tried_on_the_last_day(caller: Call) -> None:
+    refused = caller("operator").post("/policies/dry-run", {"rule": WINDOW})
+    assert refused.status_code == 422
+    assert "not tried on the last day" in refused.json()["detail"]
+
+
+def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deployment) -> None:
+    def move() -> Any:
+        path = f"/pipelines/{PIPELINE}/elements/power/migrate"
+        return caller("operator").post(path, {"target": "edge-b"})
+
+    ends = timezone.now() + timedelta(hours=1)
+    Node.objects.filter(name="edge-b").update(maintenance_until=ends)
+    node = caller("viewer").get("/nodes/edge-b").json()
+    assert node["maintenance_until"] == ends.isoformat()
+    refused = move()
+    assert refused.status_code == 409
+    assert "edge-b is in maintenance: it takes nothing new" in refused.json()["detail"]
+    assert {each.name: each.refusal for each in candidates()}["edge-b"] == "is in maintenance"
+    # By the clock, also while control is away.
+    Node.objects.filter(name="edge-b").update(maintenance_until=timezone.now())
+    assert caller("viewer").get("/nodes/edge-b").json()["maintenance_until"] is None
+    assert move().status_code == 202
+
+
+LATE = {"kind": "latency", "pipeline": PIPELINE, "element": "power", "ms": 500, "for_s": 60}
+
+
+def test_a_budget_of_latency_is_of_an_element_that_is_there(caller: Call, deployment: Deployment) -> None:
+    assert made(caller, name="late", rule=LATE)["rule"] == LATE
+    assert made(caller, name="any", rule=LATE | {"element": ""})
+    for wrong, path in (
+        ({"pipeline": "nothing"}, "rule.latency.pipeline"),
+        ({"element": "nothing"}, "rule.latency.element"),
+        ({"ms": 0}, "rule.latency.ms"),
+        ({"for_s": 5}, "rule.latency.for_s"),
+    ):
+        refused = caller("operator").post("/policies", BUSY | {"name": "x", "rule": LATE | wrong})
+        assert refused.status_code == 422
+        assert [fault["path"] for fault in refused.json()["faults"]] == [path]
+
+
+def test_what_the_latency_is_decided_by(deployment: Deployment, real_redis: redis.Redis) -> None:
+    """Points of its elements as control keeps them; what it reads; how far the sites are."""
+    power, archive = f"{deployment.pk}.power", f"{deployment.pk}.archive"
+    for t, rows in ((1000, 5.0), (3000, 0.0)):
+        point = {"t": t, "rows_in_per_s": rows, "latency_ms_p95": 700.5}
+        real_redis.rpush(keys.element_history(deployment.pk, "power"), json.dumps(point))
+    groups = groups_now()
+    policy = Policy(name="late", rule=LATE, mode="advice")
+    found = {each.id: each for each in with_latencies(groups, [pure(policy)], settings.FOGLINE.redis_url)}
+    assert found[power].latencies == [Latency(1.0, 700.5), Latency(3.0, None)]  # nothing flowed then
+    assert found[archive].latencies == ()
+    assert found[archive].inputs == (power,)
+    assert found[power].pipeline == PIPELINE
+    GivenLatency.objects.create(origin="edge-a", target="cloud", ms=20.0)
+    assert links_now()["edge-a", "cloud"] == 20.0
+
+
+def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:
+    spread = made(caller, name="even", rule={"kind": "spread", "difference": 0.4, "for_s": 60})
+    pack = {"name": "few", "rule": {"kind": "pack", "threshold": 0.8, "for_s": 60}}
+    refused = caller("operator").post("/policies", pack)
+    assert refused.status_code == 409
+    assert '"even" spreads the elements already' in refused.json()["detail"]
+    off = made(caller, **pack, enabled=False)
+    path = f"/policies/{off['id']}"
+    assert caller("operator").call("PATCH", path, {"enabled": True}).status_code == 409
+    assert caller("operator").delete(f"/policies/{spread['id']}").status_code == 204
+    assert caller("operator").call("PATCH", path, {"enabled": True}).json()["enabled"] is True
+    # Whether it would have acted: it decides by samples of which a day is kept.
+    tried = caller("operator").post("/policies/dry-run", {"rule": pack["rule"]})
+    assert (tried.status_code, tried.json()["moves"]) == (200, [])

@@ -9,25 +9,17 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline_runtime.placement.policy import (
-    GAP_S,
-    MARGIN,
-    REST_S,
-    TRY_AGAIN_S,
-    GroupNow,
-    Move,
-    NodeNow,
-    Policy,
-    Sample,
-    Verdict,
-    beyond_since,
-    evaluate,
-    share_of,
-)
+from pipeline_runtime.placement.policy.evaluate import evaluate
+from pipeline_runtime.placement.policy.facts import GAP_S, GroupNow, Move, NodeNow, Sample, Verdict
+from pipeline_runtime.placement.policy.lasting import beyond_since
+from pipeline_runtime.placement.policy.look import REST_S, TRY_AGAIN_S, share_of
+from pipeline_runtime.placement.policy.rules import MARGIN, BatteryBelow, CpuAbove, Policy
+from pipeline_runtime.placement.policy.threshold import value_of
 
 NOW_S = 10_000.0
-BUSY = Policy("busy", "cpu", 0.8, for_s=60)
-EMPTYING = Policy("emptying", "battery", 0.2, for_s=0)
+ABOVE_80 = CpuAbove(kind="cpu", threshold=0.8, for_s=60)
+BUSY = Policy("busy", ABOVE_80)
+EMPTYING = Policy("emptying", BatteryBelow(kind="battery", threshold=0.2, for_s=0))
 
 
 def node(name: str, *cpu: float, **fields: object) -> NodeNow:
@@ -135,7 +127,7 @@ def test_a_share_is_of_cores_not_of_ratios() -> None:
 
 def test_hysteresis() -> None:
     def since(*cpu: float) -> tuple[float | None, bool]:
-        return beyond_since(BUSY, node("n", *cpu).samples)
+        return beyond_since(ABOVE_80, node("n", *cpu).samples, value_of(ABOVE_80))
 
     assert since(0.9, 0.9) == (NOW_S - 30, False)
     assert since(0.9, 0.9, 0.9) == (NOW_S - 60, True)
@@ -143,7 +135,7 @@ def test_hysteresis() -> None:
     assert since(0.9, 0.9, 0.9, 0.75)[1] is True  # not over yet
     assert since(0.9, 0.9, 0.9, 0.69) == (None, False)
     with_a_gap = [Sample(0, 0.9), Sample(GAP_S + 1, 0.9), Sample(GAP_S + 31, 0.9)]
-    assert beyond_since(BUSY, with_a_gap) == (GAP_S + 1, False)
+    assert beyond_since(ABOVE_80, with_a_gap, value_of(ABOVE_80)) == (GAP_S + 1, False)
 
 
 # -- batteries -------------------------------------------------------------------------------------------
@@ -243,7 +235,7 @@ def test_load_that_flaps_around_the_threshold_moves_nothing_when_it_is_never_abo
     world = World(BUSY, 2, [0, 0])
     for i, swing in enumerate(swings):
         # Each third sample is under the threshold, so it is never above for 60 s in one go.
-        both = BUSY.threshold + (-abs(swing) if i % 3 == 2 else swing)
+        both = ABOVE_80.threshold + (-abs(swing) if i % 3 == 2 else swing)
         world.step(30.0 * i, lambda id, both=both: both / 2)  # type: ignore[misc]
     assert world.moves == []
 
@@ -284,6 +276,6 @@ def test_load_that_stays_comes_to_rest(loads: list[float], homes: list[int]) -> 
 
 def test_a_policy_that_could_never_act_is_refused() -> None:
     with pytest.raises(ValueError, match="threshold"):
-        Policy("low", "cpu", MARGIN, for_s=1)
+        CpuAbove(kind="cpu", threshold=MARGIN, for_s=60)
     with pytest.raises(ValueError, match="threshold"):
-        Policy("full", "battery", 1.0, for_s=1)
+        BatteryBelow(kind="battery", threshold=1.0, for_s=1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline_runtime.placement.policy import GroupNow, NodeNow, Policy, Sample
-from pipeline_runtime.placement.policy_replay import replay
+from pipeline_runtime.placement.policy.facts import GroupNow, NodeNow, Sample
+from pipeline_runtime.placement.policy.replay import replay
+from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Policy
 
-BUSY = Policy("busy", "cpu", 0.8, for_s=60)
+BUSY = Policy("busy", CpuAbove(kind="cpu", threshold=0.8, for_s=60))
 NODES = [NodeNow("edge-a", ()), NodeNow("cloud", ())]
 
 
@@ -37,7 +38,7 @@ def test_a_battery_that_ran_down() -> None:
         "edge-a": [Sample(30.0 * i, 0.1, 0.5 - i / 20, True) for i in range(10)],
         "cloud": cpu(*([0.9] * 10)),
     }
-    found = replay(Policy("p", "battery", 0.2, for_s=0), history, NODES, groups)
+    found = replay(Policy("p", BatteryBelow(kind="battery", threshold=0.2, for_s=0)), history, NODES, groups)
     assert [(move.at_s, move.group) for move in found.moves] == [(210.0, "small"), (240.0, "big")]
 
 

@@ -11,17 +11,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline_runtime.placement.policy import (
-    HOUR_S,
-    Code,
-    GroupNow,
-    Move,
-    NodeNow,
-    Policy,
-    Sample,
-    evaluate,
-    share_of,
-)
+from pipeline_runtime.placement.policy.evaluate import evaluate
+from pipeline_runtime.placement.policy.facts import HOUR_S, Code, GroupNow, Move, NodeNow, Sample
+from pipeline_runtime.placement.policy.look import share_of
+from pipeline_runtime.placement.policy.rules import Policy
 
 EACH_S = 30.0
 """Samples that are nearer to each other are looked at together."""

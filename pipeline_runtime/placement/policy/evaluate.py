@@ -1,0 +1,54 @@
+"""What all policies say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from pipeline_runtime.placement.policy import balance, latency, maintenance, threshold
+from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
+from pipeline_runtime.placement.policy.look import Look
+from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Pack, Policy, Spread
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_LINKS: Mapping[tuple[str, str], float] = MappingProxyType({})
+ORDER = ("battery", "maintenance", "latency", "cpu", "spread", "pack")
+"""What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
+
+
+def evaluate(
+    policies: Iterable[Policy],
+    nodes: Sequence[NodeNow],
+    groups: Sequence[GroupNow],
+    moves: Sequence[Move],
+    now_s: float,
+    advised: Mapping[str, str] = NOTHING,
+    links: Mapping[tuple[str, str], float] = NO_LINKS,
+) -> list[Verdict]:
+    """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
+    `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
+    with every sample. `links`: (from site, to another) -> latency one way, ms.
+
+    No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
+    """
+    policies = sorted(policies, key=lambda policy: (ORDER.index(policy.rule.kind), policy.name))
+    rules = [policy.rule for policy in policies]
+    cpu_most = min((rule.target_most for rule in rules if isinstance(rule, CpuAbove)), default=1.0)
+    shut = dict.fromkeys(maintenance.closed(policies, nodes, now_s), "is in maintenance")
+    look = Look(
+        nodes, groups, list(moves), now_s, cpu_most, advised, threshold.weak(policies, nodes) | shut, links
+    )
+    return [verdict for policy in policies for verdict in _of(look, policy)]
+
+
+def _of(look: Look, policy: Policy) -> list[Verdict]:
+    rule = policy.rule
+    if isinstance(rule, LatencyAbove):
+        return latency.verdicts(look, policy, rule)
+    if isinstance(rule, Pack):
+        return balance.pack(look, policy, rule)
+    if isinstance(rule, Spread):
+        return [each for node in look.nodes for each in balance.spread(look, policy, rule, node)]
+    if isinstance(rule, Maintenance):
+        return [each for node in look.nodes for each in maintenance.verdicts(look, policy, rule, node)]
+    return [each for node in look.nodes for each in threshold.verdicts(look, policy, rule, node)]

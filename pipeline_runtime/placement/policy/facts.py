@@ -1,0 +1,106 @@
+"""What policies decide by, and their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Code = Literal[
+    "unknown",  # nothing is heard of it
+    "calm",  # there is nothing to do
+    "not-yet",  # beyond it, but not for long enough
+    "moving",  # something is to leave it first
+    "draining",  # all of it is leaving already
+    "empty",  # it runs nothing
+    "refused",  # the group cannot move now
+    "resting",  # the group was moved a short while ago
+    "no-target",  # no node can take the group
+    "budget",  # it would be moved, but for the budget
+    "move",  # it is to be moved
+]
+
+HOUR_S = 3600.0
+GAP_S = 120.0
+"""Between two samples, four times as much as usual: nobody knows what was between."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Of one node. None: it does not say."""
+
+    at_s: float
+    cpu_ratio: float | None = None
+    battery_ratio: float | None = None
+    on_battery: bool | None = None
+
+    @property
+    def charge(self) -> float | None:
+        """Of its battery. One that is being charged is as good as full."""
+        return 1.0 if self.battery_ratio is not None and self.on_battery is False else self.battery_ratio
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Of one group. None: it puts nothing out."""
+
+    at_s: float
+    ms: float | None
+
+
+@dataclass(frozen=True)
+class NodeNow:
+    name: str
+    samples: Sequence[Sample]  # oldest first
+    cores: int = 0  # 0: not known
+    refusal: str | None = None  # why it takes nothing new, said of it: "is cordoned"
+    draining: bool = False
+    site: str = ""
+
+
+@dataclass(frozen=True)
+class GroupNow:
+    id: str
+    title: str  # what people call it
+    node: str
+    rows_per_s: float
+    state_bytes: int = 0
+    refusal: str | None = None  # why it cannot move now
+    pipeline: str = ""
+    elements: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # the groups that it reads
+    latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
+
+
+@dataclass(frozen=True)
+class Move:
+    """One that was ordered, by a policy or by people."""
+
+    group: str
+    origin: str
+    target: str
+    at_s: float
+    ended_s: float | None = None  # None: under way
+    done: bool = False
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`group` None: of the node as a whole. `target`: only of "move" and "budget"."""
+
+    policy: str
+    node: str
+    code: Code
+    why: str  # a sentence
+    group: str | None = None
+    target: str | None = None
+
+    @property
+    def what(self) -> tuple[str, str | None, str, str | None]:
+        """What it says but for the figures: while that is the same, nothing new was decided."""
+        return (self.node, self.group, self.code, self.target)
+
+
+def percent(ratio: float) -> str:
+    return f"{ratio:.0%}".replace("%", " %")

@@ -1,0 +1,107 @@
+"""An element takes longer than it may: it goes nearer to what it reads, or to a node that is less busy.
+
+What is measured is the 95th percentile, over the newest 200 batches of the group that put something out, of
+the time from the arrival of a batch's first row to the commit of its output. It stands as long as nothing new
+is put out, so that of an element without rows nothing is known.
+
+A node is better when the way to it from the nodes of the group's inputs is shorter, or when that is no longer
+and its CPU stays MARGIN under the CPU of the node where the group is. Both are lost again by moving back, so
+nothing moves to and fro; and what was moved rests, as always.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
+from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
+from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look, mean
+from pipeline_runtime.placement.policy.rules import MARGIN, LatencyAbove, Policy
+
+CPU_MOST = 0.8
+"""A target's CPU stays under it, and under what policies of the CPU say."""
+NEARER_MS = 1.0
+"""A way that is shorter by less, or by less than MARGIN of it, is no shorter: measurements vary."""
+
+
+def verdicts(look: Look, policy: Policy, rule: LatencyAbove) -> list[Verdict]:
+    """Of each group that it is about."""
+    found = []
+    for group in look.groups:
+        if rule.concerns(group.pipeline, group.elements):
+            found.append(_of(look, policy, rule, group))
+    return found
+
+
+def _of(look: Look, policy: Policy, rule: LatencyAbove, group: GroupNow) -> Verdict:
+    def says(code: Code, why: str) -> Verdict:
+        return Verdict(policy.name, group.node, code, why, group.id)
+
+    newest = group.latencies[-1] if group.latencies else None
+    if newest is None or look.now_s - newest.at_s > GAP_S or newest.ms is None:
+        return says("unknown", f"{group.title} puts nothing out now, so nothing is known of its latency.")
+    ended = [move.ended_s for move in look.moves if move.group == group.id and move.ended_s is not None]
+    after_s = max(ended, default=NEVER_S)
+    since, counts = beyond_since(rule, group.latencies, lambda each: each.ms, after_s)
+    if not counts and since is None:
+        return says("calm", f"95 % of the batches of {group.title} take {newest.ms:.0f} ms at most.")
+    beyond = f"5 % of the batches of {group.title} have taken more than {rule.ms} ms"
+    if not counts:
+        lasted = f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s} s"
+        return says("not-yet", f"{beyond} for {lasted}.")
+    origin = next((node for node in look.nodes if node.name == group.node), None)
+    if origin is None or not look.is_heard(origin):
+        return says("unknown", f"Nothing was heard of {group.node} in the last {GAP_S:.0f} s.")
+    held = look.holds_back(origin, beyond)
+    if held is not None:
+        return says(*held)
+    window_s = max(rule.for_s, SETTLE_S)
+    return look.consider(policy, group, beyond, lambda: _choose(look, origin, group, window_s))
+
+
+def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Choice:
+    """The nearest node to its inputs that is better and has room; of equals the least busy."""
+    share = look.share(group, origin, window_s)
+    here_ms, here_cpu = way_ms(look, group, origin), mean(look.cpu(origin, window_s))
+    most = min(look.cpu_most, CPU_MOST)
+    fit: list[tuple[float, float, str]] = []
+    reasons = []
+    for node in look.nodes:
+        if node.name == origin.name:
+            continue
+        there_ms = way_ms(look, group, node)
+        would_be = look.would_be(node, origin, share, window_s)
+        reason = look.unfit(node, window_s)
+        if reason is None and would_be > most:
+            reason = f"would come to {percent(would_be)} of its CPU, more than {percent(most)}"
+        nearer = there_ms < min(here_ms - NEARER_MS, here_ms * (1 - MARGIN))
+        calmer = there_ms <= here_ms < inf and would_be <= here_cpu - MARGIN
+        if reason is None and not nearer and not calmer:
+            reason = (
+                "is not reached by what it reads" if there_ms == inf else "is neither nearer nor less busy"
+            )
+        if reason is None:
+            fit.append((there_ms, would_be, node.name))
+        else:
+            reasons.append(f"{node.name} {reason}")
+    if not fit:
+        others = ", ".join(reasons) or "there is no other node"
+        return None, f"{group.title} would be no better anywhere else: {others}"
+    there_ms, would_be, name = min(fit, key=lambda each: (each[2] != look.advised.get(group.id), each))
+    return name, (
+        f"{name} is {_far(there_ms)} from what it reads, and it is {_far(here_ms)} now; {name} comes to"
+        f" {percent(would_be)} of its CPU"
+    )
+
+
+def way_ms(look: Look, group: GroupNow, node: NodeNow) -> float:
+    """One way from the farthest node of the groups that it reads; 0 when it reads none, inf when no way is
+    known."""
+    inputs = {each.node for each in look.groups if each.id in group.inputs}
+    sites = {each.site for each in look.nodes if each.name in inputs}
+    ways = (0.0 if site == node.site else look.links.get((site, node.site), inf) for site in sites)
+    return max(ways, default=0.0)
+
+
+def _far(way: float) -> str:
+    return "not known to be reached" if way == inf else f"{way:.1f} ms away"

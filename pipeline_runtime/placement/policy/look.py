@@ -1,0 +1,242 @@
+"""One look at all that policies decide by, and what every kind of policy asks of it: may this group move, and
+which node has room. What was decided so far counts for what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline_runtime.placement.policy.facts import (
+    GAP_S,
+    HOUR_S,
+    Code,
+    GroupNow,
+    Move,
+    NodeNow,
+    Verdict,
+    percent,
+)
+from pipeline_runtime.placement.policy.lasting import NEVER_S
+from pipeline_runtime.placement.policy.rules import Policy
+
+REST_S = 600.0
+"""A group that was moved stays where it is for that long."""
+TRY_AGAIN_S = 60.0
+"""Before a group whose move has failed is moved again, when all of a node has to leave."""
+SETTLE_S = 60.0
+"""At least so long a node is watched after something was moved off or onto it."""
+Choice = tuple[str | None, str]
+"""(Where a group goes, and why there), or (None, why nowhere)."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """How groups leave a node."""
+
+    because: str  # begins the sentence
+    window_s: float  # over so long the CPU of a target is looked at
+    all_of_it: bool  # the node has to be empty soon; False: one group leaves, then it is looked at anew
+    cpu_most: float  # up to which a target's CPU may come
+
+
+@dataclass
+class Look:
+    nodes: Sequence[NodeNow]
+    groups: Sequence[GroupNow]
+    moves: list[Move]
+    now_s: float
+    cpu_most: float  # up to which a node's CPU may come, for the strictest policy
+    advised: Mapping[str, str]
+    closed: Mapping[str, str]  # node -> why nothing is moved there by any policy, said of it
+    links: Mapping[tuple[str, str], float]  # (from site, to another) -> latency one way, ms
+
+    # -- a node ------------------------------------------------------------------------------------------
+
+    def on(self, node: str) -> list[GroupNow]:
+        return [group for group in self.groups if group.node == node]
+
+    def holds_back(self, node: NodeNow, because: str) -> tuple[Code, str] | None:
+        """Why nothing is to leave the node now, whatever the reason for it; None: nothing does."""
+        if node.draining:
+            return "draining", f"{because}, and what it runs leaves it already."
+        leaving = next((m for m in self.moves if m.origin == node.name and m.ended_s is None), None)
+        if leaving is not None:
+            return "moving", f"{because}; {self._title(leaving.group)} is to go to {leaving.target} first."
+        if not self.on(node.name):
+            return "empty", f"{because}, but no element runs there."
+        return None
+
+    def is_heard(self, node: NodeNow) -> bool:
+        return bool(node.samples) and self.now_s - node.samples[-1].at_s <= GAP_S
+
+    def settled_s(self, node: str) -> float:
+        """When the last move off or onto it ended."""
+        ends = [m.ended_s for m in self.moves if m.ended_s is not None and node in (m.origin, m.target)]
+        return max(ends, default=NEVER_S)
+
+    def cpu(self, node: NodeNow, window_s: float) -> list[float]:
+        """Its CPU of late, the newest first."""
+        from_s = self.now_s - window_s
+        found: list[float] = []
+        for sample in reversed(node.samples):
+            if sample.at_s < from_s and found:
+                break
+            if sample.cpu_ratio is not None:
+                found.append(sample.cpu_ratio)
+        return found
+
+    def would_be(self, node: NodeNow, origin: NodeNow, share: float, window_s: float) -> float:
+        """Its CPU with a group that has `share` of that of `origin`; the highest of late, as that will come
+        again."""
+        return max(self.cpu(node, window_s), default=0.0) + self.share_on(node, origin, share)
+
+    def share_on(self, node: NodeNow, origin: NodeNow, share: float) -> float:
+        """What is `share` of the CPU of `origin`, of that of the node."""
+        return share * (origin.cores / node.cores if origin.cores and node.cores else 1.0)
+
+    def may_take(self, node: NodeNow, origin: NodeNow) -> bool:
+        """As far as it was told, and whatever was moved of late."""
+        return node.name != origin.name and self.unfit(node, 0.0, all_of_it=True) is None
+
+    def covers(self, node: NodeNow, seconds: float) -> bool:
+        """Whether it has been heard for so long."""
+        return bool(node.samples) and self.now_s - node.samples[0].at_s >= seconds
+
+    # -- a group -----------------------------------------------------------------------------------------
+
+    def leave(self, policy: Policy, node: NodeNow, leaving: Leaving) -> list[Verdict]:
+        """Of each group of the node that was considered, in the order in which they leave it."""
+        found = []
+        for group in self._in_order(node, leaving):
+            verdict = self.consider(
+                policy,
+                group,
+                leaving.because,
+                lambda group=group: self._choose(node, group, leaving),  # type: ignore[misc]
+                has_to=leaving.all_of_it,
+            )
+            found.append(verdict)
+            if verdict.code in ("move", "budget"):
+                break
+        return found
+
+    def consider(
+        self,
+        policy: Policy,
+        group: GroupNow,
+        because: str,
+        choose: Callable[[], Choice],
+        has_to: bool = False,
+    ) -> Verdict:
+        """Whether the group moves now, and where `choose` says. `has_to`: it rests only after a failure."""
+
+        def says(code: Code, why: str, target: str | None = None) -> Verdict:
+            return Verdict(policy.name, group.node, code, why, group.id, target)
+
+        if group.refusal is not None:
+            return says("refused", f"{group.title} cannot move: {group.refusal}.")
+        rests = self._rests(group, has_to)
+        if rests is not None:
+            return says("resting", rests)
+        chosen, why = choose()
+        if chosen is None:
+            return says("no-target", f"{why}.")
+        used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
+        if used >= policy.moves_per_hour:
+            spent = f"{used} of {policy.moves_per_hour} moves were made in the last hour"
+            return says("budget", f"{group.title} would go to {chosen}, but {spent}.", chosen)
+        # What it is only advised to do may come about as well: nobody else counts on the same room.
+        self.moves.append(Move(group.id, group.node, chosen, self.now_s, policy=policy.name))
+        return says("move", f"{because}; {why}.", chosen)
+
+    def unfit(self, node: NodeNow, window_s: float, all_of_it: bool = False) -> str | None:
+        """Why it takes nothing now, said of it. `all_of_it`: it comes off a node that has to be empty."""
+        if node.refusal is not None:
+            return node.refusal
+        if not self.is_heard(node):
+            return "was not heard lately"
+        if node.name in self.closed:
+            return self.closed[node.name]
+        if all_of_it:
+            return None
+        if any(move.target == node.name and move.ended_s is None for move in self.moves):
+            return "is taking something else already"
+        if self.now_s - self.settled_s(node.name) < window_s:
+            return f"was part of a move less than {window_s:.0f} s ago"
+        return None
+
+    def share(self, group: GroupNow, node: NodeNow, window_s: float) -> float:
+        return share_of(group, self.groups, mean(self.cpu(node, window_s)))
+
+    def _in_order(self, node: NodeNow, leaving: Leaving) -> list[GroupNow]:
+        """Where one leaves the busiest first: fewest moves help most. Where all do, the one with the least
+        state first, as it is gone soonest: so most are away when the node ends."""
+        there = self.on(node.name)
+        if leaving.all_of_it:
+            return sorted(there, key=lambda group: (group.state_bytes, -group.rows_per_s, group.id))
+        there.sort(key=lambda group: (-group.rows_per_s, group.state_bytes, group.id))
+        return sorted(there, key=lambda group: group.id not in self.advised)
+
+    def _choose(self, origin: NodeNow, group: GroupNow, leaving: Leaving) -> Choice:
+        """The node that is least busy with it."""
+        share = self.share(group, origin, leaving.window_s)
+        fit: list[tuple[float, str]] = []
+        busy: list[tuple[float, str]] = []
+        reasons = []
+        for node in self.nodes:
+            if node.name == origin.name:
+                continue
+            reason = self.unfit(node, leaving.window_s, leaving.all_of_it)
+            would_be = self.would_be(node, origin, share, leaving.window_s)
+            if reason is None and would_be > leaving.cpu_most:
+                busy.append((would_be, node.name))
+                reason = (
+                    f"would come to {percent(would_be)} of its CPU, more than {percent(leaving.cpu_most)}"
+                )
+            if reason is None:
+                fit.append((would_be, node.name))
+            else:
+                reasons.append(f"{node.name} {reason}")
+        first = f"{group.title} is the busiest that fits elsewhere, about {percent(share)} of the CPU"
+        if leaving.all_of_it:
+            first = f"{group.title} has the least state of what can leave, so it is gone soonest"
+        if fit:
+            would_be, name = min(fit, key=lambda each: (each[1] != self.advised.get(group.id), each))
+            return name, f"{first}; {name} has room, it comes to {percent(would_be)} of its CPU"
+        if leaving.all_of_it and busy:
+            # Slow there is better than dead here.
+            would_be, name = min(busy)
+            there = f"all others are busy, {name} least: it comes to {percent(would_be)} of its CPU"
+            return name, f"{first}; {there}"
+        others = ", ".join(reasons) or "there is no other node"
+        return None, f"No node can take {group.title}: {others}"
+
+    def _rests(self, group: GroupNow, has_to: bool) -> str | None:
+        """Why it is not moved so soon after its last move; None: it may be."""
+        ended = [move for move in self.moves if move.group == group.id and move.ended_s is not None]
+        if not ended:
+            return None
+        moved = max(ended, key=lambda move: move.ended_s or 0.0)
+        rest_s = REST_S if not has_to else 0.0 if moved.done else TRY_AGAIN_S
+        rests_s = (moved.ended_s or 0.0) + rest_s - self.now_s
+        if rests_s <= 0:
+            return None
+        tried = "was moved" if moved.done else "was not moved, as was tried,"
+        return f"{group.title} {tried} less than {rest_s / 60:.0f} min ago: it rests for {rests_s:.0f} s."
+
+    def _title(self, group: str) -> str:
+        return next((each.title for each in self.groups if each.id == group), group)
+
+
+def share_of(group: GroupNow, groups: Iterable[GroupNow], node_cpu: float) -> float:
+    """The part of its node's CPU (0..1) that is taken to be the group's: as its rows/s to all rows/s there.
+
+    What else runs on the machine is counted in, so it is rather too much than too little.
+    """
+    there = [each for each in groups if each.node == group.node]
+    rows = sum(each.rows_per_s for each in there)
+    return node_cpu * (group.rows_per_s / rows if rows > 0 else 1 / max(1, len(there)))
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,146 @@
+"""What a person says by a policy: its kind, and the figures that this kind has; checked when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+Mode = Literal["advice", "automatic"]
+
+MARGIN = 0.1
+"""Between what makes a node hot (its battery low) and what ends that."""
+FOR_S_MAX = 1800
+"""Control looks an hour back."""
+SAMPLE_S = 30
+"""There is a sample each so often."""
+WEEK_S = 7 * 24 * 3600
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class CpuAbove(_Rule):
+    """A node's CPU is above `threshold` (0..1) for `for_s` in one go."""
+
+    kind: Literal["cpu"]
+    threshold: float = Field(ge=2 * MARGIN, le=0.99)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+    @property
+    def target_most(self) -> float:
+        """How far a node's CPU may come by what is moved to it."""
+        return self.threshold - MARGIN
+
+    def beyond(self, value: float) -> bool:
+        return value > self.threshold
+
+    def over(self, value: float) -> bool:
+        """It ends what was beyond."""
+        return value < self.threshold - MARGIN
+
+
+class BatteryBelow(_Rule):
+    """A node runs on a battery that is below `threshold` (0..1) for `for_s` in one go."""
+
+    kind: Literal["battery"]
+    threshold: float = Field(ge=0.01, le=0.9)
+    for_s: int = Field(ge=0, le=FOR_S_MAX)
+
+    def beyond(self, value: float) -> bool:
+        return value < self.threshold
+
+    def over(self, value: float) -> bool:
+        """It ends what was beyond."""
+        return value > min(self.threshold + MARGIN, 0.99)
+
+
+def _in_utc(at: datetime) -> datetime:
+    if not 2020 <= at.year <= 2100:
+        raise ValueError("between the years 2020 and 2100")
+    return at.astimezone(UTC)
+
+
+class Maintenance(_Rule):
+    """A node, or each node of a site, is to be empty from `begins` on for `minutes`; `weekly`: and so each
+    week at the same time. What runs there leaves `lead_minutes` before."""
+
+    kind: Literal["maintenance"]
+    of: Literal["node", "site"]
+    name: str = Field(min_length=1, max_length=40)
+    begins: Annotated[AwareDatetime, AfterValidator(_in_utc)]
+    minutes: int = Field(ge=1, le=WEEK_S // 60)
+    weekly: bool
+    lead_minutes: int = Field(ge=0, le=24 * 60)
+
+    @model_validator(mode="after")
+    def _ends_before_the_next(self) -> Self:
+        if self.weekly and (self.minutes + self.lead_minutes) * 60 >= WEEK_S:
+            raise ValueError("minutes and lead_minutes together are less than a week, of one that is weekly")
+        return self
+
+
+class LatencyAbove(_Rule):
+    """The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
+    `element` empty: of any of its elements."""
+
+    kind: Literal["latency"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    element: str = Field(max_length=60)
+    ms: int = Field(ge=1, le=600_000)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+    def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
+        """Of a group with these elements."""
+        return self.pipeline == pipeline and (not self.element or self.element in elements)
+
+    def beyond(self, value: float) -> bool:
+        return value > self.ms
+
+    def over(self, value: float) -> bool:
+        """It ends what was beyond."""
+        return value < self.ms * (1 - MARGIN)
+
+
+class Spread(_Rule):
+    """The CPU of a node is `difference` (0..1) above that of the least busy one, for `for_s` in one go."""
+
+    kind: Literal["spread"]
+    difference: float = Field(ge=2 * MARGIN, le=0.9)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+
+class Pack(_Rule):
+    """All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`."""
+
+    kind: Literal["pack"]
+    threshold: float = Field(ge=2 * MARGIN, le=0.99)
+    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
+
+    @property
+    def target_most(self) -> float:
+        return self.threshold - MARGIN
+
+
+Rule = Annotated[
+    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack, Field(discriminator="kind")
+]
+_RULES: TypeAdapter[Any] = TypeAdapter(Rule)
+
+
+def rule_of(stored: dict[str, Any]) -> Rule:
+    """As it was kept. Raises ValueError when it is none."""
+    found: Rule = _RULES.validate_python(stored)
+    return found
+
+
+@dataclass(frozen=True)
+class Policy:
+    name: str
+    rule: Rule
+    mode: Mode = "advice"
+    moves_per_hour: int = 6

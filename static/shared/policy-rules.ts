@@ -1,0 +1,212 @@
+/** The fields of each kind of policy: what is usual, what is allowed, from what is typed to a rule and back. Pure. */
+import type { Policy } from "./types";
+
+export type Rule = Policy["rule"];
+export type Kind = Rule["kind"];
+/** What stands in the fields, by their names. */
+export type Typed = Record<string, string>;
+
+interface Common {
+  name: string;
+  label: string;
+  usual: string;
+}
+export interface NumberField extends Common {
+  type: "number";
+  least: number;
+  most: number;
+  unit: string;
+  /** 0..1 in the rule, typed as a percentage */
+  ratio?: boolean;
+}
+export interface ChoiceField extends Common {
+  type: "choice";
+  options: [string, string][];
+  /** in the rule it is true where "yes" is chosen */
+  yesNo?: boolean;
+}
+/** `known`: of what a name is one; "where": a node or a site, as chosen in the field "of"; "elements": of the
+ * pipeline in the field "pipeline". */
+export interface NameField extends Common {
+  type: "name";
+  known: "where" | "pipelines" | "elements";
+  /** it may be empty, which says so */
+  empty?: string;
+}
+/** In UTC, as 2026-11-26 02:00. */
+export interface MomentField extends Common {
+  type: "moment";
+}
+export type Field = NumberField | ChoiceField | NameField | MomentField;
+
+const number = (
+  name: string,
+  label: string,
+  usual: string,
+  [least, most]: [number, number],
+  unit: string,
+): NumberField => ({ type: "number", name, label, usual, least, most, unit });
+
+const threshold = (label: string, usual: string, range: [number, number]): NumberField => ({
+  ...number("threshold", label, usual, range, " %"),
+  ratio: true,
+});
+
+const forAtLeast = (least: number, usual: string): NumberField =>
+  number("for_s", "For at least, s", usual, [least, 1800], " s");
+
+const DAY_MINUTES = 24 * 60;
+
+interface KindSpec {
+  /** continues "When" */
+  when: string;
+  /** an hour, as usual */
+  moves: string;
+  fields: readonly Field[];
+  /** why it is not tried on the last day; absent: it is */
+  untried?: string;
+}
+
+export const KINDS: Record<Kind, KindSpec> = {
+  cpu: {
+    when: "a node's CPU is too busy",
+    moves: "6",
+    fields: [threshold("CPU above, %", "80", [20, 99]), forAtLeast(30, "60")],
+  },
+  battery: {
+    when: "a node's battery runs down",
+    moves: "60",
+    fields: [threshold("Battery below, %", "20", [1, 90]), forAtLeast(0, "0")],
+  },
+  maintenance: {
+    when: "a node or a site is to be empty for maintenance",
+    moves: "60",
+    untried: "It goes by the clock, so there is nothing to try on the last day.",
+    fields: [
+      {
+        type: "choice",
+        name: "of",
+        label: "Empty",
+        usual: "node",
+        options: [
+          ["node", "a node"],
+          ["site", "all nodes of a site"],
+        ],
+      },
+      { type: "name", name: "name", label: "Its name", usual: "", known: "where" },
+      { type: "moment", name: "begins", label: "From, UTC", usual: "" },
+      number("minutes", "For, min", "120", [1, 7 * DAY_MINUTES], " min"),
+      {
+        type: "choice",
+        name: "weekly",
+        label: "How often",
+        usual: "no",
+        options: [
+          ["no", "once"],
+          ["yes", "each week, at the same time"],
+        ],
+        yesNo: true,
+      },
+      number("lead_minutes", "Elements leave before, min", "30", [0, DAY_MINUTES], " min"),
+    ],
+  },
+  latency: {
+    when: "an element takes longer than it may",
+    moves: "6",
+    untried:
+      "It is not tried on the last day: what a move does to the latency is known only when it is made, and of elements only an hour is kept.",
+    fields: [
+      { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
+      {
+        type: "name",
+        name: "element",
+        label: "Element",
+        usual: "",
+        known: "elements",
+        empty: "each of the pipeline",
+      },
+      number("ms", "Slowest 5 % of batches above, ms", "1000", [1, 600_000], " ms"),
+      forAtLeast(30, "60"),
+    ],
+  },
+  spread: {
+    when: "one node is much busier than another",
+    moves: "6",
+    fields: [
+      {
+        ...number("difference", "Difference of CPU above, points", "40", [20, 90], " points"),
+        ratio: true,
+      },
+      forAtLeast(30, "300"),
+    ],
+  },
+  pack: {
+    when: "fewer nodes are enough",
+    moves: "6",
+    fields: [threshold("CPU stays 10 points under, %", "80", [20, 99]), forAtLeast(30, "600")],
+  },
+};
+
+export const usual = (kind: Kind): Typed =>
+  Object.fromEntries(KINDS[kind].fields.map(({ name, usual }) => [name, usual]));
+
+/** An empty field is no number. */
+export const numberOf = (text: string): number => (text.trim() === "" ? NaN : Number(text));
+
+/** "2026-11-26 02:00", as UTC, of a text that Date reads. */
+export const momentText = (at: string): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+
+/** The same the other way; null: it is none. */
+export function momentOf(text: string): string | null {
+  if (!/^\d{4}-\d\d-\d\d[ T]\d\d:\d\d$/.test(text.trim())) return null;
+  const at = Date.parse(`${text.trim().replace(" ", "T")}:00Z`);
+  return Number.isNaN(at) ? null : new Date(at).toISOString();
+}
+
+/** What stands in the fields of a policy that is there. */
+export function typedOf(rule: Rule): Typed {
+  const values = rule as unknown as Record<string, unknown>;
+  const shown = (field: Field): string => {
+    const value = values[field.name];
+    if (field.type === "number" && field.ratio) return String(Math.round(Number(value) * 100));
+    if (field.type === "choice" && field.yesNo) return value ? "yes" : "no";
+    return field.type === "moment" ? momentText(String(value)) : String(value ?? "");
+  };
+  return Object.fromEntries(KINDS[rule.kind].fields.map((field) => [field.name, shown(field)]));
+}
+
+/** What is wrong with a number that somebody typed. */
+export function numberFault(
+  text: string,
+  { least, most, unit, ratio }: Pick<NumberField, "least" | "most" | "unit" | "ratio">,
+): string | undefined {
+  const value = numberOf(text);
+  if (!(value >= least && value <= most)) return `Between ${least} and ${most}${unit}.`;
+  return ratio || Number.isInteger(value) ? undefined : "A whole number.";
+}
+
+function faultOf(field: Field, text: string): string | undefined {
+  if (field.type === "number") return numberFault(text, field);
+  if (field.type === "moment") return momentOf(text) ? undefined : "A day and a time, as 2026-11-26 02:00.";
+  return field.type === "name" && field.empty === undefined && !text.trim() ? "A name." : undefined;
+}
+
+function valueOf(field: Field, text: string): unknown {
+  if (field.type === "number") return field.ratio ? numberOf(text) / 100 : numberOf(text);
+  if (field.type === "moment") return momentOf(text);
+  if (field.type === "choice" && field.yesNo) return text === "yes";
+  return text.trim();
+}
+
+/** The rule, or what is wrong with the fields, by name; the server looks at it as well. */
+export function ruleOf(kind: Kind, typed: Typed): { rule: Rule | null; faults: Typed } {
+  const rule: Record<string, unknown> = { kind };
+  const faults: Typed = {};
+  for (const field of KINDS[kind].fields) {
+    const text = typed[field.name] ?? "";
+    const fault = faultOf(field, text);
+    if (fault) faults[field.name] = fault;
+    rule[field.name] = valueOf(field, text);
+  }
+  return { rule: Object.keys(faults).length ? null : (rule as unknown as Rule), faults };
+}

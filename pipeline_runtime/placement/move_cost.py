@@ -29,6 +29,7 @@ class Spot:
     site: str  # the node's own name where nobody has said
     cores: int = 0  # 0: not known
     cpu_ratio: float | None = None  # of all its cores, with what else the machine runs; None: not heard now
+    host: str = ""  # where others reach it; nodes of one host are on one machine. Empty: not known
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,10 @@ def move_cost(
 
 
 def _cpu_after(origin: Spot, target: Spot, share: float | None) -> float | None:
-    """Cores alike: 10 % of 8 are 40 % of 2."""
+    """Cores alike: 10 % of 8 are 40 % of 2. What moves within one machine is in its load
+    already."""
     if target.cpu_ratio is None or share is None or not origin.cores or not target.cores:
         return None
+    if origin.host and origin.host == target.host:
+        return target.cpu_ratio
     return target.cpu_ratio + share * origin.cores / target.cores

@@ -1,5 +1,5 @@
 /** What a move costs and changes, and what an element would have on other nodes, in words. Pure. */
-import { roughly } from "./forecast";
+import { roughly, type MoveWay } from "./forecast";
 import { bytes, latency, percent } from "./format";
 import type { Forecast, MoveCost, NodeForecast, OtherNode } from "./types";
 
@@ -11,14 +11,18 @@ export interface CostRow {
 type Change = MoveCost["cpu"];
 
 /** A line each, the same ones whichever node is chosen; none while nothing is known. */
-export function costRows(forecast: Forecast | null | undefined, node: string | null): CostRow[] {
+export function costRows(
+  forecast: Forecast | null | undefined,
+  node: string | null,
+  way: MoveWay,
+): CostRow[] {
   const there = node === null ? undefined : forecast?.nodes[node];
   const cost = there?.cost;
   if (!there || !cost || node === null) return [];
   const all = Object.values(forecast?.nodes ?? {}).flatMap((each) => (each.cost ? [each.cost] : []));
   const known = (way: "upstream_ms" | "downstream_ms") => all.some((each) => each[way]?.after != null);
   const rows = [
-    { title: "Copied first", value: copyWords(there, cost) },
+    { title: way === "standby" ? "Copied first" : "Copied", value: copyWords(there, cost, way) },
     { title: `CPU of ${node}`, value: cpuWords(cost.cpu) },
   ];
   // Where no line is measured, nothing is to be said of any node.
@@ -29,18 +33,23 @@ export function costRows(forecast: Forecast | null | undefined, node: string | n
   return rows;
 }
 
-function copyWords(there: NodeForecast, { bytes: size, bytes_per_s, copy_s, same_site }: MoveCost): string {
-  if (there.start === "follows") return "nothing, a standby follows there";
-  if (size === 0) return "only what is new, its newest checkpoint lies there";
+function copyWords(there: NodeForecast, cost: MoveCost, way: MoveWay): string {
+  const { bytes_per_s, same_site } = cost;
+  const follows = there.start === "follows";
+  if (follows && way === "standby") return "nothing, a standby follows there";
+  if (there.had) return "only what is new, its newest checkpoint lies there";
+  // where it stops first, the standby does not go on with what it has
+  const size = follows ? there.bytes : cost.bytes;
   if (size === null) return "its state, of which there is no checkpoint yet";
   if (same_site) return `${bytes(size)}, within the site`;
-  if (bytes_per_s === null || copy_s === null) return `${bytes(size)}, over a line of unknown speed`;
-  return `${bytes(size)} at ${bytes(bytes_per_s)}/s, ${roughly(copy_s * 1000)}`;
+  if (!bytes_per_s) return `${bytes(size)}, over a line of unknown speed`;
+  return `${bytes(size)} at ${bytes(bytes_per_s)}/s, ${roughly((size / bytes_per_s) * 1000)}`;
 }
 
 function cpuWords({ before, after }: Change): string {
   if (before === null) return "not known";
   if (after === null) return `${percent(before)} now`;
+  if (percent(after) === percent(before)) return `${percent(before)} now and then`;
   const much = after > 1 ? ", more than it has" : "";
   return `${percent(before)} now, then about ${percent(after)}${much}`;
 }

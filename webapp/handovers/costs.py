@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.placement.move_cost import (
@@ -103,7 +104,7 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
 def _spot(node: Node) -> Spot:
     # What a silent node said last is not of now.
     load = (node.load or {}) if node.up else {}
-    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"))
+    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), urlsplit(node.url).hostname or "")
 
 
 def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:

@@ -5,6 +5,7 @@ import { freeWords, STATE_WORDS, toNeighbours } from "../../shared/move-cost";
 import type { LiveElement, OtherNode, WhyHere as Why } from "../../shared/types";
 import { Details } from "../../shared/ui/details";
 import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import "./why-here.css";
 
 /** Why it is on its node: asked for when somebody wants to know, and again when it goes elsewhere. */
 export function WhyHere({ pipeline, element }: { pipeline: string; element: LiveElement }) {
@@ -52,14 +53,19 @@ function Sentence({ why }: { why: Why }) {
 /** What it would be on the other nodes; why not. */
 function OtherNodes({ element, others }: { element: LiveElement; others: OtherNode[] }) {
   return (
-    <div className="table-wrap">
+    <div className="table-wrap why-here">
       <table className="table table--tight">
         <caption className="visually-hidden">Other nodes for {element.title}</caption>
         <thead>
           <tr>
             <th>Other nodes</th>
-            <th title="Cores that are idle there, of all">CPU free</th>
-            <th title="One way, to the farthest node of what it reads from and of what reads from it">
+            <th className="num" title="Cores that are idle there, of all">
+              CPU free
+            </th>
+            <th
+              className="num"
+              title="One way, to the farthest node of what it reads from and of what reads from it"
+            >
               To neighbours
             </th>
             <th>Its state there</th>

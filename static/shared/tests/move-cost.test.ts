@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { latency } from "../format";
 import { costRows, freeWords, toNeighbours } from "../move-cost";
+import type { MoveWay } from "../forecast";
 import type { Forecast, MoveCost, NodeForecast, OtherNode } from "../types";
 
 const COST: MoveCost = {
@@ -13,10 +14,11 @@ const COST: MoveCost = {
   downstream_ms: { before: null, after: null },
 };
 
-function told(change: Partial<MoveCost> = {}, start: NodeForecast["start"] = "warm") {
-  const there = { start, cost: { ...COST, ...change } } as NodeForecast;
+function told(change: Partial<MoveCost> = {}, of: Partial<NodeForecast> = {}, way: MoveWay = "standby") {
+  const cost = { ...COST, ...change };
+  const there = { start: "warm", had: false, bytes: COST.bytes, ...of, cost } as NodeForecast;
   const forecast: Forecast = { nodes: { "edge-b": there } };
-  return Object.fromEntries(costRows(forecast, "edge-b").map(({ title, value }) => [title, value]));
+  return Object.fromEntries(costRows(forecast, "edge-b", way).map(({ title, value }) => [title, value]));
 }
 
 test("a line each; ways of which nothing is known for any node are left out", () => {
@@ -26,14 +28,15 @@ test("a line each; ways of which nothing is known for any node are left out", ()
     "From its inputs": "10 ms now, then same site",
   });
   expect(told({ upstream_ms: null })).not.toHaveProperty("From its inputs");
-  expect(costRows(null, "edge-b")).toEqual([]);
-  expect(costRows({ nodes: {} }, "edge-b")).toEqual([]);
+  expect(costRows(null, "edge-b", "standby")).toEqual([]);
+  expect(costRows({ nodes: {} }, "edge-b", "standby")).toEqual([]);
 });
 
 test("what need not be copied says why, and what is not known is not made up", () => {
   const copied = (...given: Parameters<typeof told>) => told(...given)["Copied first"];
-  expect(copied({ bytes: 0, copy_s: 0 })).toContain("newest checkpoint lies there");
-  expect(copied({ bytes: 0, copy_s: 0 }, "follows")).toContain("a standby follows");
+  expect(copied({ bytes: 0, copy_s: 0 }, { had: true })).toContain("newest checkpoint lies there");
+  expect(copied({ bytes: 0, copy_s: 0 }, { start: "follows" })).toContain("a standby follows");
+  expect(told({ bytes: 0, copy_s: 0 }, { start: "follows" }, "stop-and-copy").Copied).toContain("6.0 MB");
   expect(copied({ bytes: null, copy_s: null })).toContain("no checkpoint yet");
   expect(copied({ bytes_per_s: null, copy_s: null })).toBe("6.0 MB, over a line of unknown speed");
   expect(copied({ same_site: true, bytes_per_s: null, copy_s: null })).toBe("6.0 MB, within the site");
@@ -43,6 +46,7 @@ test("a node that would not keep up is told", () => {
   const cpu = (before: number | null, after: number | null) =>
     told({ cpu: { before, after } })["CPU of edge-b"];
   expect(cpu(0.8, 1.2)).toBe("80 % now, then about 120 %, more than it has");
+  expect(cpu(0.8, 0.8)).toBe("80 % now and then");
   expect(cpu(0.8, null)).toBe("80 % now");
   expect(cpu(null, null)).toBe("not known");
 });

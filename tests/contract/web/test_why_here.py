@@ -151,6 +151,7 @@ def test_what_a_move_costs_is_told_with_its_forecast(
 ) -> None:
     link(nodes["edge-a"], nodes["cloud"], 20, bytes_per_s=3e6)  # what cloud sends edge-a
     report(deployment, "power", nodes["cloud"], checkpoint_bytes=6_000_000, checkpoint_where=("central",))
+    Node.objects.filter(name="edge-a").update(url="http://10.0.0.7:1")
     path = f"/pipelines/{PIPELINE}/elements/power/forecast"
     cost = caller("viewer").get(path).json()["nodes"]["edge-a"]["cost"]
     # of the 25 % that cloud is busy, power and archive, which see as many rows, have half each
@@ -163,10 +164,11 @@ def test_what_a_move_costs_is_told_with_its_forecast(
         "upstream_ms": {"before": 10, "after": 0},
         "downstream_ms": {"before": 0, "after": 10},
     }
-    Node.objects.filter(name__in=["edge-a", "cloud"]).update(site="hall")
+    Node.objects.filter(name__in=["edge-a", "cloud"]).update(site="hall", url="http://10.0.0.7:1")
     report(deployment, "power", nodes["edge-a"], "standby")
     cost = caller("viewer").get(path).json()["nodes"]["edge-a"]["cost"]
     assert (cost["bytes"], cost["copy_s"], cost["same_site"]) == (0, 0, True)
+    assert cost["cpu"] == {"before": 0.25, "after": 0.25}, "they are on one machine"
     assert cost["upstream_ms"] == {"before": 0, "after": 0}
     readings = f"/pipelines/{PIPELINE}/elements/readings/forecast"
     assert caller("viewer").get(readings).json()["nodes"]["cloud"]["cost"]["upstream_ms"] is None

@@ -56,6 +56,9 @@ def test_what_lies_there_is_not_copied_and_of_what_is_not_known_nothing_is_said(
 def test_a_share_of_two_cores_is_a_quarter_of_that_of_eight() -> None:
     assert cost().cpu == Change(0.1, 0.1 + 0.4 / 4)
     assert cost(CLOUD, HALL, share=0.1).cpu == Change(0.6, 1.0)
+    here, there = replace(HALL, host="10.0.0.7"), replace(CLOUD, host="10.0.0.7")
+    assert cost(here, there).cpu == Change(0.1, 0.1), "one machine, whose load both tell"
+    assert cost(here, replace(there, host="10.0.0.8")).cpu == cost().cpu
     silent = replace(CLOUD, cpu_ratio=None)
     assert cost(target=silent).cpu == Change(None, None)
     assert cost(share=None).cpu == cost(target=replace(CLOUD, cores=0)).cpu == Change(0.1, None)

@@ -42,6 +42,11 @@ def site_links() -> list[SiteLink]:
     return links_now()[0]
 
 
+def latencies() -> dict[tuple[str, str], float]:
+    """(From site, to another) -> ms one way."""
+    return {(link.a, link.b): link.latency_ms for link in site_links()}
+
+
 def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:
     """As `site_links`, and the pairs of sites between which no probe gets through now."""
     given = {(each.origin, each.target): each.ms for each in GivenLatency.objects.all()}

@@ -8,10 +8,10 @@ from typing import Any
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.placement.choose import Candidate, GroupToPlace, Latencies, place
+from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from pipeline_runtime.planning.plan import group_of, pins, reads, sites
 from pipeline_runtime.planning.regroup import elements_of
-from webapp.nodes.links import site_links
+from webapp.nodes.links import latencies
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import is_view, names_of
 from webapp.placements.models import Deployment, GroupPlacement
@@ -40,11 +40,6 @@ def candidate(node: Node, elements: int = 0) -> Candidate:
         place=node.place,
         cpu_ratio=node.load.get("cpu_ratio", 0.0),
     )
-
-
-def latencies() -> Latencies:
-    """Between sites, as they were measured or given."""
-    return {(link.a, link.b): link.latency_ms for link in site_links()}
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:

@@ -16,7 +16,6 @@ from pipeline_runtime.wire import keys
 from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
-from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import names_of
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
@@ -136,11 +135,6 @@ def _latency(point: Mapping[str, Any]) -> Latency:
     # The figure is of the newest batches, however long ago they were.
     flows = rows_per_s(point) > 0
     return Latency(point["t"] / 1000, point.get("latency_ms_p95") if flows else None)
-
-
-def links_now() -> dict[tuple[str, str], float]:
-    """(From site, to another) -> latency one way, in ms."""
-    return {(link.a, link.b): link.latency_ms for link in site_links()}
 
 
 def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:

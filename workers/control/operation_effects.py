@@ -25,11 +25,12 @@ from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
 from webapp.audit.announcements import announce
+from webapp.nodes.links import latencies
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.placing import candidates, groups_to_place, latencies
+from webapp.placements.placing import candidates, groups_to_place
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced

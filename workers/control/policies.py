@@ -20,13 +20,13 @@ from pipeline_runtime.placement.policy.maintenance import closed
 from pipeline_runtime.placement.policy.rules import Policy as PurePolicy
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
+from webapp.nodes.links import latencies
 from webapp.nodes.models import Node
 from webapp.placements.group_state import migrate_refusal
 from webapp.policies.facts import (
     REASON,
     DeployedGroup,
     groups_now,
-    links_now,
     moves_now,
     nodes_now,
     pure,
@@ -86,7 +86,7 @@ class PolicyKeeper:
             moves_now(now),
             now.timestamp(),
             _advised(rows),
-            links_now() if any(policy.rule.kind == "latency" for policy in policies) else {},
+            latencies() if any(policy.rule.kind == "latency" for policy in policies) else {},
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]

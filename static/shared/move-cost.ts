@@ -65,10 +65,10 @@ export const STATE_WORDS: Record<OtherNode["state"], string> = {
   none: "nothing",
 };
 
-/** "1.5 of 2 cores" */
+/** Cores: "1.5 of 2" */
 export function freeWords({ cores, cores_free }: OtherNode): string {
   if (cores_free === null) return "–";
-  return `${Number(cores_free.toFixed(1))} of ${cores} ${cores === 1 ? "core" : "cores"}`;
+  return `${Number(cores_free.toFixed(1))} of ${cores}`;
 }
 
 /** ms one way to the farthest, as far as known; null: nothing is. */

@@ -60,7 +60,7 @@ function OtherNodes({ element, others }: { element: LiveElement; others: OtherNo
           <tr>
             <th>Other nodes</th>
             <th className="num" title="Cores that are idle there, of all">
-              CPU free
+              Cores free
             </th>
             <th
               className="num"
@@ -68,7 +68,7 @@ function OtherNodes({ element, others }: { element: LiveElement; others: OtherNo
             >
               To neighbours
             </th>
-            <th>Its state there</th>
+            <th title="What it has of the element's state">State there</th>
           </tr>
         </thead>
         <tbody>

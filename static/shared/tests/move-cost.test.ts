@@ -61,7 +61,7 @@ test("other nodes", () => {
     downstream_ms: 12,
     state: "none",
   };
-  expect(freeWords(other)).toBe("1.5 of 2 cores");
+  expect(freeWords(other)).toBe("1.5 of 2");
   expect(freeWords({ ...other, cores_free: null })).toBe("–");
   expect(toNeighbours(other)).toBe(12);
   expect(toNeighbours({ ...other, upstream_ms: null, downstream_ms: null })).toBeNull();

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { Copy, Pin, Trash2 } from "lucide-react";
+import { Copy, MapPin, Pin, Trash2 } from "lucide-react";
 import { typeWords } from "../shared/column-types";
 import { FOLLOW } from "../shared/follow";
 import { nameFault } from "../shared/names";
@@ -26,6 +26,7 @@ import {
   streamName,
 } from "./document";
 import { SchemaForm } from "./form/form";
+import { askSites } from "./near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "./pipeline-panel";
 import { tellRefusal } from "./refusal";
 import { commit, current, duplicateSelected, faultsOf, removeSelected, select, useEditor } from "./store";
@@ -82,6 +83,14 @@ function ElementPanel({ element }: { element: DocElement }) {
               onClick={duplicateSelected}
             >
               <Copy aria-hidden="true" />
+            </button>
+            <button
+              className="button button--quiet button--icon button--small"
+              aria-label="Copy to each site"
+              title="Copy to each site (S)"
+              onClick={askSites}
+            >
+              <MapPin aria-hidden="true" />
             </button>
             <button
               className="button button--quiet button--icon button--small"

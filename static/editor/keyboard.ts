@@ -4,6 +4,7 @@ import { registerCommands, type Command } from "../shared/commands";
 import { toast } from "../shared/ui/toast";
 import { moveElements } from "./document";
 import { layout } from "./layout";
+import { askSites } from "./near-sources-dialog";
 import { CARD, type Arrangement } from "./places";
 import { chooseForSelected } from "./quick-add";
 import * as store from "./store";
@@ -155,6 +156,15 @@ const EDITING: Binding[] = [
     keys: "Ctrl D",
     match: withCtrl("d"),
     run: (flow) => (store.duplicateSelected(), showSelected(flow)),
+    edits: true,
+    needs: 1,
+  },
+  {
+    id: "sites",
+    title: "Copy the selection to each site",
+    keys: "S",
+    match: plain("s"),
+    run: askSites,
     edits: true,
     needs: 1,
   },

@@ -24,6 +24,7 @@ import { KeyboardMap } from "./keyboard-map";
 import { SelectedActions } from "./live/commands";
 import { LivePanel } from "./live/drawer";
 import { NameDialog } from "./name-dialog";
+import { NearSourcesDialog } from "./near-sources-dialog";
 import { Palette } from "./palette";
 import { Problems } from "./problems";
 import { current, open, select, showDeployed, shown, useEditor } from "./store";
@@ -225,6 +226,7 @@ function Workspace() {
       </div>
       <ConflictDialog />
       <NameDialog />
+      <NearSourcesDialog />
       <KeyboardMap />
       <SelectedActions />
     </div>

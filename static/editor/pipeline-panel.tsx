@@ -7,6 +7,7 @@ import {
   Copy,
   Keyboard,
   Layers,
+  MapPin,
   Trash2,
   Ungroup,
 } from "lucide-react";
@@ -17,6 +18,7 @@ import { Tip } from "../shared/ui/parts";
 import { displayName, elementsOf, groupOf, groupsOf } from "./document";
 import { showKeyboardMap } from "./keyboard";
 import type { Arrangement } from "./places";
+import { askSites } from "./near-sources-dialog";
 import {
   arrangeSelected,
   commit,
@@ -160,6 +162,10 @@ export function SelectionPanel() {
             <button className="button" onClick={duplicateSelected}>
               <Copy aria-hidden="true" />
               Duplicate
+            </button>
+            <button className="button" onClick={askSites}>
+              <MapPin aria-hidden="true" />
+              Copy to each site
             </button>
             <button className="button" onClick={removeSelected}>
               <Trash2 aria-hidden="true" />

@@ -104,6 +104,11 @@ def deploy(client: httpx.Client, document: dict[str, Any]) -> str:
     name = document["metadata"]["name"]
     answer = client.post(f"{API}/pipelines", json={"document": document, "name": name})
     assert answer.status_code == 201, answer.text
+    return deploy_draft(client, name)
+
+
+def deploy_draft(client: httpx.Client, name: str) -> str:
+    """As `deploy`, of a pipeline that is there."""
     operate(client, f"{API}/pipelines/{name}/deploy", "the deployment")
     deployment = client.get(f"{API}/pipelines/{name}").json()["deployment"]
     assert isinstance(deployment, str)

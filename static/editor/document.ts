@@ -253,19 +253,22 @@ export function pasteElements(document: PipelineDocument, copied: DocElement[]) 
     names.set(element.id, id);
     taken.push(id);
   }
-  const fresh = copied.map((element) => {
-    const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
-      const from = parseReference(reference);
-      return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
-    });
-    return trimmed({
-      ...structuredClone(element),
-      id: names.get(element.id) as string,
-      inputs: Object.fromEntries(inputs) as Record<string, string>,
-      ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },
-    });
-  });
+  const fresh = copied.map((element) => copyOf(element, names, offset));
   return { document: withElements(document, [...elementsOf(document), ...fresh]), ids: [...names.values()] };
+}
+
+/** Under its new name, beside itself; what it reads of the others it reads from their copies. */
+export function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
+  const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
+    const from = parseReference(reference);
+    return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
+  });
+  return trimmed({
+    ...structuredClone(element),
+    id: names.get(element.id) ?? element.id,
+    inputs: Object.fromEntries(inputs) as Record<string, string>,
+    ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },
+  });
 }
 
 /** "Run as one": the elements leave the groups they were in. */

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { Copy, MapPin, Pin, Trash2 } from "lucide-react";
 import { typeWords } from "../shared/column-types";
 import { FOLLOW } from "../shared/follow";
@@ -76,30 +76,24 @@ function ElementPanel({ element }: { element: DocElement }) {
         <TitleField element={element} operator={operator} editable={editable} />
         {editable && (
           <>
-            <button
-              className="button button--quiet button--icon button--small"
-              aria-label="Duplicate"
-              title="Duplicate (Ctrl D)"
-              onClick={duplicateSelected}
-            >
-              <Copy aria-hidden="true" />
-            </button>
-            <button
-              className="button button--quiet button--icon button--small"
-              aria-label="Copy to each site"
-              title="Copy to each site (S)"
-              onClick={askSites}
-            >
-              <MapPin aria-hidden="true" />
-            </button>
-            <button
-              className="button button--quiet button--icon button--small"
-              aria-label="Delete"
-              title="Delete (Delete key); Ctrl Z brings it back"
-              onClick={removeSelected}
-            >
-              <Trash2 aria-hidden="true" />
-            </button>
+            <HeadAction
+              name="Duplicate"
+              keys="Ctrl D"
+              icon={<Copy aria-hidden="true" />}
+              run={duplicateSelected}
+            />
+            <HeadAction
+              name="Copy to each site"
+              keys="S"
+              icon={<MapPin aria-hidden="true" />}
+              run={askSites}
+            />
+            <HeadAction
+              name="Delete"
+              keys="Delete; Ctrl Z brings it back"
+              icon={<Trash2 aria-hidden="true" />}
+              run={removeSelected}
+            />
           </>
         )}
       </header>
@@ -126,6 +120,19 @@ function ElementPanel({ element }: { element: DocElement }) {
         ]}
       />
     </div>
+  );
+}
+
+function HeadAction(props: { name: string; keys: string; icon: ReactNode; run: () => void }) {
+  return (
+    <button
+      className="button button--quiet button--icon button--small"
+      aria-label={props.name}
+      title={`${props.name} (${props.keys})`}
+      onClick={props.run}
+    >
+      {props.icon}
+    </button>
   );
 }
 

@@ -5,6 +5,7 @@
  * site; copies of one site are connected with each other, and who reads them and is not local reads them all.
  */
 import {
+  copyOf,
   displayName,
   elementsOf,
   findElement,
@@ -78,7 +79,7 @@ export function spread(
     const taken = [...all.map(({ id }) => id), ...groups.map(({ id }) => id)];
     const names = namesAt(site, originals, taken);
     const offset = besideOffset(placesOf(all), placesOf(standing));
-    const there = originals.map((each) => copied(at(each, site, mark, operators), names, offset));
+    const there = originals.map((each) => copyOf(at(each, site, mark, operators), names, offset));
     groups = [...groups, ...groupsAt(groups, site, names, [...taken, ...names.values()])];
     all = [...all, ...there];
     for (const [id, name] of names) copies.get(id)?.push(name);
@@ -135,20 +136,6 @@ function namesAt(
     names.set(id, freshId([...taken, ...names.values()], `${base}-${siteWord(site)}`));
   }
   return names;
-}
-
-/** With a name and a place of its own; what it reads of the others it reads from their copies. */
-function copied(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
-  const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
-    const from = parseReference(reference);
-    return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
-  });
-  return {
-    ...structuredClone(element),
-    id: names.get(element.id) ?? element.id,
-    ...(inputs.length ? { inputs: Object.fromEntries(inputs) as Record<string, string> } : {}),
-    ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },
-  };
 }
 
 function groupsAt(

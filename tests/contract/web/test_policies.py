@@ -16,10 +16,11 @@ from django.utils import timezone
 from pipeline_runtime.placement.policy.facts import Latency
 from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller, audited
+from webapp.nodes.links import latencies
 from webapp.nodes.models import GivenLatency, Node
 from webapp.placements.models import Deployment
 from webapp.placements.placing import candidates
-from webapp.policies.facts import groups_now, links_now, pure, with_latencies
+from webapp.policies.facts import groups_now, pure, with_latencies
 from webapp.policies.models import Decision, Policy
 
 Call = Callable[[str | None], Caller]
@@ -248,7 +249,7 @@ def test_what_the_latency_is_decided_by(deployment: Deployment, real_redis: redi
     assert found[archive].inputs == (power,)
     assert found[power].pipeline == PIPELINE
     GivenLatency.objects.create(origin="edge-a", target="cloud", ms=20.0)
-    assert links_now()["edge-a", "cloud"] == 20.0
+    assert latencies()["edge-a", "cloud"] == 20.0
 
 
 def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:

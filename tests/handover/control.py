@@ -187,7 +187,10 @@ class Control:
 
         def stocked() -> bool:
             self._stock()
-            return self.owner() is not None and len(self.followers()) >= standbys
+            if self.owner() is None:
+                # A claim that was being committed when its order was withdrawn came to pass after that.
+                self.recover(None)
+            return len(self.followers()) >= standbys
 
         self.rig.wait(stocked, f"{standbys} standbys", PATIENCE_S)
 

@@ -50,7 +50,11 @@ class BreakingProxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            far = socket.create_connection(("127.0.0.1", self._target))
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:  # the service has ended, and whoever probes it has not heard of that yet
+                near.close()
+                continue
             for pair in ((near, far, self._towards_service), (far, near, not self._towards_service)):
                 threading.Thread(target=self._pump, args=pair, daemon=True).start()
 

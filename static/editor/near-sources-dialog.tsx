@@ -60,8 +60,7 @@ export function NearSourcesDialog() {
         </>
       }
     >
-      <fieldset className="stack stack--tight">
-        <legend className="field__label">Sites</legend>
+      <div className="stack stack--tight" role="group" aria-label="Sites">
         {known.map((site) => (
           <label className="check" key={site}>
             <input
@@ -73,12 +72,14 @@ export function NearSourcesDialog() {
             {site}
             <span className="muted">
               {site === own
-                ? "they stand there"
+                ? ids.length === 1
+                  ? "it stands there"
+                  : "they stand there"
                 : listed(nodes.filter((node) => node.site === site).map((node) => node.name))}
             </span>
           </label>
         ))}
-      </fieldset>
+      </div>
     </Dialog>
   );
 }

@@ -21,7 +21,7 @@ import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared
 export const SITE_MARK = "{site}";
 const MERGE = "merge";
 const MERGE_PORTS = ["in1", "in2", "in3", "in4"];
-const GAP = 88;
+const GAP = 80;
 
 /** How a site is written in parameters and ids: "Hall 1" is hall-1. */
 export const siteWord = (site: string): string =>
@@ -162,52 +162,82 @@ function readAll(
   copies: ReadonlyMap<string, readonly string[]>,
 ): DocElement[] {
   const inside = new Set([...copies.values()].flat());
-  const made: DocElement[] = [];
+  const others = (reference: string) => {
+    const from = parseReference(reference);
+    const ids = (copies.get(from.element) ?? []).filter((id) => id !== from.element);
+    return ids.map((element) => formatReference({ ...from, element }));
+  };
+  const freePorts = ({ type, inputs }: DocElement) =>
+    type === MERGE ? MERGE_PORTS.filter((port) => !(port in (inputs ?? {}))) : [];
+  const readers = elements.filter((each) => {
+    const more = Object.values(each.inputs ?? {}).flatMap(others);
+    return !inside.has(each.id) && more.length > freePorts(each).length;
+  });
+  const placed = movedOn(elements, inside, readers);
+  const { made, merge } = merging(placed);
   const joined = new Map<string, string>(); // stream -> the merge that has all of it
-  const taken = () => [...elements, ...made].map(({ id }) => id);
+  const nameOfAll = (reference: string): string => {
+    const id = parseReference(reference).element;
+    const original = elements.find((each) => each.id === id);
+    const name = original ? displayName(original, operators.get(original.type)) : id;
+    return `${original?.site ? name.replace(`, ${original.site}`, "") : name}, all sites`;
+  };
+  const read = (reader: DocElement): DocElement => {
+    let inputs = reader.inputs ?? {};
+    for (const [port, reference] of Object.entries(inputs)) {
+      const streams = others(reference);
+      if (streams.length === 0) continue;
+      const free = freePorts({ ...reader, inputs });
+      if (free.length >= streams.length) {
+        const more = streams.map((stream, index) => [free[index] as string, stream]);
+        inputs = { ...inputs, ...(Object.fromEntries(more) as Record<string, string>) };
+        continue;
+      }
+      const id = joined.get(reference) ?? merge([reference, ...streams], nameOfAll(reference), reader);
+      joined.set(reference, id);
+      inputs = { ...inputs, [port]: id };
+    }
+    return inputs === reader.inputs || !reader.inputs ? reader : { ...reader, inputs };
+  };
+  const all = placed.map((each) => (inside.has(each.id) ? each : read(each)));
+  return [...all, ...made];
+}
 
-  const merge = (streams: readonly string[], reader: DocElement, title: string): string => {
-    if (streams.length === 1) return streams[0] as string;
-    const rest = streams.length > MERGE_PORTS.length ? [merge(streams.slice(3), reader, title)] : [];
+/** What stands no farther left than the first of `readers` makes room for a merge in front of that. */
+function movedOn(
+  elements: readonly DocElement[],
+  inside: ReadonlySet<string>,
+  readers: readonly DocElement[],
+): DocElement[] {
+  const from = Math.min(...readers.map(({ ui }) => ui?.x ?? 0));
+  return elements.map((each) =>
+    inside.has(each.id) || (each.ui?.x ?? 0) < from
+      ? each
+      : { ...each, ui: { ...each.ui, x: (each.ui?.x ?? 0) + CARD.width + GAP, y: each.ui?.y ?? 0 } },
+  );
+}
+
+/** Makes merges, of more streams than one has inputs in several steps: each stands where its reader stood. */
+function merging(elements: readonly DocElement[]) {
+  const made: DocElement[] = [];
+  const merge = (streams: readonly string[], title: string, reader: DocElement): string => {
+    const rest = streams.length > MERGE_PORTS.length ? [merge(streams.slice(3), title, reader)] : [];
     const inputs = [...streams.slice(0, rest.length ? 3 : MERGE_PORTS.length), ...rest];
+    const taken = [...elements, ...made];
+    const first = parseReference(streams[0] as string).element;
+    const id = freshId(
+      taken.map((each) => each.id),
+      `${first}-all`,
+    );
     const place = { x: (reader.ui?.x ?? 0) - CARD.width - GAP, y: reader.ui?.y ?? 0 };
-    const id = freshId(taken(), `${parseReference(streams[0] as string).element}-all`);
     made.push({
       id,
       type: MERGE,
       title,
       inputs: Object.fromEntries(inputs.map((stream, index) => [MERGE_PORTS[index] as string, stream])),
-      ui: freePlace(placesOf([...elements, ...made]), place),
+      ui: freePlace(placesOf(taken), place),
     });
     return id;
   };
-
-  const readers = elements.map((reader) => {
-    if (inside.has(reader.id)) return reader;
-    let inputs = { ...reader.inputs };
-    for (const [port, reference] of Object.entries(reader.inputs ?? {})) {
-      const from = parseReference(reference);
-      const more = (copies.get(from.element) ?? []).filter((id) => id !== from.element);
-      if (more.length === 0) continue;
-      const streams = more.map((element) => formatReference({ ...from, element }));
-      const free = reader.type === MERGE ? MERGE_PORTS.filter((each) => !(each in inputs)) : [];
-      if (free.length >= streams.length) {
-        inputs = {
-          ...inputs,
-          ...Object.fromEntries(streams.map((each, index) => [free[index] as string, each])),
-        };
-        continue;
-      }
-      const original = elements.find(({ id }) => id === from.element);
-      const name = original ? displayName(original, operators.get(original.type)) : from.element;
-      const title = `${original?.site ? name.replace(`, ${original.site}`, "") : name}, all sites`;
-      const id = joined.get(reference) ?? merge([reference, ...streams], reader, title);
-      joined.set(reference, id);
-      inputs = { ...inputs, [port]: id };
-    }
-    return inputs === reader.inputs
-      ? reader
-      : { ...reader, ...(Object.keys(inputs).length ? { inputs } : {}) };
-  });
-  return [...readers, ...made];
+  return { made, merge };
 }

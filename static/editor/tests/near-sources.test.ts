@@ -52,6 +52,12 @@ describe("copies at several sites", () => {
     });
   });
 
+  test("what joins them stands in front of its reader, which makes room", () => {
+    const [copy, merge, reader] = ["big", "big-all", "file"].map((id) => element(document, id).ui!);
+    expect(copy!.x + CARD.width).toBeLessThan(merge!.x);
+    expect(merge!.x + CARD.width).toBeLessThan(reader!.x);
+  });
+
   test("no card lies on another", () => {
     const cards = elementsOf(document).map(({ ui }) => ui!);
     for (const [index, a] of cards.entries())

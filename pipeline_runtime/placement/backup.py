@@ -112,13 +112,15 @@ def plan_backups(
         [_node(node, limits) for node in known], _links(known, limits, between_sites or {}), ()
     )
     number = {node.name: at for at, node in enumerate(known)}
-    plan: dict[str, Places | None] = {group.group: _in_use(group, number) for group in sending}
-    anew = not any(plan.values())
+    in_use = {group.group: _in_use(group, number) for group in sending}
+    plan, anew = in_use, not any(in_use.values())
     for asking in _LEVELS:
         if asking is not _LEVELS[0]:
             level |= dict.fromkeys(rejected(plan), asking)
         wanted = [_wanted(group, by_name, limits, level[group.group]) for group in sending]
-        plan = plan_recovery(installation.with_groups(wanted), None if anew else plan, looks=LOOKS)
+        # What is in use counts before anything new is placed, also for who is asked less of by now.
+        keep = {group: places or in_use[group] for group, places in plan.items()}
+        plan = plan_recovery(installation.with_groups(wanted), None if anew else keep, looks=LOOKS)
         anew = False
         if not rejected(plan):
             break

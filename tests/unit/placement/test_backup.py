@@ -76,6 +76,16 @@ def test_a_backup_stays_where_it_is_though_another_were_better_by_now() -> None:
     assert stored(A, replace(B, cpu_ratio=1.0, cordoned=True), group=held) == "b"
 
 
+@pytest.mark.parametrize("cores", [0, 4], ids=["unknown CPU", "known CPU"])
+@pytest.mark.parametrize(("old", "new"), [("g1", "g2"), ("g2", "g1")])
+def test_what_lies_there_counts_before_what_is_new(old: str, new: str, cores: int) -> None:
+    nodes = [replace(A, name=name, site=None, cores=cores) for name in ("a", "b", "c")]
+    light = GroupToBackUp(new, "a", bytes_total=0, cpu=0.1)
+    groups = [replace(light, group=old, current="b"), light]
+    found = plan_backups(groups, nodes, LIMITS)
+    assert (found[old].store, found[new].store) == ("b", "c")
+
+
 def test_a_backup_moves_when_it_is_of_no_use_where_it_is() -> None:
     held = replace(GROUP, current="b")
     assert stored(A, replace(B, up=False), SOUTH, group=held) == "south"

@@ -98,12 +98,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 def test_a_machine_joins_takes_a_running_element_and_is_restarted(
     fogline: RunningFogline, client: httpx.Client, machine: Machine, steady: Steady
 ) -> None:
-    pipeline, topic = "joining", "joining-in"
-    create_topic(fogline.bootstrap, topic)
-    deployment = deploy(client, statistics_document(pipeline, topic))
-    producer = steady(fogline.bootstrap, topic, keyed_event, 50)
-    seq = owner_again(client, pipeline, 5, "edge-a")["seq"]
-
     answer = client.post(f"{API}/nodes", json={"name": "barn"})
     assert answer.status_code == 201, answer.text
     command = f'FOGLINE_TOKEN={answer.json()["token"]} make node ARGS="--join {fogline.url} --name barn"'
@@ -117,6 +111,12 @@ def test_a_machine_joins_takes_a_running_element_and_is_restarted(
     assert machine.runs, machine.said
     assert (machine.directory / ".venv/.installed-node").exists()
     assert not (machine.directory / ".venv/.installed").exists(), "the whole was installed, not a node"
+
+    pipeline, topic = "joining", "joining-in"
+    create_topic(fogline.bootstrap, topic)
+    deployment = deploy(client, statistics_document(pipeline, topic))
+    producer = steady(fogline.bootstrap, topic, keyed_event, 50)
+    seq = owner_again(client, pipeline, 5, "edge-a")["seq"]
 
     handover = hand_over(client, pipeline, "stats", "migrate", "barn")
     assert handover["outcome"] == "done", f"{handover}\n{machine.said}"

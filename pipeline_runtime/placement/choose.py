@@ -14,6 +14,15 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from math import inf
 from types import MappingProxyType
+from typing import Literal
+
+Closed = Literal["cordoned", "leaving", "in maintenance"]
+"""Why a node was told to take nothing new, said of it: by a person, by its own end, by a policy."""
+_OPENED_BY: dict[Closed, str] = {
+    "cordoned": "uncordon it",
+    "leaving": "start it again",
+    "in maintenance": "wait for its end",
+}
 
 
 @dataclass(frozen=True)
@@ -23,10 +32,8 @@ class Candidate:
     name: str
     up: bool
     ready: bool  # its Spark session is up
-    cordoned: bool
+    closed: Closed | None
     elements: int  # that run or shall run there already
-    leaving: bool = False  # it was told to stop, and hands its elements over
-    maintenance: bool = False  # a policy wants it empty for some time
     place: str = ""  # its site; a node without one is a place of its own
     cpu_ratio: float = 0.0  # 0..1, of all its cores
 
@@ -35,32 +42,16 @@ class Candidate:
         """Why it takes nothing new now, said of it; None: it does."""
         if not self.up:
             return "does not answer"
-        if self.cordoned:
-            return "is cordoned"
-        if self.leaving:
-            return "is leaving"
-        if self.maintenance:
-            return "is in maintenance"
+        if self.closed is not None:
+            return f"is {self.closed}"
         return None if self.ready else "is still starting"
-
-    @property
-    def may_take_new(self) -> bool:
-        """As far as it was told; whether it can is another matter."""
-        return not (self.cordoned or self.leaving or self.maintenance)
 
     @property
     def is_free(self) -> bool:
         return self.refusal is None
 
 
-REFUSED_THEN = {
-    "does not answer": "did not answer",
-    "is cordoned": "was cordoned",
-    "is leaving": "was leaving",
-    "is in maintenance": "was in maintenance",
-    "is still starting": "was still starting",
-}
-"""What `Candidate.refusal` is later on."""
+_PAST = {"is": "was", "does": "did"}
 NAMED_MAX = 3
 """So many nodes are named of those that took nothing new."""
 
@@ -129,6 +120,7 @@ def place(
     nodes = {node.name: node for node in candidates}
     load = {name: node.elements for name, node in nodes.items()}
     keep = keep or {}
+    runs_on = dict(keep)
     placed: dict[str, Placed] = {}
     faults: list[PlacementFault] = []
     # Pinned groups first, so that the free ones see the load these bring; and each behind all that it reads.
@@ -140,7 +132,7 @@ def place(
             problem = _problem(group.pin, nodes, stays=group.pin == current)
             if problem is not None:
                 node = nodes.get(group.pin)
-                is_away = node is not None and (not node.up or node.leaving)
+                is_away = node is not None and (not node.up or node.closed == "leaving")
                 faults.append(PlacementFault(group.group, problem, passing=is_away))
                 continue
             found = Placed(group.pin, "pinned", group.pinned_by)
@@ -150,18 +142,17 @@ def place(
             there = {name: node for name, node in nodes.items() if group.site in (None, node.place)}
             free = [name for name, node in there.items() if node.is_free]
             if not free:
-                waiting = not nodes or not all(other.cordoned for other in there.values())
+                waiting = not nodes or not all(other.closed == "cordoned" for other in there.values())
                 problem = _nobody(there) if group.site is None else _nobody_at(group.site, there)
                 faults.append(PlacementFault(group.group, problem, passing=waiting))
                 continue
-            runs_on = {**keep, **{id: each.node for id, each in placed.items()}}
             origins = {nodes[runs_on[id]].place for id in group.reads if runs_on.get(id) in nodes}
             calm = [name for name in free if nodes[name].cpu_ratio < BUSY_CPU]
             near, ms = _nearest({name: nodes[name].place for name in calm}, origins, latencies)
             near = near if ms is not None else free
             least = min(near, key=lambda name: (load[name], name))
-            found = _placed(least, load[least], len(near), ms, group.site, there, nodes.values())
-        placed[group.group] = found
+            found = _placed(least, load[least], len(near), ms, group.site, there.values())
+        placed[group.group], runs_on[group.group] = found, found.node
         if found.node != current:
             load[found.node] += group.elements
     return placed, faults
@@ -201,10 +192,10 @@ def _placed(
     alike: int,
     ms: float | None,
     site: str | None,
-    there: Mapping[str, Candidate],
-    nodes: Iterable[Candidate],
+    there: Iterable[Candidate],
 ) -> Placed:
-    """`alike`: among so many nodes it has the least elements; `ms`: they are so near, and others further."""
+    """`alike`: among so many nodes it has the least elements; `ms`: they are so near, and others further.
+    `there`: all nodes, of a group with a `site` those at it."""
     if ms is not None:
         near = f"at most {ms:.3g} ms" if ms else "at the same site"
         also = "" if alike == 1 else f", with the fewest elements of {alike}"
@@ -216,7 +207,7 @@ def _placed(
         why, then = _why_free(elements, alike), _why_then(elements, alike)
     if site is not None:
         why, then = f"at {site}, as the draft says; {why}", f"it was to run at {site}; {then}"
-    return Placed(node, why, then + _who_could_not(there.values() if site is not None else nodes))
+    return Placed(node, why, then + _who_could_not(there))
 
 
 def _why_free(elements: int, free: int) -> str:
@@ -232,11 +223,17 @@ def _why_then(elements: int, free: int) -> str:
 
 
 def _who_could_not(nodes: Iterable[Candidate]) -> str:
-    refused = [f"{node.name} {REFUSED_THEN[node.refusal]}" for node in nodes if node.refusal is not None]
+    refused = [f"{node.name} {_then(node.refusal)}" for node in nodes if node.refusal is not None]
     if not refused:
         return ""
     more = f" and {len(refused) - NAMED_MAX} more could not" if len(refused) > NAMED_MAX else ""
     return f"; {', '.join(refused[:NAMED_MAX])}{more}"
+
+
+def _then(refusal: str) -> str:
+    """As it is said later on: what is cordoned was cordoned then."""
+    verb, rest = refusal.split(" ", 1)
+    return f"{_PAST[verb]} {rest}"
 
 
 def choose_target(
@@ -261,12 +258,8 @@ def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | No
         return None
     if not node.up:
         return f"is pinned to {name}, which does not answer; start that node or change the pin"
-    if node.cordoned:
-        return f"is pinned to {name}, which is cordoned; uncordon it or change the pin"
-    if node.leaving:
-        return f"is pinned to {name}, which is leaving; start it again or change the pin"
-    if node.maintenance:
-        return f"is pinned to {name}, which is in maintenance; wait for its end or change the pin"
+    if node.closed is not None:
+        return f"is pinned to {name}, which is {node.closed}; {_OPENED_BY[node.closed]} or change the pin"
     return None
 
 

@@ -28,16 +28,7 @@ def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
     coming = Handover.objects.filter(outcome__isnull=True).values_list("deployment_id", "group", "target")
     groups = Counter(node for _, _, node in owned.union(coming))
     return {
-        node.name: NodeFacts(
-            node.name,
-            node.up,
-            node.ready,
-            node.cordoned,
-            groups[node.name],
-            heard,
-            leaving=node.leaving_since is not None,
-            maintenance=node.in_maintenance,
-        )
+        node.name: NodeFacts(node.name, node.up, node.ready, node.closed, groups[node.name], heard)
         for node in Node.objects.all()
     }
 

@@ -218,8 +218,7 @@ def drain(actor: User, name: str) -> Node:
     """
     require(actor, Role.OPERATOR, "drain nodes")
     node = _locked(name)
-    others = Node.objects.filter(up=True, cordoned=False, leaving_since=None).exclude(pk=node.pk)
-    if not others.exists():
+    if not any(other.takes_new for other in Node.objects.filter(up=True).exclude(pk=node.pk)):
         raise Conflict(
             f'"{name}" cannot be drained: there is no other node that is up and takes new elements.',
             safe="Nothing was changed.",

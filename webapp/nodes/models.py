@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from pipeline_runtime.placement.choose import Closed
+
 
 class Node(models.Model):
     name = models.CharField(max_length=40, unique=True)
@@ -48,9 +50,18 @@ class Node(models.Model):
         return self.name
 
     @property
+    def closed(self) -> Closed | None:
+        """Why it takes nothing new; None: nobody has told it so."""
+        if self.cordoned:
+            return "cordoned"
+        if self.leaving_since is not None:
+            return "leaving"
+        return "in maintenance" if self.in_maintenance else None
+
+    @property
     def takes_new(self) -> bool:
         """As far as it was told; whether it is up is another matter."""
-        return not self.cordoned and self.leaving_since is None and not self.in_maintenance
+        return self.closed is None
 
     @property
     def in_maintenance(self) -> bool:

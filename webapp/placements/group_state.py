@@ -26,11 +26,9 @@ class NodeFacts:
     name: str
     up: bool
     ready: bool
-    cordoned: bool
+    closed: str | None  # why it takes nothing new, said of it; None: nobody has told it so
     groups: int = 0  # that it is to own, or that are on their way to it
     heard: bool = True  # False: nobody hears it, so `up` is what was found last
-    leaving: bool = False  # it was told to stop, and hands its elements over
-    maintenance: bool = False  # a policy wants it empty for some time
 
 
 @dataclass(frozen=True)
@@ -331,10 +329,4 @@ def target_refusal(group: GroupFacts, target: str | None) -> str | None:
         return f"it runs on {target} already"
     if not node.up:
         return f"{target} does not answer"
-    if node.cordoned:
-        return f"{target} is cordoned: it takes nothing new"
-    if node.leaving:
-        return f"{target} is leaving: it takes nothing new"
-    if node.maintenance:
-        return f"{target} is in maintenance: it takes nothing new"
-    return None
+    return f"{target} is {node.closed}: it takes nothing new" if node.closed is not None else None

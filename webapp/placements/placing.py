@@ -29,17 +29,8 @@ def candidates() -> list[Candidate]:
 
 def candidate(node: Node, elements: int = 0) -> Candidate:
     """`elements`: how many run or shall run there."""
-    return Candidate(
-        node.name,
-        node.up,
-        node.ready,
-        node.cordoned,
-        elements,
-        leaving=node.leaving_since is not None,
-        maintenance=node.in_maintenance,
-        place=node.place,
-        cpu_ratio=node.load.get("cpu_ratio", 0.0),
-    )
+    cpu_ratio = node.load.get("cpu_ratio", 0.0)
+    return Candidate(node.name, node.up, node.ready, node.closed, elements, node.place, cpu_ratio)
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
@@ -62,7 +53,7 @@ def groups_to_place(
     wanted = {group_of(document, key) for key in deployment.placement}
     names = names_of(deployment.version.document)
     runs_on = nodes_before(deployment)
-    free = {node.name for node in nodes if node.up and node.may_take_new}
+    free = {node.name for node in nodes if node.up and node.closed is None}
 
     def to_place(spec: GroupSpec) -> GroupToPlace:
         group, elements = document_group(spec.group), len(spec.elements)

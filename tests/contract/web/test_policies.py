@@ -212,6 +212,10 @@ def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deplo
     assert refused.status_code == 409
     assert "edge-b is in maintenance: it takes nothing new" in refused.json()["detail"]
     assert {each.name: each.refusal for each in candidates()}["edge-b"] == "is in maintenance"
+    # Nor does it count as one that could take what leaves another.
+    Node.objects.exclude(name__in=["edge-a", "edge-b"]).update(up=False)
+    assert "no other node" in caller("operator").post("/nodes/edge-a/drain").json()["detail"]
+    Node.objects.update(up=True)
     # By the clock, also while control is away.
     Node.objects.filter(name="edge-b").update(maintenance_until=timezone.now())
     assert caller("viewer").get("/nodes/edge-b").json()["maintenance_until"] is None

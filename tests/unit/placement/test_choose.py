@@ -20,7 +20,7 @@ from pipeline_runtime.placement.geo import GeoGroup, Latencies, site_groups
 def node(
     name: str, elements: int = 0, up: bool = True, ready: bool = True, cordoned: bool = False
 ) -> Candidate:
-    return Candidate(name, up, ready, cordoned, elements)
+    return Candidate(name, up, ready, "cordoned" if cordoned else None, elements)
 
 
 def test_the_fewest_elements_win_and_equals_go_by_name() -> None:
@@ -87,10 +87,10 @@ def test_what_it_was_chosen_by_is_said_for_later() -> None:
 
 
 SITES = [
-    Candidate("hall-1", True, True, False, 5, place="hall"),
-    Candidate("hall-2", True, True, False, 3, place="hall"),
-    Candidate("yard-1", True, True, False, 0, place="yard"),
-    Candidate("cloud", True, True, False, 0, place="cloud"),
+    Candidate("hall-1", True, True, None, 5, place="hall"),
+    Candidate("hall-2", True, True, None, 3, place="hall"),
+    Candidate("yard-1", True, True, None, 0, place="yard"),
+    Candidate("cloud", True, True, None, 0, place="cloud"),
 ]
 LATENCIES = {
     ("hall", "yard"): 60.0,
@@ -146,7 +146,7 @@ def test_a_busy_node_is_not_taken_for_being_near() -> None:
 def test_a_site_is_kept_to_and_where_nobody_can_take_it_the_fault_says_so() -> None:
     found = placed_by_latency(GroupToPlace("a", 1, site="hall"))
     assert found["a"] == ("hall-2", "at hall, as the draft says; the fewest elements are there: 3 elements")
-    cordoned = [replace(each, cordoned=each.place == "hall") for each in SITES]
+    cordoned = [replace(each, closed="cordoned" if each.place == "hall" else None) for each in SITES]
     _, [fault] = place([GroupToPlace("a", 1, site="hall")], cordoned)
     assert "is to run at hall: no node can take it (hall-1 is cordoned, hall-2 is cordoned)" in fault.message
     _, [fault] = place([GroupToPlace("a", 1, site="attic")], SITES)

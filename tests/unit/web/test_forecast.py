@@ -23,7 +23,7 @@ GROUP = GroupFacts(
     deployment_status="running",
     node="a",
     replicas=(HERE,),
-    nodes={name: NodeFacts(name, True, True, False) for name in "abc"},
+    nodes={name: NodeFacts(name, True, True, None) for name in "abc"},
 )
 MOVE = Past("machines", "power", "b", "standby", "warm", 8_000, 120)
 ELSEWHERE = replace(MOVE, pipeline="other", group="sum", target="c")

@@ -28,7 +28,7 @@ from webapp.placements.group_state import (
 
 
 def node(name: str, **changes: Any) -> NodeFacts:
-    return replace(NodeFacts(name, up=True, ready=True, cordoned=False), **changes)
+    return replace(NodeFacts(name, up=True, ready=True, closed=None), **changes)
 
 
 def group(**changes: Any) -> GroupFacts:
@@ -38,7 +38,7 @@ def group(**changes: Any) -> GroupFacts:
         deployment_status="running",
         node="a",
         replicas=(ReplicaFacts("a", "owner", 1, 10, {"lag_rows": 0}, {"rows_in_per_s": 100.0}),),
-        nodes={"a": node("a"), "b": node("b"), "c": node("c", cordoned=True)},
+        nodes={"a": node("a"), "b": node("b"), "c": node("c", closed="cordoned")},
     )
     return replace(running, **changes)
 
@@ -127,7 +127,7 @@ def test_a_restoration_goes_where_it_is_planned_or_to_the_ready_node_with_the_fe
         "a": node("a"),
         "b": node("b", groups=5),
         "d": node("d", groups=2),
-        "e": node("e", groups=0, cordoned=True),
+        "e": node("e", groups=0, closed="cordoned"),
         "f": node("f", groups=0, up=False),
         "g": node("g", groups=0, ready=False),
     }

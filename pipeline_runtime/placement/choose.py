@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from math import inf
-from types import MappingProxyType
 from typing import Literal
+
+from pipeline_runtime.placement.links import NO_LATENCIES, Latencies, farthest_ms
 
 Closed = Literal["cordoned", "leaving", "in maintenance"]
 """Why a node was told to take nothing new, said of it: by a person, by its own end, by a policy."""
@@ -66,8 +67,6 @@ class GroupToPlace:
     reads: frozenset[str] = frozenset()  # the groups whose streams it reads
 
 
-Latencies = Mapping[tuple[str, str], float]
-"""(from place, to place) -> ms; what is not known is not there. Within a place there is none."""
 NEAR_MS = 10.0
 """By less no node is nearer than another: a probe takes as long where a machine is busy."""
 BUSY_CPU = 0.8
@@ -114,7 +113,7 @@ def place(
     groups: Iterable[GroupToPlace],
     candidates: Iterable[Candidate],
     keep: Mapping[str, str] | None = None,
-    latencies: Latencies = MappingProxyType({}),
+    latencies: Latencies = NO_LATENCIES,
 ) -> tuple[dict[str, Placed], list[PlacementFault]]:
     """As `choose`, with the reasons; the groups that have no node are in the faults instead."""
     nodes = {node.name: node for node in candidates}
@@ -173,11 +172,8 @@ def _nearest(
     """The nodes that are nearest to `origins`, and how far that is at most, in ms. None: they are alike, or
     nothing is known. `free`: node -> its place."""
 
-    def between(origin: str, place: str) -> float:
-        return 0.0 if origin == place else latencies.get((origin, place), inf)
-
     far = {
-        name: max((between(origin, place) for origin in origins), default=0.0) for name, place in free.items()
+        name: farthest_ms(((origin, place) for origin in origins), latencies) for name, place in free.items()
     }
     least = min(far.values(), default=inf)
     # Where no other is known to be further, being at the same place says nothing.

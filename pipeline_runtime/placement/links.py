@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from statistics import median
+from types import MappingProxyType
 from typing import Literal
 
 PEERS_MAX = 20
@@ -20,6 +22,17 @@ WEIGHT = 0.3
 """Of a new measurement, against 0.7 for all before: one that is far off moves the value by a third."""
 STALE_AFTER = timedelta(minutes=10)
 """A pair of nodes that was measured so long before another pair of the same two sites counts no more."""
+
+
+Latencies = Mapping[tuple[str, str], float]
+"""(From site, to another) -> ms one way. What is not known is not there."""
+NO_LATENCIES: Latencies = MappingProxyType({})
+
+
+def farthest_ms(ways: Iterable[tuple[str, str]], latencies: Latencies) -> float:
+    """The greatest latency of these ways, each from a site to a site; 0 within a site, and where there are no
+    ways; inf where one of them is not known."""
+    return max((0.0 if a == b else latencies.get((a, b), inf) for a, b in ways), default=0.0)
 
 
 @dataclass(frozen=True)

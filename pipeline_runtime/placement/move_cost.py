@@ -5,20 +5,14 @@ Nothing is made up: where the way between two sites was neither measured nor giv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
+from pipeline_runtime.placement.links import Latencies, farthest_ms
 
-@dataclass(frozen=True)
-class Way:
-    """One way, from a site to another."""
-
-    latency_ms: float
-    bytes_per_s: float | None = None  # None: not measured
-
-
-Ways = Mapping[tuple[str, str], Way]
-"""(from, to): two different sites. A pair of which nothing is known is not in it."""
+Rates = Mapping[tuple[str, str], float | None]
+"""(From site, to another) -> bytes/s of the line; None, or not there: not measured."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +53,19 @@ class MoveCost:
     downstream: Change | None  # ms, the group's way to the farthest one; None: none reads from it
 
 
-def farthest_ms(pairs: Iterable[tuple[str, str]], ways: Ways) -> float | None:
-    """The greatest latency of these ways; 0 within a site. None: there are none, or one is not known."""
-    found = [0.0 if a == b else ways[a, b].latency_ms if (a, b) in ways else None for a, b in pairs]
-    known = [ms for ms in found if ms is not None]
-    return max(known) if known and len(known) == len(found) else None
+def upstream_ms(site: str, neighbours: Neighbours, latencies: Latencies) -> float | None:
+    """From the farthest of what the group reads from. None: it reads from none, or a way is not known."""
+    return _farthest_ms([(each, site) for each in neighbours.upstream], latencies)
 
 
-def upstream_ms(site: str, neighbours: Neighbours, ways: Ways) -> float | None:
-    """From the farthest of what the group reads from."""
-    return farthest_ms([(each, site) for each in neighbours.upstream], ways)
+def downstream_ms(site: str, neighbours: Neighbours, latencies: Latencies) -> float | None:
+    """To the farthest of what reads from the group, likewise."""
+    return _farthest_ms([(site, each) for each in neighbours.downstream], latencies)
 
 
-def downstream_ms(site: str, neighbours: Neighbours, ways: Ways) -> float | None:
-    """To the farthest of what reads from the group."""
-    return farthest_ms([(site, each) for each in neighbours.downstream], ways)
+def _farthest_ms(ways: Sequence[tuple[str, str]], latencies: Latencies) -> float | None:
+    ms = farthest_ms(ways, latencies)
+    return ms if ways and ms < inf else None
 
 
 def move_cost(
@@ -84,7 +76,8 @@ def move_cost(
     has_copy: bool,
     share: float | None,
     neighbours: Neighbours,
-    ways: Ways,
+    latencies: Latencies,
+    rates: Rates,
 ) -> MoveCost:
     """Of the move of one group.
 
@@ -92,10 +85,11 @@ def move_cost(
     standby follows there. `share`: of the origin's CPU, 0..1, by `policy.share_of`; None: not known.
     """
     copies, there, here = 0 if has_copy else state_bytes, target.site, origin.site
-    line = ways.get((here, there))
-    rate = line.bytes_per_s if line is not None else None
-    upstream = Change(upstream_ms(here, neighbours, ways), upstream_ms(there, neighbours, ways))
-    downstream = Change(downstream_ms(here, neighbours, ways), downstream_ms(there, neighbours, ways))
+    rate = rates.get((here, there))
+    upstream, downstream = (
+        Change(far(here, neighbours, latencies), far(there, neighbours, latencies))
+        for far in (upstream_ms, downstream_ms)
+    )
     return MoveCost(
         copy_bytes=copies,
         copy_bytes_per_s=rate,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pipeline_runtime.model.document import parse_reference
+from pipeline_runtime.placement.links import Latencies
 from pipeline_runtime.placement.move_cost import (
     Change,
     Neighbours,
+    Rates,
     Spot,
-    Way,
     downstream_ms,
     move_cost,
     upstream_ms,
@@ -30,7 +31,8 @@ class Surroundings:
     """Of one group that has a node."""
 
     spots: Mapping[str, Spot]  # by name: all nodes
-    ways: Mapping[tuple[str, str], Way]
+    latencies: Latencies
+    rates: Rates
     neighbours: Neighbours
     share: float | None  # of its node's CPU, 0..1; None: not known
 
@@ -39,9 +41,11 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
     spots = {node.name: _spot(node) for node in Node.objects.all()}
     here = spots.get(group.node or "")
     cpu = here.cpu_ratio if here is not None else None
+    links = site_links()
     return Surroundings(
         spots=spots,
-        ways={(link.a, link.b): Way(link.latency_ms, link.bytes_per_s) for link in site_links()},
+        latencies={(link.a, link.b): link.latency_ms for link in links},
+        rates={(link.a, link.b): link.bytes_per_s for link in links},
         neighbours=_neighbours(deployment, group, spots),
         share=_share(deployment, group, cpu) if cpu is not None else None,
     )
@@ -60,7 +64,8 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
         has_copy=has_copy,
         share=around.share,
         neighbours=around.neighbours,
-        ways=around.ways,
+        latencies=around.latencies,
+        rates=around.rates,
     )
     return {
         "bytes": cost.copy_bytes,
@@ -86,8 +91,8 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
     follows = replica is not None and replica.role == "standby" and not replica.status.get("error")
     where = (group.owner.status.get("checkpoint_where") or ()) if group.owner is not None else ()
     ways = (
-        upstream_ms(spot.site, around.neighbours, around.ways),
-        downstream_ms(spot.site, around.neighbours, around.ways),
+        upstream_ms(spot.site, around.neighbours, around.latencies),
+        downstream_ms(spot.site, around.neighbours, around.latencies),
     )
     known = spot.cpu_ratio is not None and spot.cores > 0
     return {

@@ -42,8 +42,7 @@ def site_links() -> list[SiteLink]:
     return links_now()[0]
 
 
-def latencies() -> dict[tuple[str, str], float]:
-    """(From site, to another) -> ms one way."""
+def latencies() -> decisions.Latencies:
     return {(link.a, link.b): link.latency_ms for link in site_links()}
 
 

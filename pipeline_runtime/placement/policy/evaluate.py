@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from pipeline_runtime.placement.links import NO_LATENCIES, Latencies
 from pipeline_runtime.placement.policy import balance, latency, maintenance, threshold
 from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
 from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Pack, Policy, Spread
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-NO_LINKS: Mapping[tuple[str, str], float] = MappingProxyType({})
 ORDER = ("battery", "maintenance", "latency", "cpu", "spread", "pack")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
@@ -23,11 +23,11 @@ def evaluate(
     moves: Sequence[Move],
     now_s: float,
     advised: Mapping[str, str] = NOTHING,
-    links: Mapping[tuple[str, str], float] = NO_LINKS,
+    links: Latencies = NO_LATENCIES,
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
     `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
-    with every sample. `links`: (from site, to another) -> latency one way, ms.
+    with every sample.
 
     No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
     """

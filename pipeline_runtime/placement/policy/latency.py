@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from math import inf
 
+from pipeline_runtime.placement.links import farthest_ms
 from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
 from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
 from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look, mean
@@ -99,8 +100,7 @@ def way_ms(look: Look, group: GroupNow, node: NodeNow) -> float:
     known."""
     inputs = {each.node for each in look.groups if each.id in group.inputs}
     sites = {each.site for each in look.nodes if each.name in inputs}
-    ways = (0.0 if site == node.site else look.links.get((site, node.site), inf) for site in sites)
-    return max(ways, default=0.0)
+    return farthest_ms(((site, node.site) for site in sites), look.links)
 
 
 def _far(way: float) -> str:

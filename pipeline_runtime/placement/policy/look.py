@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pipeline_runtime.placement.links import Latencies
 from pipeline_runtime.placement.policy.facts import (
     GAP_S,
     HOUR_S,
@@ -48,7 +49,7 @@ class Look:
     cpu_most: float  # up to which a node's CPU may come, for the strictest policy
     advised: Mapping[str, str]
     closed: Mapping[str, str]  # node -> why nothing is moved there by any policy, said of it
-    links: Mapping[tuple[str, str], float]  # (from site, to another) -> latency one way, ms
+    links: Latencies
 
     # -- a node ------------------------------------------------------------------------------------------
 

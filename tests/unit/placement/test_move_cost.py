@@ -10,19 +10,14 @@ from pipeline_runtime.placement.move_cost import (
     MoveCost,
     Neighbours,
     Spot,
-    Way,
     downstream_ms,
     move_cost,
     upstream_ms,
 )
 
 HALL, CLOUD = Spot("edge-a", "hall", cores=2, cpu_ratio=0.6), Spot("big", "cloud", cores=8, cpu_ratio=0.1)
-WAYS = {
-    ("hall", "cloud"): Way(30, 2e6),
-    ("cloud", "hall"): Way(40, 5e6),
-    ("yard", "hall"): Way(4),
-    ("yard", "cloud"): Way(25),
-}
+LATENCIES = {("hall", "cloud"): 30, ("cloud", "hall"): 40, ("yard", "hall"): 4, ("yard", "cloud"): 25}
+RATES = {("hall", "cloud"): 2e6, ("cloud", "hall"): 5e6, ("yard", "hall"): None}
 
 
 def cost(origin: Spot = HALL, target: Spot = CLOUD, **given: Any) -> MoveCost:
@@ -31,7 +26,8 @@ def cost(origin: Spot = HALL, target: Spot = CLOUD, **given: Any) -> MoveCost:
         "has_copy": False,
         "share": 0.4,
         "neighbours": Neighbours(),
-        "ways": WAYS,
+        "latencies": LATENCIES,
+        "rates": RATES,
     }
     return move_cost(origin, target, **facts | given)
 
@@ -47,7 +43,7 @@ def test_what_lies_there_is_not_copied_and_of_what_is_not_known_nothing_is_said(
     assert (there.copy_bytes, there.copy_s) == (0, 0.0)
     first = cost(state_bytes=None)
     assert (first.copy_bytes, first.copy_s) == (None, None)
-    unmeasured = cost(ways={})
+    unmeasured = cost(rates={})
     assert (unmeasured.copy_bytes, unmeasured.copy_bytes_per_s, unmeasured.copy_s) == (8_000_000, None, None)
     beside = cost(target=Spot("edge-b", "hall", 2, 0.1))
     assert (beside.same_site, beside.copy_bytes_per_s, beside.copy_s) == (True, None, None)
@@ -73,7 +69,7 @@ def test_the_farthest_neighbour_counts_each_way_by_itself() -> None:
 
 def test_one_way_that_is_not_known_leaves_the_farthest_unknown() -> None:
     both = Neighbours(upstream=("hall", "moon"), downstream=("yard",))
-    assert upstream_ms("cloud", both, WAYS) is None
-    assert downstream_ms("cloud", both, WAYS) is None
-    assert downstream_ms("yard", both, WAYS) == 0
-    assert upstream_ms("cloud", Neighbours(), WAYS) is None
+    assert upstream_ms("cloud", both, LATENCIES) is None
+    assert downstream_ms("cloud", both, LATENCIES) is None
+    assert downstream_ms("yard", both, LATENCIES) == 0
+    assert upstream_ms("cloud", Neighbours(), LATENCIES) is None

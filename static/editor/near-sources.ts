@@ -66,11 +66,12 @@ export function spread(
   ids: readonly string[],
   sites: readonly string[],
 ): { document: PipelineDocument; ids: string[] } {
-  const own = siteOf(document, ids) ?? sites[0];
+  const stood = siteOf(document, ids);
+  const own = stood ?? sites[0];
   if (!own || spreadRefusal(document, operators, ids) !== null) return { document, ids: [...ids] };
   const chosen = new Set(ids);
   const originals = elementsOf(document).filter((each) => chosen.has(each.id));
-  const mark = siteOf(document, ids) === null ? SITE_MARK : siteWord(own);
+  const mark = stood === null ? SITE_MARK : siteWord(own);
   const standing = originals.map((each) => at(each, own, mark, operators));
   let all = elementsOf(document).map((each) => standing.find(({ id }) => id === each.id) ?? each);
   let groups = groupsOf(document);

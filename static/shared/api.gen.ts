@@ -116,9 +116,9 @@ export interface ColumnType {
 
 /** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
 export interface CpuAbove {
-  kind: "cpu";
   threshold: number;
   for_s: number;
+  kind: "cpu";
 }
 
 export interface DeadLetters {
@@ -731,9 +731,9 @@ export interface Overview {
 
 /** All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`. */
 export interface Pack {
-  kind: "pack";
   threshold: number;
   for_s: number;
+  kind: "pack";
 }
 
 export interface Peeked {

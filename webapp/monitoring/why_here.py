@@ -13,7 +13,7 @@ from webapp.pipelines.selectors import no_element
 from webapp.pipelines.shape import element_of, is_view
 from webapp.placements.models import GroupPlacement
 from webapp.placements.selectors import active_deployment
-from webapp.policies.facts import REASON
+from webapp.policies.facts import policy_of
 from webapp.policies.models import Decision
 
 NOT_RECORDED = "It was placed by an earlier version of Fogline, which did not record why."
@@ -65,11 +65,6 @@ def _of_placement(placement: GroupPlacement) -> WhyHere:
     decision = Decision.objects.filter(handover=handover.pk).first() if policy is not None else None
     found = moved_words(handover, by.username if by else None, decision.why if decision else "")
     return _told(found, str(handover.pk), policy)
-
-
-def policy_of(reason: str) -> str | None:
-    """The policy that has ordered a handover with this reason; None: none did."""
-    return reason.removeprefix(REASON) if reason.startswith(REASON) else None
 
 
 def moved_words(handover: Handover, by: str | None, decided: str = "") -> str:

@@ -26,8 +26,6 @@ from webapp.policies.models import Policy
 
 REASON = "policy "
 """Begins the reason of a handover that a policy ordered; its name follows."""
-
-
 ELEMENT_POINT_S = 2.0
 """Between two points of an element."""
 
@@ -76,9 +74,9 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
 
 
 def groups_now() -> dict[str, DeployedGroup]:
-    """All that run or shall run, by `<deployment>.<group>`; without their latencies."""
+    """All that run or shall run, by `<deployment>.<group>`; without their inputs and latencies."""
     deployments = {row.pk: row for row in active_deployments()}
-    found, inputs = {}, _inputs(deployments)
+    found = {}
     for id, groups in group_facts(deployments.values()).items():
         deployment = deployments[id]
         names = names_of(deployment.version.document)
@@ -88,7 +86,7 @@ def groups_now() -> dict[str, DeployedGroup]:
             called = names.get(document_group(group.group), document_group(group.group))
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
-            now = replace(_group(key, title, group), pipeline=deployment.pipeline.name, inputs=inputs[key])
+            now = _group(key, title, group, deployment.pipeline.name)
             found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
 
@@ -113,8 +111,8 @@ def _inputs(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
 def with_latencies(
     groups: Mapping[str, DeployedGroup], policies: Iterable[rules.Policy], redis_url: str
 ) -> list[GroupNow]:
-    """All of them; those that a policy of the latency is about with what was measured of late. Raises
-    BackendAway."""
+    """All of them; of pipelines that a policy of the latency is about with their inputs, and those that it is
+    about with what was measured of late. Raises BackendAway."""
     asked = [policy.rule for policy in policies if isinstance(policy.rule, rules.LatencyAbove)]
     longest_s = {
         id: max(
@@ -123,12 +121,18 @@ def with_latencies(
         for id, group in groups.items()
     }
     wanted = [id for id, seconds in longest_s.items() if seconds]
+    if not wanted:
+        return [group.now for group in groups.values()]
     # Twice as long as it has to last: what was beyond before counts until it is over.
-    newest = round(2 * max(longest_s.values(), default=0) / ELEMENT_POINT_S)
+    newest = round(2 * max(longest_s.values()) / ELEMENT_POINT_S)
     histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
-    found = points(histories, newest, redis_url) if wanted else []
+    found = points(histories, newest, redis_url)
     latencies = {id: [_latency(point) for point in each] for id, each in zip(wanted, found, strict=True)}
-    return [replace(group.now, latencies=latencies.get(id, ())) for id, group in groups.items()]
+    inputs = _inputs({groups[id].deployment.pk for id in wanted})
+    return [
+        replace(group.now, inputs=inputs.get(id, ()), latencies=latencies.get(id, ()))
+        for id, group in groups.items()
+    ]
 
 
 def _latency(point: Mapping[str, Any]) -> Latency:
@@ -137,12 +141,17 @@ def _latency(point: Mapping[str, Any]) -> Latency:
     return Latency(point["t"] / 1000, point.get("latency_ms_p95") if flows else None)
 
 
-def _group(id: str, title: str, facts: GroupFacts) -> GroupNow:
+def _group(id: str, title: str, facts: GroupFacts, pipeline: str) -> GroupNow:
     owner = facts.owner
     rows = rows_per_s(owner.rates) if owner is not None else 0.0
     state = (owner.status.get("state_bytes") or 0) if owner is not None else 0
     refusal = migrate_refusal(facts)
-    return GroupNow(id, title, facts.node or "", rows, state, refusal, elements=facts.elements)
+    return GroupNow(id, title, facts.node or "", rows, state, refusal, pipeline, facts.elements)
+
+
+def policy_of(reason: str) -> str | None:
+    """The policy that has ordered a handover with this reason; None: none did."""
+    return reason.removeprefix(REASON) if reason.startswith(REASON) else None
 
 
 def moves_now(now: datetime) -> list[Move]:
@@ -156,7 +165,7 @@ def moves_now(now: datetime) -> list[Move]:
             at_s=row.created_at.timestamp(),
             ended_s=(row.ended_at or row.created_at).timestamp() if row.outcome else None,
             done=row.outcome == Handover.Outcome.DONE,
-            policy=row.reason.removeprefix(REASON) if row.reason.startswith(REASON) else None,
+            policy=policy_of(row.reason),
         )
         for row in Handover.objects.filter(recent)
     ]

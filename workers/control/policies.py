@@ -61,17 +61,17 @@ class PolicyKeeper:
         if time.monotonic() - self._looked_at_s < self._context.tuning.policies_s:
             return
         self._looked_at_s = time.monotonic()
-        rows = list(Policy.objects.filter(enabled=True))
+        rows, nodes = list(Policy.objects.filter(enabled=True)), list(Node.objects.all())
         with bulkhead.only("maintenance", "What is in maintenance is not known now; all else goes on.", ""):
-            _close([pure(row) for row in rows])
+            _close([pure(row) for row in rows], nodes)
         alert = "Policies decide nothing now; all else goes on."
         with bulkhead.only("looking at policies", alert, ""):
-            self._evaluate(rows, bulkhead)
+            self._evaluate(rows, nodes, bulkhead)
 
-    def _evaluate(self, rows: list[Policy], bulkhead: Bulkhead) -> None:
+    def _evaluate(self, rows: list[Policy], nodes: list[Node], bulkhead: Bulkhead) -> None:
         if not rows:
             return
-        nodes, redis_url = list(Node.objects.all()), self._context.settings.redis_url
+        redis_url = self._context.settings.redis_url
         policies, now, groups = [pure(row) for row in rows], timezone.now(), groups_now()
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
@@ -95,14 +95,14 @@ class PolicyKeeper:
                 _take(row, own, groups, now)
 
 
-def _close(policies: list[PurePolicy]) -> None:
+def _close(policies: list[PurePolicy], nodes: list[Node]) -> None:
     """Nodes in maintenance take nothing new, and do again when it is over or nobody wants it any more."""
-    nodes = list(Node.objects.all())
     until = closed(policies, nodes_now(nodes, {}), timezone.now().timestamp())
     for node in nodes:
         wanted = datetime.fromtimestamp(until[node.name], UTC) if node.name in until else None
         if node.maintenance_until != wanted:
             Node.objects.filter(pk=node.pk).update(maintenance_until=wanted)
+            node.maintenance_until = wanted
             announce()
 
 

@@ -102,5 +102,10 @@ class Verdict:
         return (self.node, self.group, self.code, self.target)
 
 
+def crowded(cpu: float, most: float) -> str | None:
+    """Why a node whose CPU would come to that takes nothing, said of it; None: it has room."""
+    return f"would come to {percent(cpu)} of its CPU, more than {percent(most)}" if cpu > most else None
+
+
 def percent(ratio: float) -> str:
     return f"{ratio:.0%}".replace("%", " %")

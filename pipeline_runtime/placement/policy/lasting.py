@@ -52,6 +52,11 @@ def beyond_since(
     return since, counts
 
 
+def so_far(rule: Bounded, since: float | None, newest: Timed) -> str:
+    """For how long it has lasted, of how long it has to."""
+    return f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s} s"
+
+
 def _since_it_was_over(
     rule: Bounded, samples: Sequence[S], value_of: Value[S], after_s: float
 ) -> Sequence[S]:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import inf
 
 from pipeline_runtime.placement.links import farthest_ms
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
-from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, crowded, percent
+from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since, so_far
 from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look, mean
 from pipeline_runtime.placement.policy.rules import MARGIN, LatencyAbove, Policy
 
@@ -48,8 +48,7 @@ def _of(look: Look, policy: Policy, rule: LatencyAbove, group: GroupNow) -> Verd
         return says("calm", f"95 % of the batches of {group.title} take {newest.ms:.0f} ms at most.")
     beyond = f"5 % of the batches of {group.title} have taken more than {rule.ms} ms"
     if not counts:
-        lasted = f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s} s"
-        return says("not-yet", f"{beyond} for {lasted}.")
+        return says("not-yet", f"{beyond} for {so_far(rule, since, newest)}.")
     origin = next((node for node in look.nodes if node.name == group.node), None)
     if origin is None or not look.is_heard(origin):
         return says("unknown", f"Nothing was heard of {group.node} in the last {GAP_S:.0f} s.")
@@ -72,9 +71,7 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Ch
             continue
         there_ms = way_ms(look, group, node)
         would_be = look.would_be(node, origin, share, window_s)
-        reason = look.unfit(node, window_s)
-        if reason is None and would_be > most:
-            reason = f"would come to {percent(would_be)} of its CPU, more than {percent(most)}"
+        reason = look.unfit(node, window_s) or crowded(would_be, most)
         nearer = there_ms < min(here_ms - NEARER_MS, here_ms * (1 - MARGIN))
         calmer = there_ms <= here_ms < inf and would_be <= here_cpu - MARGIN
         if reason is None and not nearer and not calmer:

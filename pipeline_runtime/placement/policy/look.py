@@ -15,6 +15,7 @@ from pipeline_runtime.placement.policy.facts import (
     Move,
     NodeNow,
     Verdict,
+    crowded,
     percent,
 )
 from pipeline_runtime.placement.policy.lasting import NEVER_S
@@ -189,11 +190,8 @@ class Look:
                 continue
             reason = self.unfit(node, leaving.window_s, leaving.all_of_it)
             would_be = self.would_be(node, origin, share, leaving.window_s)
-            if reason is None and would_be > leaving.cpu_most:
+            if reason is None and (reason := crowded(would_be, leaving.cpu_most)) is not None:
                 busy.append((would_be, node.name))
-                reason = (
-                    f"would come to {percent(would_be)} of its CPU, more than {percent(leaving.cpu_most)}"
-                )
             if reason is None:
                 fit.append((would_be, node.name))
             else:

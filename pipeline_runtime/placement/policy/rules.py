@@ -24,10 +24,7 @@ class _Rule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class CpuAbove(_Rule):
-    """A node's CPU is above `threshold` (0..1) for `for_s` in one go."""
-
-    kind: Literal["cpu"]
+class _CpuThreshold(_Rule):
     threshold: float = Field(ge=2 * MARGIN, le=0.99)
     for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
 
@@ -35,6 +32,12 @@ class CpuAbove(_Rule):
     def target_most(self) -> float:
         """How far a node's CPU may come by what is moved to it."""
         return self.threshold - MARGIN
+
+
+class CpuAbove(_CpuThreshold):
+    """A node's CPU is above `threshold` (0..1) for `for_s` in one go."""
+
+    kind: Literal["cpu"]
 
     def beyond(self, value: float) -> bool:
         return value > self.threshold
@@ -114,16 +117,10 @@ class Spread(_Rule):
     for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
 
 
-class Pack(_Rule):
+class Pack(_CpuThreshold):
     """All that a node runs fits on busier ones for `for_s`: their CPU stays MARGIN under `threshold`."""
 
     kind: Literal["pack"]
-    threshold: float = Field(ge=2 * MARGIN, le=0.99)
-    for_s: int = Field(ge=SAMPLE_S, le=FOR_S_MAX)
-
-    @property
-    def target_most(self) -> float:
-        return self.threshold - MARGIN
 
 
 Rule = Annotated[

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict, percent
-from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since
+from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since, so_far
 from pipeline_runtime.placement.policy.look import SETTLE_S, Leaving, Look
 from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Policy
 
@@ -44,18 +44,12 @@ def verdicts(look: Look, policy: Policy, rule: Threshold, node: NodeNow) -> list
     if not counts and since is None:
         return says("calm", f"The {what} of {node.name} is at {percent(value)}.")
     if not counts:
-        lasted = f"{max(0.0, newest.at_s - (since or 0.0)):.0f} s of {rule.for_s:.0f} s"
-        return says("not-yet", f"{beyond} for {lasted}.")
+        return says("not-yet", f"{beyond} for {so_far(rule, since, newest)}.")
     held = look.holds_back(node, beyond)
     if held is not None:
         return says(*held)
-    leaving = Leaving(
-        beyond,
-        max(rule.for_s, SETTLE_S),
-        all_of_it=not is_cpu,
-        cpu_most=look.cpu_most,
-    )
-    return look.leave(policy, node, leaving)
+    window_s = max(rule.for_s, SETTLE_S)
+    return look.leave(policy, node, Leaving(beyond, window_s, all_of_it=not is_cpu, cpu_most=look.cpu_most))
 
 
 def weak(policies: Iterable[Policy], nodes: Iterable[NodeNow]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.model.desired import ReplicaError, Role
 from tests.contract.control.conftest import report
 from webapp.audit.models import Event
-from webapp.nodes.models import Node
+from webapp.nodes.models import GivenLatency, Node
 from webapp.operations.models import Operation
 from webapp.operations.selectors import operation_json
 from webapp.pipelines.models import Pipeline, PipelineVersion
@@ -172,6 +172,29 @@ def test_topics_that_are_refused_fail_it_with_kafkas_words(
     operation = ends(ordered(), context)
     assert "PolicyViolationError" in operation.message
     assert states(operation) == ["done", "done", "failed", "pending", "pending"]
+
+
+def test_what_is_not_pinned_is_placed_nearest_to_what_it_reads(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    """And an element at its site, also where other nodes have less to do."""
+    operation = ordered()
+    keep = {"type": "filter", "params": {"condition": "n >= 0"}}
+    drawn = document()
+    drawn["spec"]["elements"][0]["site"] = "yard"
+    drawn["spec"]["elements"] += [
+        {"id": "first", **keep, "inputs": {"in": "readings"}},
+        {"id": "second", **keep, "inputs": {"in": "first"}},
+    ]
+    PipelineVersion.objects.update(document=drawn)
+    Node.objects.filter(name="edge-c").update(site="yard")
+    for other in ("edge-a", "edge-b"):
+        GivenLatency.objects.create(origin="yard", target=other, ms=40)
+    comes_to(P.RUN, operation, context)
+    placed = {each.group: (each.node.name, each.placed_why) for each in GroupPlacement.objects.all()}
+    assert placed["readings"] == ("edge-c", "it was to run at yard; it was the only node that could take it")
+    near = ("edge-c", "it was nearest to what it reads: at the same site")
+    assert (placed["first"], placed["second"]) == (near, near)
 
 
 def test_a_restart_of_control_changes_no_deadline(nodes: dict[str, Node], context: ControlContext) -> None:

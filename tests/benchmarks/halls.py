@@ -1,7 +1,7 @@
 """Sensors in halls: the rows, the pipeline over them, and what must come out of it, in plain Python.
 
-    readings -> good -> windows      of each hall: its rows, without those below zero, and each 20 of a sensor as one
-    all -> results, totals           of all halls: their windows as one stream, and running totals per line
+readings -> good -> windows      of each hall: its rows, without those below zero, and each 20 of a sensor as one
+all -> results, totals           of all halls: their windows as one stream, and running totals per line
 """
 
 from __future__ import annotations

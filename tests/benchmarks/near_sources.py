@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from statistics import median
 from time import monotonic, sleep, time
 from typing import Any
 
@@ -26,7 +27,7 @@ import httpx
 import plotly.graph_objects as go
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.ids import journal_topic, stream_topic
 from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
 from tests.benchmarks import halls
@@ -111,7 +112,9 @@ def matrix() -> tuple[str, dict[tuple[str, str], float]]:
 
     known = {(a, b): ms(a, b) for a in names for b in names}
     lines = [",".join(f"{known[a, b]:g}" for b in names) for a in names]
-    return "\n".join([",".join(names), *lines]), {pair: way for pair, way in known.items() if pair[0] != pair[1]}
+    return "\n".join([",".join(names), *lines]), {
+        pair: way for pair, way in known.items() if pair[0] != pair[1]
+    }
 
 
 def where_the_rule_merges() -> str:
@@ -228,42 +231,32 @@ def deployed(sites: Sites, client: httpx.Client, document: dict[str, Any]) -> It
 
 
 def run(sites: Sites, client: httpx.Client, arrangement: Arrangement, inputs: Inputs) -> dict[str, Any]:
+    """AssertionError when one output is not the oracle's."""
     kafka = KafkaSettings(sites.broker.bootstrap)
     if arrangement.sends:
         ensure_topics(kafka, [Topic(topic) for topic in inputs.topics.values()])
     with ExitStack() as ends:
         deployment = ends.enter_context(deployed(sites, client, arrangement.document(inputs)))
-        results = halls.Stream(kafka.bootstrap, stream_topic(deployment, "results"))
-        totals = halls.Stream(kafka.bootstrap, stream_topic(deployment, "totals"))
-        ends.callback(results.close)
-        ends.callback(totals.close)
-        producers = None
-        if arrangement.sends:
-            producers = Producers(sites, inputs.topics, inputs.rate)
+        out = Outcome(kafka.bootstrap, deployment)
+        ends.callback(out.close)
+        producers = Producers(sites, inputs.topics, inputs.rate) if arrangement.sends else None
+        if producers is not None:
             ends.callback(producers.close)
-        wait_until(results.poll, "the first results", DRAINED_S)
-        with observing(kafka, [results.topic]) as observed:
+        wait_until(out.results.poll, "the first results", DRAINED_S)
+        with observing(kafka, [out.results.topic]) as observed:
             sleep(SETTLE_S)
             before = Snapshot.of(sites)
             sleep(MEASURE_S)
             after = Snapshot.of(sites)
-            read = _stopped(client, kafka, deployment, producers)
-            expected = [
-                output
-                for hall, count in read.items()
-                for output in halls.windows_of(halls.row(hall, n) for n in range(count))
-            ]
-            wait_until(lambda: len(results.poll()) >= len(expected), "all results", DRAINED_S)
-        verdict = halls.judge_windows(halls.results_of(expected), results.outputs)
-        wanted = halls.totals_of(expected)
-        faults = wait_until(
-            lambda: [halls.judge_totals(wanted, totals.poll())], "the totals"
-        )[0] if verdict.clean else []
-        wait_until(lambda: not halls.judge_totals(wanted, totals.poll()), "all totals", DRAINED_S)
-        latencies = [
-            late for at_ms, late in observed.latencies[results.topic] if before.at_ms <= at_ms < after.at_ms
-        ]
-    assert verdict.clean, f"{arrangement.name}: {verdict} {faults}"
+            if producers is not None:
+                out.sent = producers.finish()
+            else:
+                for hall in HALLS:
+                    path = f"{API}/pipelines/{halls.NAME}/elements/readings-{hall.name}/pause"
+                    client.post(path).raise_for_status()
+            wait_until(out.is_right, out.what_is_wrong, DRAINED_S, look_every_s=1.0)
+        seen = observed.latencies[out.results.topic]
+    latencies = [late for at_ms, late in seen if before.at_ms <= at_ms < after.at_ms]
     return {
         "arrangement": arrangement.name,
         "rows_per_s": inputs.rate,
@@ -271,5 +264,150 @@ def run(sites: Sites, client: httpx.Client, arrangement: Arrangement, inputs: In
         "latency_ms_p50": percentile(latencies, 0.5),
         "latency_ms_p95": percentile(latencies, 0.95),
         **measured(before, after),
-        **vars_of(verdict),
     }
+
+
+class Outcome:
+    """What a deployment has put out, and whether that is what the oracle says of the rows that it has read."""
+
+    def __init__(self, bootstrap: str, deployment: str) -> None:
+        self.results = halls.Stream(bootstrap, stream_topic(deployment, "results"))
+        self.totals = halls.Stream(bootstrap, stream_topic(deployment, "totals"))
+        self.sent: dict[str, int] | None = None  # by producers, where they do
+        topics = {hall.name: _journal_of_source(bootstrap, deployment, hall.name) for hall in HALLS}
+        self._journals = {hall: Journal(bootstrap, topic) for hall, topic in topics.items()}
+        self._last: Any = None
+
+    def is_right(self) -> bool:
+        read = self.sent or {hall: halls.rows_read(journal, hall) for hall, journal in self._journals.items()}
+        expected = [
+            output
+            for hall, count in read.items()
+            for output in halls.windows_of(halls.row(hall, n) for n in range(count))
+        ]
+        verdict = halls.judge_windows(halls.results_of(expected), self.results.poll())
+        faults = halls.judge_totals(halls.totals_of(expected), self.totals.poll())
+        self._last = (read, verdict, faults)
+        return verdict.clean and not faults
+
+    def what_is_wrong(self) -> str:
+        return f"all results and totals, each once and as computed: {self._last}"
+
+    def close(self) -> None:
+        self.results.close()
+        self.totals.close()
+        for journal in self._journals.values():
+            journal.tail.close()
+
+
+def _journal_of_source(bootstrap: str, deployment: str, hall: str) -> str:
+    """A source is in its hall's group, or alone."""
+    names = [journal_topic(deployment, group) for group in (f"local-{hall}", f"readings-{hall}")]
+    consumer = open_consumer(KafkaSettings(bootstrap))
+    try:
+        there = consumer.topics()
+    finally:
+        consumer.close()
+    return names[1] if names[1] in there else names[0]
+
+
+# -- all runs ----------------------------------------------------------------------------------------
+
+
+def upload(client: httpx.Client, hall: str, rows: int) -> str:
+    file = {"file": (f"{hall}.csv", halls.csv_text(hall, rows), "text/csv")}
+    answer = client.post(f"{API}/files", files=file).raise_for_status()
+    return str(answer.json()["reference"])
+
+
+def measure() -> int:
+    log(f"SpanEdge's rule has the merge at {where_the_rule_merges()}")
+    settings = {
+        "machine": machine(),
+        "round_trips_ms": {hall.name: hall.rtt_ms for hall in HALLS},
+        "between_halls_ms": BETWEEN_HALLS_RTT_MS,
+        "merged_by_the_rule_at": where_the_rule_merges(),
+        "measured_s": MEASURE_S,
+        "rounds": ROUNDS,
+    }
+    rows: list[dict[str, Any]] = []
+    with running_sites((CLOUD, *HALLS)) as sites, sites.fogline.client() as client:
+        sites.join(client, CLOUD.name, *(hall.name for hall in HALLS))
+        client.put(f"{API}/map/latencies", json={"matrix": matrix()[0]}).raise_for_status()
+        rows.append({"arrangement": "nothing deployed", "round": 0, **_idle(sites)})
+        log(_line(rows[-1]))
+        for rate in RATES:
+            enough = int(rate * (MEASURE_S + SETTLE_S + 600))
+            files = {hall.name: upload(client, hall.name, enough) for hall in HALLS}
+            for number in range(ROUNDS):
+                for arrangement in ARRANGEMENTS if number % 2 == 0 else ARRANGEMENTS[::-1]:
+                    topics = {hall.name: f"raw-{hall.name}-{rate:g}-{number}" for hall in HALLS}
+                    found = run(sites, client, arrangement, Inputs(rate, files, topics))
+                    rows.append({"round": number, **found})
+                    log(_line(rows[-1]))
+                    write_results("placement-nodes", settings, rows, figure(rows))
+    for line in summary(rows):
+        log("  ".join(f"{name} {value}" for name, value in line.items()))
+    return 0
+
+
+def _idle(sites: Sites) -> dict[str, Any]:
+    before = Snapshot.of(sites)
+    sleep(min(MEASURE_S, 30.0))
+    return measured(before, Snapshot.of(sites))
+
+
+def over_the_lines(row: dict[str, Any], kinds: tuple[str, ...] = KINDS) -> float:
+    """KB/s, all halls, both directions."""
+    return round(sum(sum(both) for name, both in row["kb_s_up_down"].items() if name.split()[1] in kinds), 2)
+
+
+def _line(row: dict[str, Any]) -> str:
+    kinds = "  ".join(f"{kind} {over_the_lines(row, (kind,))}" for kind in KINDS)
+    named = "  ".join(f"{name} {value}" for name, value in row.items() if name != "kb_s_up_down")
+    return f"{named}  KB/s: {over_the_lines(row)} ({kinds})"
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each rate and arrangement: median (least to most) over the rounds."""
+    found = []
+    for rate, name in dict.fromkeys(
+        (row["rows_per_s"], row["arrangement"]) for row in rows if "rows_per_s" in row
+    ):
+        mine = [row for row in rows if row["arrangement"] == name and row.get("rows_per_s") == rate]
+        cpu = {node: [row["cores"][node] for row in mine] for node in mine[0]["cores"]}
+        found.append(
+            {
+                "rows/s a hall": rate,
+                "arrangement": name,
+                "n": len(mine),
+                "KB/s over the lines": _range([over_the_lines(row) for row in mine]),
+                "of them Kafka": _range([over_the_lines(row, ("kafka",)) for row in mine]),
+                "latency ms p50": _range([row["latency_ms_p50"] for row in mine]),
+                "p95": _range([row["latency_ms_p95"] for row in mine]),
+                **{f"cores {node}": _range(values) for node, values in cpu.items()},
+            }
+        )
+    return found
+
+
+def _range(values: list[float]) -> str:
+    return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+
+
+def figure(rows: list[dict[str, Any]]) -> go.Figure:
+    names = [name for name in dict.fromkeys(row["arrangement"] for row in rows) if name != "nothing deployed"]
+    drawn = [
+        go.Scatter(
+            name=name,
+            x=[over_the_lines(row) for row in rows if row["arrangement"] == name],
+            y=[row["latency_ms_p50"] for row in rows if row["arrangement"] == name],
+            mode="markers",
+        )
+        for name in names
+    ]
+    found = go.Figure(drawn)
+    found.update_layout(
+        xaxis_title="over the wide lines, KB/s", yaxis_title="latency p50, ms", xaxis_type="log"
+    )
+    return found

@@ -133,7 +133,9 @@ class Sites:
         names = tuple(f"{site.name} {kind}" for site in halls for kind in KINDS)
         while True:
             first = free_block(2 + len(halls) + len(self.sites))
-            kafka_ports = dict(zip((site.name for site in halls), range(first + 2, first + 100), strict=False))
+            kafka_ports = dict(
+                zip((site.name for site in halls), range(first + 2, first + 100), strict=False)
+            )
             behind = range(first + 2 + len(halls), first + 200)
             self._node_ports = dict(zip(self.sites, behind, strict=False))
             environ = {"FOGLINE_TRIM_S": "0", "FOGLINE_RESTORE": "manual", "FOGLINE_SILENCE_S": "20"}

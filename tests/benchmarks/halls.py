@@ -1,6 +1,6 @@
 """Sensors in halls: the rows, the pipeline over them, and what must come out of it, in plain Python.
 
-readings -> good -> windows      of each hall: its rows, without those below zero, and each 20 of a sensor as one
+readings -> good -> windows      of each hall: its rows; those not below zero; each 20 of a sensor as one
 all -> results, totals           of all halls: their windows as one stream, and running totals per line
 """
 
@@ -213,7 +213,8 @@ class Stream:
 
 
 def rows_read(journal: Journal, hall: str) -> int:
-    """How many rows of the hall its source has read, by the newest commit; the journal's law is checked, too."""
+    """How many rows of the hall its source has read, by the newest commit. AssertionError where the journal
+    breaks the law."""
     journal.read()
     commits: list[Commit] = journal.commits()
     return int(commits[-1].boundary.ends[f"readings-{hall}"]["row"]) if commits else 0

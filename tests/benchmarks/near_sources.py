@@ -1,13 +1,13 @@
 """What copies near the sources save: one pipeline, placed in several ways, on real nodes behind slow lines.
 
-Two halls send rows, the broker stands in the centre. All arrangements have the same rows at the same times and put
-out the same windows and totals (halls.py), which are compared with the oracle after each run:
+Two halls send rows, the broker stands in the centre. All arrangements have the same rows at the same pace and
+put out the same windows and totals (halls.py), which are compared with the oracle after each run:
 
     copies, by the rule     each hall's rows are read, filtered and made windows of there; the merge is where
                             SpanEdge's rule has it: at a hall
     copies, at the broker   the same, with the merge in the centre
-    raw by Fogline          a source in each hall, all else in the centre: raw rows cross the line, as a stream
-    raw by a producer       no Fogline in the halls: a plain Kafka producer sends the rows, all else in the centre
+    raw by Fogline          a source in each hall, all else in the centre: raw rows cross as a stream
+    raw by a producer       nothing of Fogline runs in the halls: a plain Kafka producer sends the rows
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def run(sites: Sites, client: httpx.Client, arrangement: Arrangement, inputs: In
 
 
 class Outcome:
-    """What a deployment has put out, and whether that is what the oracle says of the rows that it has read."""
+    """What a deployment has put out, and whether the oracle says the same of the rows that it has read."""
 
     def __init__(self, bootstrap: str, deployment: str) -> None:
         self.results = halls.Stream(bootstrap, stream_topic(deployment, "results"))

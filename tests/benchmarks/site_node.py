@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.site_node FILE`: a node whose checkpoint service others reach at another port than
-the one on which it listens, through a line that delays and counts. FILE has the fields of its Identity as JSON."""
+"""`python -m tests.benchmarks.site_node FILE`: a node whose checkpoint service others reach at another port
+than the one on which it listens, by a line that delays and counts. FILE: its Identity, as JSON."""
 
 from __future__ import annotations
 

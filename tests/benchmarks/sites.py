@@ -1,15 +1,15 @@
 """A Fogline whose nodes stand at sites: each site's node reaches the rest by lines that delay and count.
 
-The centre (broker, Redis, control, web, the central checkpoints) and the node `cloud` stand together. A hall's
-node has one way out, whose round trip to the centre is `Site.rtt_ms`. Everything that crosses it crosses one of
-four lines, each a TCP proxy:
+The centre (broker, Redis, control, web, the central checkpoints) and the node `cloud` stand together. A
+hall's node has one way out, whose round trip to the centre is `Site.rtt_ms`. All that crosses it crosses one
+of four lines, each a TCP proxy:
 
     kafka     node -> broker
     redis     node -> Redis: heartbeats, desired state, commands
     central   node -> the central checkpoint service; uploaded files are fetched here, too
     node      others -> the node's own checkpoint service
 
-What goes from one hall to another crosses the line `node` of the one that is asked, and is delayed by that alone.
+What goes from one hall to another crosses the line `node` of the one that is asked, delayed by that alone.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ class Sites:
     def wait_ready(self, client: httpx.Client, name: str) -> None:
         def ready() -> bool:
             process = self.nodes[name].process
-            assert process is not None and process.poll() is None, f"{name} has ended, see {self.directory}"
+            ended = process is None or process.poll() is not None
+            assert not ended, f"{name} has ended, see {self.directory}"
             node = client.get(f"/api/v1/nodes/{name}").json()
             return bool(node["up"] and node["ready"])
 

@@ -5,8 +5,8 @@
 Three halls behind slow lines, each with a copy of the local group (halls.py); the merged stream and the
 totals run where they are moved to. Afterwards the windows of each hall, the merged streams and the totals
 are what plain Python computes from the rows that the sources have read: each once, in the order of its
-sensor. All journals keep the law (tests/handover/lawful.py). An oracle that leaves out one row has to be found wrong by
-windows, merged stream and totals, else the proof proves nothing, and fails.
+sensor. All journals keep the law (tests/handover/lawful.py). An oracle that leaves out one row has to be
+found wrong by windows, merged stream and totals, else the proof proves nothing, and fails.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from typing import Any
 import httpx
 import plotly.graph_objects as go
 
+from pipeline_runtime.journal.records import Commit
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.ids import journal_topic, stream_topic
@@ -256,10 +257,12 @@ def run(sites: Sites, client: httpx.Client, arrangement: Arrangement, inputs: In
                     client.post(path).raise_for_status()
             wait_until(out.is_right, out.what_is_wrong, DRAINED_S, look_every_s=1.0)
         seen = observed.latencies[out.results.topic]
+        rows_in = out.rows_in(before.at_ms, after.at_ms)
     latencies = [late for at_ms, late in seen if before.at_ms <= at_ms < after.at_ms]
     return {
         "arrangement": arrangement.name,
         "rows_per_s": inputs.rate,
+        "rows_in": rows_in,
         "results": len(latencies),
         "latency_ms_p50": percentile(latencies, 0.5),
         "latency_ms_p95": percentile(latencies, 0.95),
@@ -278,7 +281,18 @@ class Outcome:
         self._journals = {hall: Journal(bootstrap, topic) for hall, topic in topics.items()}
         self._last: Any = None
 
+    def rows_in(self, since_ms: float, until_ms: float) -> int:
+        """What the groups with the sources have committed between these times of the broker."""
+        records = [each for journal in self._journals.values() for each in journal.records]
+        return sum(
+            record.rows_in
+            for at_ms, record in records
+            if isinstance(record, Commit) and since_ms <= at_ms < until_ms
+        )
+
     def is_right(self) -> bool:
+        for journal in self._journals.values():
+            journal.read()
         read = self.sent or {hall: halls.rows_read(journal, hall) for hall, journal in self._journals.items()}
         expected = [
             output
@@ -362,6 +376,11 @@ def over_the_lines(row: dict[str, Any], kinds: tuple[str, ...] = KINDS) -> float
     return round(sum(sum(both) for name, both in row["kb_s_up_down"].items() if name.split()[1] in kinds), 2)
 
 
+def a_row(row: dict[str, Any], thousandths_per_s: float) -> float:
+    """Of each row that came in: what is given in thousands a second (KB, ms of CPU), in bytes or us."""
+    return round(1000 * thousandths_per_s * row["seconds"] / row["rows_in"], 1)
+
+
 def _line(row: dict[str, Any]) -> str:
     kinds = "  ".join(f"{kind} {over_the_lines(row, (kind,))}" for kind in KINDS)
     named = "  ".join(f"{name} {value}" for name, value in row.items() if name != "kb_s_up_down")
@@ -371,21 +390,27 @@ def _line(row: dict[str, Any]) -> str:
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of each rate and arrangement: median (least to most) over the rounds."""
     found = []
+    lines = (("all lines", KINDS), ("kafka", ("kafka",)))
     for rate, name in dict.fromkeys(
         (row["rows_per_s"], row["arrangement"]) for row in rows if "rows_per_s" in row
     ):
         mine = [row for row in rows if row["arrangement"] == name and row.get("rows_per_s") == rate]
-        cpu = {node: [row["cores"][node] for row in mine] for node in mine[0]["cores"]}
         found.append(
             {
                 "rows/s a hall": rate,
                 "arrangement": name,
                 "n": len(mine),
-                "KB/s over the lines": _range([over_the_lines(row) for row in mine]),
-                "of them Kafka": _range([over_the_lines(row, ("kafka",)) for row in mine]),
+                "rows that came in": _range([row["rows_in"] / row["seconds"] for row in mine]),
+                **{
+                    f"bytes a row, {line}": _range([a_row(row, over_the_lines(row, kinds)) for row in mine])
+                    for line, kinds in lines
+                },
                 "latency ms p50": _range([row["latency_ms_p50"] for row in mine]),
                 "p95": _range([row["latency_ms_p95"] for row in mine]),
-                **{f"cores {node}": _range(values) for node, values in cpu.items()},
+                **{
+                    f"CPU us a row, {node}": _range([a_row(row, row["cores"][node] * 1000) for row in mine])
+                    for node in mine[0]["cores"]
+                },
             }
         )
     return found

@@ -1,4 +1,4 @@
-"""The oracle of the halls finds what it is there to find: each kind of fault, put into outputs that are right."""
+"""The oracle of the halls finds what it is there for: each kind of fault, put into outputs that are right."""
 
 from __future__ import annotations
 

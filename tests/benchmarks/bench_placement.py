@@ -147,7 +147,7 @@ def plans() -> int:
     cells: list[Cell] = []
     for size in SIZES:
         for tight in TIGHT:
-            for seed in range(SEEDS if size[0] * size[1] <= SOLVED_MAX else max(1, SEEDS // 4)):
+            for seed in range(SEEDS if size[0] * size[1] <= LARGE else max(1, SEEDS // 4)):
                 cells += measure(size, tight, seed)
             for row in summary([cell for cell in cells if (cell.size, cell.tight) == (size, tight)]):
                 log("  ".join(f"{name} {value}" for name, value in row.items() if value is not None))

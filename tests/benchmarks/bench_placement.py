@@ -48,6 +48,7 @@ TIGHT = tuple(float(each) for each in os.environ.get("TIGHT", "1 3").split())
 LIMIT_S = float(os.environ.get("LIMIT_S", "20" if QUICK else "60"))
 LARGE = 120 * 30  # groups x nodes; beyond it no solver ends within the time, and fewer are planned
 SOLVED_MAX = int(os.environ.get("SOLVED_MAX", str(LARGE)))
+CBC_SIZES = sizes("CBC_SIZES", "10x10" if QUICK else "10x10 30x30")
 CBC_SEEDS = int(os.environ.get("CBC_SEEDS", "1" if QUICK else "3"))
 METHODS: dict[str, Callable[[RecoveryProblem], Plan]] = {
     "fogline": plan_recovery,

@@ -249,7 +249,7 @@ def prove() -> int:
 
 
 def come(proof: Proof, merge: halls.Element) -> None:
-    """By a second merge behind the first, which works whether or not a merge that runs takes one input more."""
+    """By a second merge behind the first: that works whatever a merge that runs takes."""
     proof.sites.join(proof.client, THREE)
     wider = {**merge, "inputs": {**merge["inputs"], "in3": WINDOWS[THREE]}}
     changes = proof.changes(document(proof, (ONE, TWO, THREE), [wider], "all"))

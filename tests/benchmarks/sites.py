@@ -10,6 +10,7 @@ of four lines, each a TCP proxy:
     node      others -> the node's own checkpoint service
 
 What goes from one hall to another crosses the line `node` of the one that is asked, delayed by that alone.
+The node in the centre has such a line, too, for what halls send to it, delayed as that of the nearest hall.
 """
 
 from __future__ import annotations
@@ -124,13 +125,15 @@ class Sites:
         self.nodes: dict[str, SiteNode] = {}
         halls = [site for site in self.sites.values() if site.rtt_ms]
         self._lay(halls)
-        for site in halls:
-            for kind in KINDS:
-                self.line(site.name, kind).delay(site.rtt_ms)
+        nearest_ms = min(site.rtt_ms for site in halls)
+        for name, line in self.proxies.lines.items():
+            line.delay(self.sites[name.split()[0]].rtt_ms or nearest_ms)
 
     def _lay(self, halls: list[Site]) -> None:
         """Ports for all, none twice: they are found free one after another, and listened on later."""
-        names = tuple(f"{site.name} {kind}" for site in halls for kind in KINDS)
+        ways = [(site.name, kind) for site in halls for kind in KINDS]
+        ways += [(site.name, "node") for site in self.sites.values() if not site.rtt_ms]
+        names = tuple(" ".join(way) for way in ways)
         while True:
             first = free_block(2 + len(halls) + len(self.sites))
             kafka_ports = dict(
@@ -143,11 +146,10 @@ class Sites:
             fogline = RunningFogline(self.directory / "fogline", **environ)
             redis, central = (int(fogline.environ[f"FOGLINE_{name}_PORT"]) for name in ("REDIS", "CHUNK"))
             targets = tuple(
-                {"kafka": kafka_ports[site.name], "redis": redis, "central": central}.get(
-                    kind, self._node_ports[site.name]
+                {"kafka": kafka_ports.get(site, 0), "redis": redis, "central": central}.get(
+                    kind, self._node_ports[site]
                 )
-                for site in halls
-                for kind in KINDS
+                for site, kind in ways
             )
             self.proxies = Proxies(names, targets)
             taken = {*range(first, first + 2 + len(halls) + len(self.sites))}
@@ -199,7 +201,7 @@ class Sites:
         """Where its Identity lies, with the ports of its lines instead of those behind them."""
         invited = client.post("/api/v1/nodes", json={"name": site.name}).raise_for_status().json()
         port = self._node_ports[site.name]
-        url = f"http://{_HOST}:{self.line(site.name, 'node').port if site.rtt_ms else port}"
+        url = f"http://{_HOST}:{self.line(site.name, 'node').port}"
         body = {"name": site.name, "version": pipeline_runtime.__version__, "cores": 1, "url": url}
         body |= {"token": invited["token"]}
         admitted = client.post("/api/v1/nodes/enrol", json=body).raise_for_status().json()

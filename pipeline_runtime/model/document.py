@@ -44,6 +44,8 @@ class Element(Frozen):
     inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
     site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
+    # Elements that it shares no node with; said of one of two, it holds for both.
+    apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
     ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
 
 

@@ -10,7 +10,7 @@ decides between nodes that are as near as each other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from math import inf
 
@@ -25,6 +25,7 @@ from pipeline_runtime.placement.constraints import (
     why_not,
 )
 from pipeline_runtime.placement.links import Latencies, farthest_ms
+from pipeline_runtime.placement.needs import NOTHING
 
 _OPENED_BY: dict[Closed, str] = {
     "cordoned": "uncordon it",
@@ -260,9 +261,13 @@ def choose_target(
     keep: Mapping[str, str],
     ground: Ground = UNKNOWN,
     planned: str = "",
+    at_any_cost: bool = False,
 ) -> Placed:
     """Where a group goes that has to leave its node: to `planned`, if that can take it, else as if it were
     deployed. `keep`: where the other groups run. Raises NoPlacement.
+
+    `at_any_cost`: to a node without the memory or the line for it, or one that is still starting, rather than
+    to none.
     """
     nodes, runs_on = tuple(candidates), {id: node for id, node in keep.items() if id != group.group}
     room = Room(nodes, ground, runs_on)
@@ -270,7 +275,10 @@ def choose_target(
     if there is not None and planned not in group.without and why_not(group, there, room) is None:
         return Placed(planned, "as planned")
     placed, faults = place([group], nodes, runs_on, ground)
-    if faults:
+    if faults and at_any_cost:
+        freed = [replace(node, ready=True) for node in nodes]
+        placed, _ = place([replace(group, need=NOTHING)], freed, runs_on, replace(ground, bytes_per_s={}))
+    if group.group not in placed:
         raise NoPlacement(faults)
     return placed[group.group]
 

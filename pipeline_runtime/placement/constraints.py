@@ -63,6 +63,7 @@ class GroupToPlace:
     apart: frozenset[str] = frozenset()  # the groups that it shares no node with
     without: frozenset[str] = frozenset()  # nodes that it is to leave, or has tried in vain
     need: Need = NOTHING
+    machine: str = ""  # on which it runs, so that this has what it needs; empty: none has
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Room:
 
     def take(self, group: GroupToPlace, node: Candidate) -> None:
         self.elements[node.name] += group.elements
-        self._add(node, group.need)
+        self._add(node, needed(group, node))
 
     def _add(self, node: Candidate, need: Need) -> None:
         machine = _machine(node)
@@ -109,7 +110,11 @@ class Room:
         different moments: the mean, so that chance makes none of them look calmer."""
         reports = [each.cpu_ratio for each in self._reports.get(_machine(node), [node])]
         cpu = sum(reports) / len(reports)
-        return cpu + (self._cores[_machine(node)] + group.need.cores) / node.cores if node.cores else cpu
+        return (
+            cpu + (self._cores[_machine(node)] + needed(group, node).cores) / node.cores
+            if node.cores
+            else cpu
+        )
 
     def memory_free(self, node: Candidate) -> float | None:
         """Bytes that nothing takes or is to take; None: not known."""
@@ -143,6 +148,11 @@ class Room:
         return self.ground.names.get(group, group)
 
 
+def needed(group: GroupToPlace, node: Candidate) -> Need:
+    """Beside what its machine gives already."""
+    return NOTHING if group.machine and group.machine == node.machine else group.need
+
+
 def _machine(node: Candidate) -> str:
     return node.machine or f" {node.name}"  # no machine is called so
 
@@ -160,11 +170,11 @@ def is_not_apart(group: GroupToPlace, node: Candidate, room: Room) -> str | None
 
 
 def has_no_memory(group: GroupToPlace, node: Candidate, room: Room) -> str | None:
-    free, needed = room.memory_free(node), group.need.memory_bytes
-    if free is None or needed <= free:
+    free, need = room.memory_free(node), needed(group, node)
+    if free is None or need.memory_bytes <= free:
         return None
-    assumed = "that it is assumed to need" if group.need.assumed else "needed"
-    return f"has {_megabytes(free)} free of the {_megabytes(needed)} {assumed}"
+    assumed = "that it is assumed to need" if need.assumed else "needed"
+    return f"has {_megabytes(free)} free of the {_megabytes(need.memory_bytes)} {assumed}"
 
 
 def has_no_line(group: GroupToPlace, node: Candidate, room: Room) -> str | None:

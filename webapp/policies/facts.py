@@ -18,9 +18,9 @@ from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import names_of
+from webapp.placements.fleet import candidate
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement
-from webapp.placements.placing import candidate
 from webapp.placements.selectors import active_deployments
 from webapp.policies.models import Policy
 

@@ -18,14 +18,14 @@ from pipeline_runtime.model.desired import is_held
 from webapp.audit.models import Event
 from webapp.audit.records import record_event
 from webapp.handovers import actions
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import coming, group_facts
 from webapp.handovers.models import Handover
+from webapp.handovers.targets import restoration_target
 from webapp.nodes.models import Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import (
     GroupFacts,
     restoration_strategy,
-    restoration_target,
-    restore_refusal,
 )
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names
@@ -111,10 +111,8 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
         return
     if isinstance(again, Later):
         return
-    target = restoration_target(group, without=again.without)
-    target = target or restoration_target(group)
-    refusal = restore_refusal(group, target)
-    if target is None or refusal is not None:
+    target, refusal = restoration_target(placement.deployment, group, Fleet(coming()), again.without)
+    if target is None:
         _tell_once(
             placement,
             "element.waits",

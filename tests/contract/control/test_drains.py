@@ -279,7 +279,7 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     with transaction.atomic():
         assert not order_owners((spec,), chosen, placement.deployment, {})
         assert not GroupPlacement.objects.exists()
-        placed = Placed("edge-b", "the only node that is free", "it was the only node that could take it")
+        placed = Placed("edge-b", "the only node that can take it", "it was the only node that could take it")
         assert order_owners((spec,), {"power": placed}, placement.deployment, {})
     placement = GroupPlacement.objects.get()
     assert (placement.node.name, placement.placed_why) == ("edge-b", placed.then)

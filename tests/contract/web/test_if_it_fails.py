@@ -12,8 +12,9 @@ from tests.contract.web.conftest import Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
+from webapp.handovers.targets import restoration_target
 from webapp.nodes.models import Node
-from webapp.placements.group_state import restoration_target
+from webapp.placements.fleet import Fleet
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 
 Call = Callable[[str | None], Caller]
@@ -74,7 +75,7 @@ def test_it_is_what_the_control_side_would_choose(
     foretold = of(caller, "edge-b")["target"]
     Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now())
     facts = group_facts([deployment])[deployment.pk]["watch"]
-    assert restoration_target(facts) == foretold
+    assert restoration_target(deployment, facts, Fleet()) == (foretold, None)
 
 
 def test_what_nobody_can_take_stands_still_with_the_reason(

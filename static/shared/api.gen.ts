@@ -158,6 +158,7 @@ export interface DeployChange {
   node?: string | null;
   why?: string | null;
   problem?: string | null;
+  warning?: string | null;
   waits?: boolean;
 }
 
@@ -628,6 +629,7 @@ export interface NodeForecast {
   "stop-and-copy": Way;
   restore: Restorations;
   cost: MoveCost | null;
+  warnings: string[];
 }
 
 export interface NodeHistory {
@@ -637,6 +639,7 @@ export interface NodeHistory {
 export interface NodeLoad {
   cpu_ratio?: number;
   memory_bytes?: number;
+  java_bytes?: number;
   memory_total_bytes?: number;
   memory_ratio?: number;
   disk_free_bytes?: number;
@@ -720,6 +723,7 @@ export interface OtherNode {
   upstream_ms: number | null;
   downstream_ms: number | null;
   state: "standby" | "backup" | "none";
+  warnings: string[];
 }
 
 export interface Overview {

@@ -80,6 +80,8 @@ export interface DocElement {
   node?: string | null;
   /** It runs on a node of that site. */
   site?: string | null;
+  /** Elements that it shares no node with; said of one of two, it holds for both. */
+  apart?: string[] | null;
   ui?: { x: number; y: number } | null;
 }
 

@@ -19,9 +19,11 @@ from pipeline_runtime.placement.move_cost import (
 )
 from pipeline_runtime.placement.policy.facts import GroupNow
 from pipeline_runtime.placement.policy.look import share_of
+from webapp.handovers.facts import coming
 from webapp.handovers.schemas import BeforeAfter, MoveCost, OtherNode
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import GroupFacts, rows_per_s, target_refusal
 from webapp.placements.models import Deployment, Replica
 
@@ -80,13 +82,15 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
 
 def other_nodes(deployment: Deployment, group: GroupFacts) -> list[OtherNode]:
     """All nodes but its own, by name."""
-    around = surroundings(deployment, group)
+    around, against = surroundings(deployment, group), Fleet(coming()).warnings(deployment, group.group)
     return [
-        _other(around, group, spot) for _, spot in sorted(around.spots.items()) if spot.name != group.node
+        _other(around, group, spot, against.get(spot.name, []))
+        for _, spot in sorted(around.spots.items())
+        if spot.name != group.node
     ]
 
 
-def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
+def _other(around: Surroundings, group: GroupFacts, spot: Spot, against: list[str]) -> OtherNode:
     replica = group.replica_on(spot.name)
     follows = replica is not None and replica.role == "standby" and not replica.status.get("error")
     where = (group.owner.status.get("checkpoint_where") or ()) if group.owner is not None else ()
@@ -103,6 +107,7 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
         "upstream_ms": ways[0],
         "downstream_ms": ways[1],
         "state": "standby" if follows else "backup" if spot.name in where else "none",
+        "warnings": against,
     }
 
 

@@ -188,6 +188,11 @@ class Fleet:
         home = self._home(deployment.pk)
         return apart_groups(deployment.version.document, home).get(group, frozenset())
 
+    def apart_nodes(self, deployment: Deployment, group: str) -> frozenset[str]:
+        """That run what the group shares no node with."""
+        runs_on = self.runs_on(deployment.pk)
+        return frozenset(runs_on[other] for other in self.apart_of(deployment, group) if other in runs_on)
+
     def _to_move(self, deployment: Deployment, group: str, without: Iterable[str]) -> GroupToPlace:
         runs = self.groups[deployment.pk, group]
         home, here = self._home(deployment.pk), self.rows.get(runs.node)

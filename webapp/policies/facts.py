@@ -18,7 +18,7 @@ from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import names_of
-from webapp.placements.fleet import candidate
+from webapp.placements.fleet import apart_groups, candidate
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import active_deployments
@@ -80,13 +80,16 @@ def groups_now() -> dict[str, DeployedGroup]:
     for id, groups in group_facts(deployments.values()).items():
         deployment = deployments[id]
         names = names_of(deployment.version.document)
+        home = {each: group.group for group in groups.values() for each in group.elements}
+        apart = apart_groups(deployment.version.document, home)
         for group in groups.values():
             if group.node is None or not group.elements:
                 continue
             called = names.get(document_group(group.group), document_group(group.group))
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
-            now = _group(key, title, group, deployment.pipeline.name)
+            others = frozenset(f"{id}.{other}" for other in apart.get(group.group, ()))
+            now = replace(_group(key, title, group, deployment.pipeline.name), apart=others)
             found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
 

@@ -70,6 +70,7 @@ class GroupNow:
     elements: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()  # the groups that it reads
     latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
+    apart: frozenset[str] = frozenset()  # the groups that it shares no node with
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline_runtime.placement.links import Latencies
+from pipeline_runtime.placement.needs import part_of
 from pipeline_runtime.placement.policy.facts import (
     GAP_S,
     HOUR_S,
@@ -167,6 +168,13 @@ class Look:
             return f"was part of a move less than {window_s:.0f} s ago"
         return None
 
+    def not_apart(self, group: GroupNow, node: str) -> str | None:
+        """Which group that runs there, or is to go there, it is to be apart from, said of the node."""
+        goes = {move.group: move.target for move in self.moves if move.ended_s is None}
+        there = [each for each in self.groups if node in (each.node, goes.get(each.id))]
+        others = sorted(each.title for each in there if each.id in group.apart)
+        return f"runs {' and '.join(others)} which it is to be apart from" if others else None
+
     def share(self, group: GroupNow, node: NodeNow, window_s: float) -> float:
         return share_of(group, self.groups, mean(self.cpu(node, window_s)))
 
@@ -188,7 +196,7 @@ class Look:
         for node in self.nodes:
             if node.name == origin.name:
                 continue
-            reason = self.unfit(node, leaving.window_s, leaving.all_of_it)
+            reason = self.unfit(node, leaving.window_s, leaving.all_of_it) or self.not_apart(group, node.name)
             would_be = self.would_be(node, origin, share, leaving.window_s)
             if reason is None and (reason := crowded(would_be, leaving.cpu_most)) is not None:
                 busy.append((would_be, node.name))
@@ -232,9 +240,8 @@ def share_of(group: GroupNow, groups: Iterable[GroupNow], node_cpu: float) -> fl
 
     What else runs on the machine is counted in, so it is rather too much than too little.
     """
-    there = [each for each in groups if each.node == group.node]
-    rows = sum(each.rows_per_s for each in there)
-    return node_cpu * (group.rows_per_s / rows if rows > 0 else 1 / max(1, len(there)))
+    there = [each.rows_per_s for each in groups if each.node == group.node]
+    return node_cpu * part_of(group.rows_per_s, there)
 
 
 def mean(values: Sequence[float]) -> float:

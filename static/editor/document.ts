@@ -283,7 +283,9 @@ export function setApart(
     elementsOf(document).map((element) => {
       if (element.id === id)
         return trimmed({ ...element, apart: [...without(element, other), ...(apart ? [other] : [])] });
-      return element.id === other && element.apart ? trimmed({ ...element, apart: without(element, id) }) : element;
+      return element.id === other && element.apart
+        ? trimmed({ ...element, apart: without(element, id) })
+        : element;
     }),
   );
 }

@@ -375,9 +375,7 @@ function NodePin({ element, editable }: { element: DocElement; editable: boolean
 function Apart({ element, editable }: { element: DocElement; editable: boolean }) {
   const document = useEditor((state) => state.history.present);
   const operators = useEditor((state) => state.operators);
-  const others = elementsOf(document).filter(
-    (each) => each.id !== element.id && operators.get(each.type)?.category !== "view",
-  );
+  const others = elementsOf(document).filter((each) => each.id !== element.id);
   if (others.length === 0) return null;
   const chosen = others.filter((each) => isApart(element, each));
   return (

@@ -99,6 +99,21 @@ def test_groups_leave_one_after_another_and_the_end_is_told(
     assert events("node.drain_waits") == []
 
 
+def test_a_node_without_memory_is_not_filled_and_the_drain_says_what_each_lacks(
+    deployed: Deployed, operator: User, look: Look
+) -> None:
+    deployed("power", "edge-a")
+    full = {"memory_total_bytes": 1e9, "memory_ratio": 0.95, "java_bytes": 1, "memory_bytes": 0}
+    Node.objects.update(load=full)
+    actions.drain(operator, "edge-a")
+    assert look() == []
+    assert (
+        "edge-b has 50 MB free of the 170 MB needed, edge-c has 50 MB" in one_node("edge-a")["drain_blocked"]
+    )
+    Node.objects.filter(name="edge-c").update(load=full | {"memory_ratio": 0.5})
+    assert look() == [("power", "edge-c")]
+
+
 def test_ordered_again_it_moves_nothing_twice(deployed: Deployed, operator: User, look: Look) -> None:
     deployed("power", "edge-a")
     for _ in range(2):

@@ -153,6 +153,20 @@ def test_a_site_is_known_and_is_no_second_place(registry, pipeline, source):
     assert (both.path, both.code) == ("spec.elements[0].site", "node_and_site")
 
 
+def test_elements_that_are_to_be_apart_exist_and_do_not_run_as_one(faults, pipeline, source, keep):
+    def at(*apart, groups=()):
+        return faults(pipeline(source(apart=list(apart)), keep("f"), groups=groups))
+
+    assert at("f") == []
+    assert at("source", "gone") == [
+        ("source", "spec.elements[0].apart[0]", "apart_itself"),
+        ("source", "spec.elements[0].apart[1]", "unknown_element"),
+    ]
+    assert at("f", groups=[{"id": "g", "elements": ["source", "f"]}]) == [
+        ("source", "spec.elements[0].apart[0]", "apart_together")
+    ]
+
+
 def group(*elements, id="g"):
     return {"id": id, "elements": list(elements)}
 

@@ -218,8 +218,8 @@ def test_what_is_to_be_apart_is_deployed_so_or_not_at_all(
     operation = comes_to(P.DELETE, operation, context)
     assert (
         "There is no node for some elements: first: no node can take it (edge-a runs readings which it is to "
-        "be apart from, edge-b is cordoned, edge-c is cordoned); make room on one, or pin it to one that is to "
-        "take it all the same"
+        "be apart from, edge-b is cordoned, edge-c is cordoned); make room on one, or pin it to one that is "
+        "to take it all the same"
     ) in operation.message
     GivenLatency.objects.create(origin="edge-a", target="edge-b", ms=40)  # near is where it may not go
     Node.objects.filter(name="edge-b").update(cordoned=False)

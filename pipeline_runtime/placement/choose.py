@@ -201,8 +201,8 @@ class _Words:
 
     elements: int  # that are there
     fit: int  # so many nodes could take it,
-    near: int  # so many of them are as near as it,
-    alike: int  # and so many of these as calm
+    near: int  # so many of them are calm and as near as it,
+    alike: int  # and so many of these as little busy
     cpu: float  # of the node with the group
     ms: float | None  # it is so near, and others are further; None: that has decided nothing
 
@@ -211,7 +211,7 @@ class _Words:
             return self._nearest()
         if self.fit == 1:
             return "the only node that can take it"
-        if self.alike < self.near:
+        if self.alike < self.fit:
             fewest = f", with the fewest elements of {self.alike}" if self.alike > 1 else ""
             return f"the least busy: {_percent(self.cpu)} of its CPU{fewest}"
         there = f"{self.elements} element{'' if self.elements == 1 else 's'}" if self.elements else "none"
@@ -223,7 +223,7 @@ class _Words:
         if self.fit == 1:
             return "it was the only node that could take it"
         of = f"of the {self.fit} nodes that could take it"
-        if self.alike < self.near:
+        if self.alike < self.fit:
             fewest = f", and the fewest elements of {self.alike} such" if self.alike > 1 else ""
             return f"it was the least busy ({_percent(self.cpu)} of its CPU) {of}{fewest}"
         return f"it had the fewest elements ({self.elements or 'none'}) {of}"

@@ -215,7 +215,7 @@ def test_what_is_to_be_apart_is_deployed_so_or_not_at_all(
     operation = ordered()
     PipelineVersion.objects.update(document=drawn(apart=True))
     Node.objects.exclude(name="edge-a").update(cordoned=True)
-    operation = comes_to(P.DELETE, operation, context)
+    operation = ends(operation, context)
     assert (
         "There is no node for some elements: first: no node can take it (edge-a runs readings which it is to "
         "be apart from, edge-b is cordoned, edge-c is cordoned); make room on one, or pin it to one that is "
@@ -233,7 +233,7 @@ def test_memory_is_asked_for_and_a_refusal_says_what_is_lacking(
     """As heartbeats have it; on one machine it is there once."""
     load = {"memory_total_bytes": 1e9, "memory_ratio": 0.9, "cpu_ratio": 0.1}
     Node.objects.update(load=load)
-    operation = comes_to(P.DELETE, ordered(), context)
+    operation = ends(ordered(), context)
     assert "edge-a has 100 MB free of the 170 MB that it is assumed to need, edge-b has" in operation.message
     [fault] = operation.faults
     assert (fault["element"], fault["code"]) == ("readings", "placement")
@@ -244,7 +244,7 @@ def test_memory_is_asked_for_and_a_refusal_says_what_is_lacking(
     operation = ordered()
     PipelineVersion.objects.update(document=drawn())
     Node.objects.filter(name="edge-c").update(cordoned=True)
-    operation = comes_to(P.DELETE, operation, context)
+    operation = ends(operation, context)
     assert "first: no node can take it (edge-a has 130 MB free of the 170 MB" in operation.message
 
 

@@ -95,6 +95,12 @@ def test_nodes_of_one_machine_are_as_busy_as_each_other() -> None:
     assert where([GroupToPlace("g", 1)], nodes) == {"g": "a"}
 
 
+def test_a_busy_node_is_not_taken_while_another_is_calm() -> None:
+    nodes = [node("a", cpu_ratio=0.82), node("b", cpu_ratio=0.76, elements=5)]
+    placed, _ = place([GroupToPlace("g", 1)], nodes)
+    assert (placed["g"].node, placed["g"].why) == ("b", "the least busy: 76 % of its CPU")
+
+
 def test_all_may_be_busy() -> None:
     nodes = [node("a", cpu_ratio=0.99), node("b", cpu_ratio=0.85)]
     assert where([GroupToPlace("g", 1, need=Need(1.0))], nodes) == {"g": "b"}

@@ -129,9 +129,8 @@ def _in_turn(
         if isinstance(found, PlacementFault):
             faults.append(found)
             continue
-        placed[group.group], room.runs_on[group.group] = found, found.node
-        if found.node != current:
-            room.take(group, room.nodes[found.node])
+        placed[group.group] = found
+        room.put(group, room.nodes[found.node], stays=found.node == current)
     return placed, faults
 
 

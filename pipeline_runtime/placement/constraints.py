@@ -91,14 +91,23 @@ class Room:
         self._cores: dict[str, float] = {}  # by machine: taken, and not reported yet
         self._bytes: dict[str, float] = {}
         self._reports: dict[str, list[Candidate]] = {}
+        self._streams: dict[str, list[tuple[str, str, float]]] = {}  # of each group: from, to, bytes/s
+        self._carried: dict[str, dict[Way, float]] = {}  # as `carried_without`, until something is placed
+        for (origin, reader), rate in ground.flows.items():
+            for id in (origin, reader):
+                self._streams.setdefault(id, []).append((origin, reader, rate))
         for node in self.nodes.values():
             self._add(node, node.coming)
             if node.up:
                 self._reports.setdefault(_machine(node), []).append(node)
 
-    def take(self, group: GroupToPlace, node: Candidate) -> None:
-        self.elements[node.name] += group.elements
-        self._add(node, needed(group, node))
+    def put(self, group: GroupToPlace, node: Candidate, stays: bool = False) -> None:
+        """`stays`: it runs there, so what it takes is taken."""
+        self.runs_on[group.group] = node.name
+        self._carried.clear()
+        if not stays:
+            self.elements[node.name] += group.elements
+            self._add(node, needed(group, node))
 
     def _add(self, node: Candidate, need: Need) -> None:
         machine = _machine(node)
@@ -122,27 +131,30 @@ class Room:
         known = [free for free in reports if free is not None]
         return max(0.0, min(known) - self._bytes[_machine(node)]) if known else None
 
-    def carried_without(self, group: str) -> dict[Way, float]:
+    def carried_without(self, group: str) -> Mapping[Way, float]:
         """Bytes/s on each line, of the streams whose rate is known, without those of the group."""
-        found = dict(self.ground.carried)
-        for (origin, reader), rate in self.ground.flows.items():
-            ends = [self.nodes.get(self.runs_on.get(id, "")) for id in (origin, reader)]
-            if group not in (origin, reader) and ends[0] is not None and ends[1] is not None:
-                way = (ends[0].place, ends[1].place)
-                found[way] = found.get(way, 0.0) + rate
-        return found
+        if group not in self._carried:
+            found = dict(self.ground.carried)
+            for (origin, reader), rate in self.ground.flows.items():
+                ends = (self._place(origin), self._place(reader))
+                if group not in (origin, reader) and ends[0] is not None and ends[1] is not None:
+                    found[ends[0], ends[1]] = found.get((ends[0], ends[1]), 0.0) + rate
+            self._carried[group] = found
+        return self._carried[group]
 
     def brought(self, group: str, place: str) -> dict[Way, float]:
         """Bytes/s that the group would bring onto each line if it ran at the site."""
         found: dict[Way, float] = {}
-        for (origin, reader), rate in self.ground.flows.items():
-            if group not in (origin, reader):
-                continue
-            other = self.nodes.get(self.runs_on.get(origin if group == reader else reader, ""))
-            if other is not None and other.place != place:
-                way = (other.place, place) if group == reader else (place, other.place)
+        for origin, reader, rate in self._streams.get(group, ()):
+            other = self._place(origin if group == reader else reader)
+            if other is not None and other != place:
+                way = (other, place) if group == reader else (place, other)
                 found[way] = found.get(way, 0.0) + rate
         return found
+
+    def _place(self, group: str) -> str | None:
+        node = self.nodes.get(self.runs_on.get(group, ""))
+        return node.place if node is not None else None
 
     def name(self, group: str) -> str:
         return self.ground.names.get(group, group)

@@ -38,7 +38,6 @@ AGENT_BYTES = 200e6
 class GroupUse:
     """A copy of a group as its node reports it: what follows takes memory, too."""
 
-    group: str
     kind: tuple[str, ...]  # the types of its elements
     node: str
     rows_per_s: float
@@ -61,13 +60,16 @@ def part_of(rows_per_s: float, there: Sequence[float]) -> float:
 def need_of(kind: tuple[str, ...], groups: Iterable[GroupUse], nodes: Mapping[str, NodeUse]) -> Need:
     """The median of the groups of that kind. Their memory is at least what is assumed: no figure shows what
     each has of Java's."""
-    known = [each for each in groups if each.node in nodes]
-    alike = [each for each in known if each.kind == kind and each.owns]
+    on: dict[str, list[GroupUse]] = {}
+    for each in groups:
+        on.setdefault(each.node, []).append(each)
+    there_are = [each for name in on.keys() & nodes.keys() for each in on[name]]
+    alike = [each for each in there_are if each.kind == kind and each.owns]
     if not alike:
         return ASSUMED
     cores, memory = [], []
     for each in alike:
-        node, there = nodes[each.node], [other for other in known if other.node == each.node]
+        node, there = nodes[each.node], on[each.node]
         rows = [other.rows_per_s for other in there if other.owns]
         cores.append(max(CORES_MIN, node.cores * node.cpu_ratio * part_of(each.rows_per_s, rows)))
         memory.append(max(ASSUMED.memory_bytes, (node.python_bytes - AGENT_BYTES) / len(there)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.placement.links import Latencies
@@ -23,7 +22,7 @@ from webapp.handovers.facts import coming
 from webapp.handovers.schemas import BeforeAfter, MoveCost, OtherNode
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
-from webapp.placements.fleet import Fleet
+from webapp.placements.fleet import Fleet, machine_of
 from webapp.placements.group_state import GroupFacts, rows_per_s, target_refusal
 from webapp.placements.models import Deployment, Replica
 
@@ -114,7 +113,7 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot, against: list[st
 def _spot(node: Node) -> Spot:
     # What a silent node said last is not of now.
     load = (node.load or {}) if node.up else {}
-    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), urlsplit(node.url).hostname or "")
+    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), machine_of(node))
 
 
 def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:

@@ -74,6 +74,7 @@ class Fleet:
         self.rows = {node.name: node for node in Node.objects.all()}
         self.groups = {(each.deployment, each.group): each for each in _running()}
         self._uses: list[GroupUse] = []
+        self._needs: dict[tuple[str, ...], Need] = {}
         self._sent: dict[tuple[str, str], float] = {}  # (deployment, stream) -> bytes/s
         there: set[Copy] = set()
         for id, group, node, role, rates in _copies():
@@ -82,7 +83,7 @@ class Fleet:
                 continue
             there.add((id, group, node))
             owns = role == "owner"
-            self._uses.append(GroupUse(f"{id}.{group}", runs.kind, node, rows_per_s(rates), owns))
+            self._uses.append(GroupUse(runs.kind, node, rows_per_s(rates), owns))
             if owns:
                 self._sent |= {
                     (id, stream): rate for stream, rate in (rates.get("bytes_per_s") or {}).items()
@@ -106,7 +107,9 @@ class Fleet:
         ]
 
     def need(self, kind: tuple[str, ...]) -> Need:
-        return need_of(kind, self._uses, self._node_uses)
+        if kind not in self._needs:
+            self._needs[kind] = need_of(kind, self._uses, self._node_uses)
+        return self._needs[kind]
 
     @cached_property
     def _node_uses(self) -> dict[str, NodeUse]:

@@ -237,7 +237,7 @@ def test_no_placement_breaks_a_constraint(case: tuple[list[GroupToPlace], list[C
     room = Room(nodes, ground, {group: found.node for group, found in placed.items()})
     for group in groups:
         if group.group in placed:
-            room.take(
+            room.put(
                 replace(group, need=replace(group.need, memory_bytes=0.0)), by_name[placed[group.group].node]
             )
     taken: dict[str, float] = {}
@@ -279,10 +279,10 @@ def test_other_names_of_nodes_change_nothing_but_ties(
 def test_a_need_is_that_of_groups_of_its_kind_else_assumed() -> None:
     nodes = {"a": NodeUse(4, 0.5, AGENT_BYTES + 900 * MB), "b": NodeUse(2, 0.1, AGENT_BYTES)}
     groups = [
-        GroupUse("g", ("map",), "a", 300.0),
-        GroupUse("h", ("sum",), "a", 100.0),
-        GroupUse("i", ("map",), "a", 0.0, owns=False),
-        GroupUse("j", ("rest",), "b", 0.0),
+        GroupUse(("map",), "a", 300.0),
+        GroupUse(("sum",), "a", 100.0),
+        GroupUse(("map",), "a", 0.0, owns=False),
+        GroupUse(("rest",), "b", 0.0),
     ]
     assert need_of(("map",), groups, nodes) == Need(cores=1.5, memory_bytes=300 * MB)
     assert need_of(("sum",), groups, nodes) == Need(cores=0.5, memory_bytes=300 * MB)

@@ -134,19 +134,25 @@ def refusals(data: Any) -> list[Fault]:
     ]
 
 
+_PARTS_MAX = {
+    "elements": {"inputs": INPUTS_MAX, "apart": ELEMENTS_MAX},
+    "groups": {"elements": ELEMENTS_MAX},
+}
+
+
 def _counts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], int, int]]:
     """(where, how many there are, how many may be), as far as a draft has it."""
     spec = _part(data, "spec")
-    for name in ("elements", "groups"):
+    for name in _PARTS_MAX:
         items = _part(spec, name)
         if not isinstance(items, list | tuple):
             continue
         yield ("spec", name), len(items), ELEMENTS_MAX
-        below, most = ("inputs", INPUTS_MAX) if name == "elements" else ("elements", ELEMENTS_MAX)
         for index, item in enumerate(items):
-            part = _part(item, below)
-            if isinstance(part, Sized):
-                yield ("spec", name, index, below), len(part), most
+            for below, most in _PARTS_MAX[name].items():
+                part = _part(item, below)
+                if isinstance(part, Sized):
+                    yield ("spec", name, index, below), len(part), most
 
 
 def _part(value: Any, name: str) -> Any:

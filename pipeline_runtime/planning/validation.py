@@ -161,6 +161,7 @@ class _Check:
     operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
     by_id: dict[str, _Element] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)  # element -> those it reads
+    together: dict[str, int] = field(default_factory=dict)  # element -> index of what it runs as one in
     cycles: list[tuple[str, ...]] = field(default_factory=list)
     hints: int = 0
 
@@ -169,6 +170,9 @@ class _Check:
         for element in self.elements:
             if element.id:
                 self.by_id.setdefault(element.id, element)
+        for group in self.groups:
+            for member in group.elements:
+                self.together.setdefault(member, group.index)
         if not self.elements:
             self.report(None, "spec.elements", "the pipeline has no elements; add a source", "empty")
         self.check_ids()
@@ -310,7 +314,7 @@ class _Check:
                 code = "unknown_element"
             elif other == element.id:
                 message, code = "is to be apart from itself; take that out", "apart_itself"
-            elif any({element.id, other} <= {*group.elements} for group in self.groups):
+            elif element.id in self.together and self.together[element.id] == self.together.get(other):
                 message = (
                     f"is to be apart from {self.name(other)}, with which it runs as one; choose one of them"
                 )

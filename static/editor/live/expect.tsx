@@ -51,7 +51,7 @@ export function Expect({
           </Fragment>
         ))}
       </dl>
-      {target !== null && moves && <Warnings node={target} warnings={data?.nodes[target]?.warnings ?? []} />}
+      {target !== null && <Warnings node={target} warnings={data?.nodes[target]?.warnings ?? []} />}
     </section>
   );
 }

@@ -17,6 +17,7 @@ from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.pipelines.pins import pinned_elements
 from webapp.pipelines.shape import names_of
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement
@@ -80,6 +81,7 @@ def groups_now() -> dict[str, DeployedGroup]:
     for id, groups in group_facts(deployments.values()).items():
         deployment = deployments[id]
         names = names_of(deployment.version.document)
+        pinned = pinned_elements(deployment.version.document)
         for group in groups.values():
             if group.node is None or not group.elements:
                 continue
@@ -87,11 +89,12 @@ def groups_now() -> dict[str, DeployedGroup]:
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
             now = _group(key, title, group, deployment.pipeline.name)
+            now = replace(now, pinned=not pinned.isdisjoint(group.elements))
             found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
 
 
-def _inputs(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def inputs_of(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """By `<deployment>.<group>`: the groups whose streams each reads."""
     rows = list(
         GroupPlacement.objects.filter(deployment__in=list(deployments)).values_list(
@@ -128,7 +131,7 @@ def with_latencies(
     histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
     found = points(histories, newest, redis_url)
     latencies = {id: [_latency(point) for point in each] for id, each in zip(wanted, found, strict=True)}
-    inputs = _inputs({groups[id].deployment.pk for id in wanted})
+    inputs = inputs_of({groups[id].deployment.pk for id in wanted})
     return [
         replace(group.now, inputs=inputs.get(id, ()), latencies=latencies.get(id, ()))
         for id, group in groups.items()

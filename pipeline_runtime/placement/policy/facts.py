@@ -49,6 +49,15 @@ class Latency:
 
 
 @dataclass(frozen=True)
+class UserAt:
+    """Where the user of an element is, as was told."""
+
+    element: str
+    site: str
+    since_s: float
+
+
+@dataclass(frozen=True)
 class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
@@ -70,6 +79,8 @@ class GroupNow:
     elements: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()  # the groups that it reads
     latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
+    users: tuple[UserAt, ...] = ()  # of its elements; empty: nobody asked, or nobody told
+    pinned: bool = False  # to a node or a site, by the document
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Ch
             continue
         there_ms = way_ms(look, group, node)
         would_be = look.would_be(node, origin, share, window_s)
-        reason = look.unfit(node, window_s) or crowded(would_be, most)
+        reason = look.unfit(node, window_s, group=group) or crowded(would_be, most)
         nearer = there_ms < min(here_ms - NEARER_MS, here_ms * (1 - MARGIN))
         calmer = there_ms <= here_ms < inf and would_be <= here_cpu - MARGIN
         if reason is None and not nearer and not calmer:

@@ -111,11 +111,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           <ElementErrorNote element={element} />
           {element.status !== "view" && <WhyHere pipeline={pipeline} element={element} />}
           {element.status !== "view" && (
-            <UserPlace
-              pipeline={pipeline}
-              element={element}
-              isSource={operator?.category === "sources"}
-            />
+            <UserPlace pipeline={pipeline} element={element} isSource={operator?.category === "sources"} />
           )}
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (

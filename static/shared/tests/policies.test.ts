@@ -129,7 +129,9 @@ test("what keeps a pipeline apart says how many a node runs", () => {
   expect(policySentence({ ...stands, rule })).toBe(
     "When a node runs more than half (rounded up) of the groups of p, the one of them with the least state is moved to the node that runs the fewest, at most 6 an hour.",
   );
-  expect(policySentence({ ...stands, rule: { ...rule, most: 2 } })).toContain("more than 2 of the groups of p,");
+  expect(policySentence({ ...stands, rule: { ...rule, most: 2 } })).toContain(
+    "more than 2 of the groups of p,",
+  );
   expect(ruleOf("apart", typedOf(rule))).toEqual({ rule, faults: {} });
   expect(ruleOf("apart", { pipeline: "p", most: "2" }).rule).toEqual({ ...rule, most: 2 });
   expect(ruleOf("apart", { pipeline: "", most: "0" }).faults).toEqual({

@@ -5,27 +5,38 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('pipelines', '0009_in_placements'),
-        ('policies', '0002_rule'),
+        ("pipelines", "0009_in_placements"),
+        ("policies", "0002_rule"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='UserPlace',
+            name="UserPlace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('element', models.CharField(max_length=60)),
-                ('site', models.CharField(max_length=40)),
-                ('since', models.DateTimeField()),
-                ('told_at', models.DateTimeField()),
-                ('told_by', models.CharField(max_length=150)),
-                ('audited_at', models.DateTimeField()),
-                ('pipeline', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pipelines.pipeline')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("element", models.CharField(max_length=60)),
+                ("site", models.CharField(max_length=40)),
+                ("since", models.DateTimeField()),
+                ("told_at", models.DateTimeField()),
+                ("told_by", models.CharField(max_length=150)),
+                ("audited_at", models.DateTimeField()),
+                (
+                    "pipeline",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="pipelines.pipeline"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('pipeline', 'element'), name='one_place_per_element')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("pipeline", "element"), name="one_place_per_element")
+                ],
             },
         ),
     ]

@@ -7,9 +7,10 @@ Policies of the CPU, of the latency and those that spread keep to the limit as w
 
 from __future__ import annotations
 
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, crowded, percent
-from pipeline_runtime.placement.policy.latency import CPU_MOST
-from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look
+from functools import partial
+
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
+from pipeline_runtime.placement.policy.look import Choice, Look
 from pipeline_runtime.placement.policy.rules import Apart, Policy
 
 
@@ -42,8 +43,7 @@ def _of(
         return says(*held)
     found = []
     for group in sorted(there, key=lambda each: (each.id not in look.advised, each.pinned, each.state_bytes)):
-        choose = lambda group=group: _choose(look, node, group)  # noqa: E731
-        found.append(look.consider(policy, group, because, choose))
+        found.append(look.consider(policy, group, because, partial(_choose, look, node, group)))
         if found[-1].code in ("move", "budget"):
             break
     return found
@@ -51,22 +51,11 @@ def _of(
 
 def _choose(look: Look, origin: NodeNow, group: GroupNow) -> Choice:
     """The node that runs the fewest of its pipeline; of equals the least busy."""
-    share = look.share(group, origin, SETTLE_S)
-    most = min(look.cpu_most, CPU_MOST)
-    fit: list[tuple[int, float, str]] = []
-    reasons = []
-    for node in look.nodes:
-        if node.name == origin.name:
-            continue
-        would_be = look.would_be(node, origin, share, SETTLE_S)
-        reason = look.unfit(node, SETTLE_S, group=group) or crowded(would_be, most)
-        if reason is None:
-            fit.append((len(look.come(node, group.pipeline)), would_be, node.name))
-        else:
-            reasons.append(f"{node.name} {reason}")
-    if not fit:
-        others = ", ".join(reasons) or "there is no other node"
-        return None, f"No node can take {group.title}: {others}"
-    there, would_be, name = min(fit, key=lambda each: (each[2] != look.advised.get(group.id), each))
-    has = f"{name} has {there} of them" if there else f"{name} has none of them"
-    return name, f"{has}, and comes to {percent(would_be)} of its CPU with {group.title}"
+    others = [node for node in look.nodes if node.name != origin.name]
+    room, reasons = look.room(origin, group, others, keeps_apart=True)
+    if not room:
+        return None, f"No node can take {group.title}: {', '.join(reasons) or 'there is no other node'}"
+    has = {node.name: len(look.come(node, group.pipeline)) for node in others}
+    name = min(room, key=lambda name: (name != look.advised.get(group.id), has[name], room[name], name))
+    of_them = f"{name} has {has[name] or 'none'} of them"
+    return name, f"{of_them}, and comes to {percent(room[name])} of its CPU with {group.title}"

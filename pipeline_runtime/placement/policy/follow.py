@@ -23,10 +23,8 @@ from pipeline_runtime.placement.policy.facts import (
     NodeNow,
     UserAt,
     Verdict,
-    crowded,
     percent,
 )
-from pipeline_runtime.placement.policy.latency import CPU_MOST
 from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look
 from pipeline_runtime.placement.policy.rules import FollowUser, Policy
 
@@ -103,30 +101,18 @@ def _of(look: Look, policy: Policy, rule: FollowUser, user: UserAt, group: Group
 
 def _choose(look: Look, user: UserAt, origin: NodeNow, group: GroupNow, here_ms: float) -> Choice:
     """The nearest to the user that is nearer and has room; of those that are alike the least busy."""
-    share = look.share(group, origin, SETTLE_S)
-    most = min(look.cpu_most, CPU_MOST)
-    fit: list[tuple[float, float, str]] = []
-    reasons = []
-    for node in look.nodes:
-        there_ms = _way_ms(look, user, node)
-        if not _is_nearer(there_ms, here_ms):
-            continue
-        would_be = look.would_be(node, origin, share, SETTLE_S)
-        reason = look.unfit(node, SETTLE_S) or crowded(would_be, most)
-        if reason is None:
-            fit.append((there_ms, would_be, node.name))
-        else:
-            reasons.append(f"{node.name} {reason}")
-    if not fit:
+    ways = {node.name: _way_ms(look, user, node) for node in look.nodes}
+    nearer = [node for node in look.nodes if _is_nearer(ways[node.name], here_ms)]
+    # Who follows a user does so whatever else of its pipeline runs there.
+    room, reasons = look.room(origin, group, nearer, keeps_apart=False)
+    if not room:
         return None, f"No node that is nearer to {user.site} can take {group.title}: {', '.join(reasons)}"
-    nearest = min(fit)[0]
-    alike = [(would_be, name, ms) for ms, would_be, name in fit if ms <= nearest + NEAR_MS]
-    would_be, name, ms = min(alike, key=lambda each: (each[1] != look.advised.get(group.id), each))
+    nearest_ms = min(ways[name] for name in room)
+    alike = [name for name in room if ways[name] <= nearest_ms + NEAR_MS]
+    name = min(alike, key=lambda name: (name != look.advised.get(group.id), room[name], ways[name], name))
     now = "nobody knows how far it is now" if here_ms == inf else f"it is {here_ms:.1f} ms away now"
-    return (
-        name,
-        f"{name} is {ms:.1f} ms away from there, {now}; {name} comes to {percent(would_be)} of its CPU",
-    )
+    there = f"{name} is {ways[name]:.1f} ms away from there, {now}"
+    return name, f"{there}; {name} comes to {percent(room[name])} of its CPU"
 
 
 def _way_ms(look: Look, user: UserAt, node: NodeNow) -> float:

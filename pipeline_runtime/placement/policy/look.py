@@ -27,6 +27,8 @@ TRY_AGAIN_S = 60.0
 """Before a group whose move has failed is moved again, when all of a node has to leave."""
 SETTLE_S = 60.0
 """At least so long a node is watched after something was moved off or onto it."""
+CPU_MOST = 0.8
+"""Where nothing has to leave, a target's CPU stays under it, and under what policies of the CPU say."""
 BALANCING = ("apart", "spread", "pack")
 """Kinds that look at nodes, not at what an element is for."""
 Choice = tuple[str | None, str]
@@ -200,6 +202,25 @@ class Look:
                 if there >= rule.limit(all_of_it):
                     return f"has {there} of the {all_of_it} groups of {rule.pipeline}"
         return None
+
+    def room(
+        self, origin: NodeNow, group: GroupNow, nodes: Iterable[NodeNow], keeps_apart: bool
+    ) -> tuple[dict[str, float], list[str]]:
+        """(Node -> its CPU with the group, of those that can take it; why not, of each other one). `nodes`:
+        others than its own. `keeps_apart`: not to where enough of its pipeline runs."""
+        share = self.share(group, origin, SETTLE_S)
+        most = min(self.cpu_most, CPU_MOST)
+        fit: dict[str, float] = {}
+        reasons = []
+        for node in nodes:
+            would_be = self.would_be(node, origin, share, SETTLE_S)
+            reason = self.unfit(node, SETTLE_S, group=group if keeps_apart else None)
+            reason = reason or crowded(would_be, most)
+            if reason is None:
+                fit[node.name] = would_be
+            else:
+                reasons.append(f"{node.name} {reason}")
+        return fit, reasons
 
     def share(self, group: GroupNow, node: NodeNow, window_s: float) -> float:
         return share_of(group, self.groups, mean(self.cpu(node, window_s)))

@@ -2,15 +2,12 @@
 import { useState } from "react";
 import { MapPin } from "lucide-react";
 import { setUserPlace } from "../../shared/actions";
-import { problemText } from "../../shared/api";
 import { instant, momentShort } from "../../shared/format";
 import { useLive } from "../../shared/live";
-import { siteFault } from "../../shared/names";
 import { roleReason } from "../../shared/page";
 import { nameOf } from "../../shared/status";
 import type { LiveElement } from "../../shared/types";
-import { Dialog } from "../../shared/ui/dialog";
-import { Text } from "../../shared/ui/field";
+import { SiteDialog } from "../../shared/ui/site-dialog";
 
 /** Of a source, and of what somebody has told it of. */
 export function UserPlace({
@@ -22,6 +19,7 @@ export function UserPlace({
   element: LiveElement;
   isSource: boolean;
 }) {
+  const nodes = useLive((live) => live.nodes);
   const [open, setOpen] = useState(false);
   const locked = roleReason("operator");
   if (!isSource && element.user === null) return null;
@@ -41,60 +39,18 @@ export function UserPlace({
         <MapPin aria-hidden="true" />
         {element.user ? "Change where its user is" : "Say where its user is"}
       </button>
-      {open && <PlaceDialog pipeline={pipeline} element={element} onClose={() => setOpen(false)} />}
+      {open && (
+        <SiteDialog
+          title={`Where is the user of ${nameOf(element)}?`}
+          description="A site of the map: where a node stands, or one of which latencies are given. It stays until another one is told, here or by the user's device. A policy may have the element follow; without one nothing moves."
+          label="Site, empty: not known"
+          action="Save place"
+          site={element.user?.site ?? ""}
+          known={nodes.map((node) => node.site || node.name)}
+          save={(site) => setUserPlace(pipeline, element, site)}
+          onClose={() => setOpen(false)}
+        />
+      )}
     </div>
-  );
-}
-
-function PlaceDialog({
-  pipeline,
-  element,
-  onClose,
-}: {
-  pipeline: string;
-  element: LiveElement;
-  onClose: () => void;
-}) {
-  const nodes = useLive((live) => live.nodes);
-  const [text, setText] = useState(element.user?.site ?? "");
-  const [refused, setRefused] = useState<string | null>(null);
-  const wrong = siteFault(text) ?? refused;
-  const sites = [...new Set(nodes.map((node) => node.site || node.name))].sort();
-  const submit = () => {
-    if (wrong) return;
-    setUserPlace(pipeline, element, text)
-      .then(onClose)
-      .catch((error: unknown) => setRefused(problemText(error)));
-  };
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={`Where is the user of ${nameOf(element)}?`}
-      description="A site of the map: where a node stands, or one of which latencies are given. It stays until another one is told, here or by the user's device. A policy may have the element follow; without one nothing moves."
-      footer={
-        <>
-          <button className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button className="button button--primary" disabled={!!wrong} onClick={submit}>
-            Save place
-          </button>
-        </>
-      }
-    >
-      <Text
-        label="Site, empty: not known"
-        value={text}
-        known={sites}
-        fault={wrong}
-        autoFocus
-        onChange={(text) => {
-          setText(text);
-          setRefused(null);
-        }}
-        onEnter={submit}
-      />
-    </Dialog>
   );
 }

@@ -40,6 +40,8 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.pause": () => "paused it",
   "element.resume": () => "resumed it",
   "element.checkpoint": () => "asked for a checkpoint",
+  "element.place": ({ site }) =>
+    site ? `said that its user is at ${text(site)}` : "took away where its user is",
   "element.keep_standby": ({ node }) => `keeps a standby on ${text(node)}`,
   "element.drop_standby": ({ nodes }) =>
     `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,

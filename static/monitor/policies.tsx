@@ -43,8 +43,9 @@ function PoliciesPage() {
           <h2>No policies yet</h2>
           <p>
             A policy says when elements move: a node's CPU is too busy, its battery runs down, it is to be
-            empty for maintenance, an element takes longer than it may, or the load lies unevenly. It advises
-            you, or moves them by itself. Try it out on the last day before you switch it on.
+            empty for maintenance, an element takes longer than it may, its user is elsewhere, or the load or
+            a pipeline lies unevenly. It advises you, or moves them by itself. Try it out on the last day
+            before you switch it on.
           </p>
         </div>
       )}

@@ -28,6 +28,13 @@ export interface Allowed {
   note: string | null;
 }
 
+/** No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up. */
+export interface Apart {
+  kind: "apart";
+  pipeline: string;
+  most?: number | null;
+}
+
 export interface AttentionLine {
   at: string | null;
   severity: "info" | "warning" | "error";
@@ -197,7 +204,7 @@ export interface DryRun {
 }
 
 export interface DryRunIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
   moves_per_hour?: number;
 }
 
@@ -279,6 +286,18 @@ export type FieldType = "integer" | "number" | "string" | "boolean" | "timestamp
 export interface FileColumn {
   name: string;
   type: string;
+}
+
+/**
+ * An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
+ * `along`: so does what reads only from it, and from what goes along, and is not pinned.
+ */
+export interface FollowUser {
+  kind: "follow";
+  pipeline: string;
+  element: string;
+  along: boolean;
+  for_s: number;
 }
 
 export interface Forecast {
@@ -427,6 +446,7 @@ export interface LiveElement {
   error: ElementError | null;
   replicas: ReplicaNote[];
   handover: string | null;
+  user: UserPlaceNote | null;
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 
@@ -808,10 +828,14 @@ export interface PipelinesMessage {
   data: PipelineItem[];
 }
 
+export interface Place {
+  site: string;
+}
+
 export interface Policy {
   id: number;
   name: string;
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -821,14 +845,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";
@@ -1052,6 +1076,19 @@ export interface UserOut {
   role: string;
   active: boolean;
   last_login: string | null;
+}
+
+export interface UserPlace {
+  site: string;
+  since: string;
+  told_at: string;
+  told_by: string;
+}
+
+/** Where the user of an element is. */
+export interface UserPlaceNote {
+  site: string;
+  since: string;
 }
 
 export interface Validation {

@@ -45,6 +45,16 @@ const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, stri
     "it",
     " there, one element after another",
   ],
+  apart: ({ pipeline, most }) => [
+    `When a node runs more than ${most ?? "half (rounded up)"} of the groups of ${pipeline}`,
+    "the one of them with the least state",
+    " to the node that runs the fewest",
+  ],
+  follow: ({ pipeline, element, along, for_s }) => [
+    `When the user of ${element} of ${pipeline} ${for_s ? `has been at a site for ${for_s} s` : "has come to a site"}`,
+    along ? "it (and what reads only from it, unless pinned)" : "it",
+    " to the node that is nearest there, if that is nearer by more than 10 ms",
+  ],
 };
 
 /** "2026-11-26 02:00 to 04:00 UTC", "each Thursday 02:00 to Friday 01:00 UTC" */

@@ -12,6 +12,7 @@ from webapp.json_types import STORED, Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
 from webapp.placements.schemas import CheckpointNote, ElementAction, ElementStatus
+from webapp.policies.schemas import UserPlaceNote
 
 Severity = Literal["info", "warning", "error"]
 
@@ -160,6 +161,8 @@ class LiveElement(TypedDict):
     error: ElementError | None
     replicas: list[ReplicaNote]
     handover: str | None
+    user: UserPlaceNote | None
+    """where its user is; null: nobody has said so"""
     actions: dict[ElementAction, Allowed]
 
 

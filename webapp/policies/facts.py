@@ -17,6 +17,7 @@ from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.pipelines.pins import pinned_elements
 from webapp.pipelines.shape import names_of
 from webapp.placements.fleet import apart_groups, candidate
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
@@ -82,6 +83,7 @@ def groups_now() -> dict[str, DeployedGroup]:
         names = names_of(deployment.version.document)
         home = {each: group.group for group in groups.values() for each in group.elements}
         apart = apart_groups(deployment.version.document, home)
+        pinned = pinned_elements(deployment.version.document)
         for group in groups.values():
             if group.node is None or not group.elements:
                 continue
@@ -89,12 +91,14 @@ def groups_now() -> dict[str, DeployedGroup]:
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
             others = frozenset(f"{id}.{other}" for other in apart.get(group.group, ()))
-            now = replace(_group(key, title, group, deployment.pipeline.name), apart=others)
+            now = _group(key, title, group, deployment.pipeline.name)
+            is_pinned = not pinned.isdisjoint(group.elements)
+            now = replace(now, apart=others, pinned=is_pinned)
             found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
 
 
-def _inputs(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def inputs_of(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """By `<deployment>.<group>`: the groups whose streams each reads."""
     rows = list(
         GroupPlacement.objects.filter(deployment__in=list(deployments)).values_list(
@@ -131,7 +135,7 @@ def with_latencies(
     histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
     found = points(histories, newest, redis_url)
     latencies = {id: [_latency(point) for point in each] for id, each in zip(wanted, found, strict=True)}
-    inputs = _inputs({groups[id].deployment.pk for id in wanted})
+    inputs = inputs_of({groups[id].deployment.pk for id in wanted})
     return [
         replace(group.now, inputs=inputs.get(id, ()), latencies=latencies.get(id, ()))
         for id, group in groups.items()

@@ -33,6 +33,24 @@ class Policy(models.Model):
         return self.name
 
 
+class UserPlace(models.Model):
+    """Where the user of an element is, as was told last. It stays until another place is told."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
+    element = models.CharField(max_length=60)
+    site = models.CharField(max_length=40)
+    since = models.DateTimeField()  # when that site was told first, without another one since
+    told_at = models.DateTimeField()  # when it was told last, but for some seconds
+    told_by = models.CharField(max_length=150)
+    audited_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pipeline", "element"], name="one_place_per_element")]
+
+    def __str__(self) -> str:
+        return f"{self.element}: {self.site}"
+
+
 class Decision(models.Model):
     """Another verdict of a policy than before, about a node or one of its groups. It outlives all of them."""
 

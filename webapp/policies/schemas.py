@@ -39,6 +39,20 @@ class Policy(TypedDict):
     created_at: str
 
 
+class UserPlaceNote(TypedDict):
+    """Where the user of an element is."""
+
+    site: str
+    since: str
+    """when they came there"""
+
+
+class UserPlace(UserPlaceNote):
+    told_at: str
+    """when it was told last, but for some seconds"""
+    told_by: str
+
+
 class Decision(TypedDict):
     id: int
     at: str

@@ -34,6 +34,7 @@ from webapp.policies.facts import (
     with_latencies,
 )
 from webapp.policies.models import Decision, Policy
+from webapp.policies.places import with_users
 from webapp.policies.schemas import Standing
 from webapp.problems import BackendAway
 from workers.control.bulkhead import Bulkhead
@@ -43,6 +44,8 @@ from workers.control.drains import order_move
 log = logging.getLogger(__name__)
 
 QUIET = ("calm", "unknown")
+BY_WAYS = ("latency", "follow")
+"""Kinds that look at what lies between sites."""
 DECISIONS_KEPT = 5_000
 DECISIONS_PRUNED_EVERY = 100
 
@@ -76,7 +79,7 @@ class PolicyKeeper:
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
             samples = samples_of([node.name for node in nodes], newest, redis_url)
-            measured = with_latencies(groups, policies, redis_url)
+            measured = with_users(with_latencies(groups, policies, redis_url), groups, policies)
         except BackendAway:
             return  # the ingest says so
         verdicts = evaluate(
@@ -86,7 +89,7 @@ class PolicyKeeper:
             moves_now(now),
             now.timestamp(),
             _advised(rows),
-            latencies() if any(policy.rule.kind == "latency" for policy in policies) else {},
+            latencies() if any(policy.rule.kind in BY_WAYS for policy in policies) else {},
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]

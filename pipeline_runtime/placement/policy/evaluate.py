@@ -6,13 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline_runtime.placement.links import NO_LATENCIES, Latencies
-from pipeline_runtime.placement.policy import balance, latency, maintenance, threshold
+from pipeline_runtime.placement.policy import apart, balance, follow, latency, maintenance, threshold
 from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
-from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Pack, Policy, Spread
+from pipeline_runtime.placement.policy.rules import (
+    Apart,
+    CpuAbove,
+    FollowUser,
+    LatencyAbove,
+    Maintenance,
+    Pack,
+    Policy,
+    Spread,
+)
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-ORDER = ("battery", "maintenance", "latency", "cpu", "spread", "pack")
+ORDER = ("battery", "maintenance", "follow", "latency", "cpu", "apart", "spread", "pack")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
 
@@ -36,7 +45,16 @@ def evaluate(
     cpu_most = min((rule.target_most for rule in rules if isinstance(rule, CpuAbove)), default=1.0)
     shut = dict.fromkeys(maintenance.closed(policies, nodes, now_s), "is in maintenance")
     look = Look(
-        nodes, groups, list(moves), now_s, cpu_most, advised, threshold.weak(policies, nodes) | shut, links
+        nodes,
+        groups,
+        list(moves),
+        now_s,
+        cpu_most,
+        advised,
+        threshold.weak(policies, nodes) | shut,
+        links,
+        follow.kept(policies, groups),
+        [rule for rule in rules if isinstance(rule, Apart)],
     )
     return [verdict for policy in policies for verdict in _of(look, policy)]
 
@@ -45,6 +63,10 @@ def _of(look: Look, policy: Policy) -> list[Verdict]:
     rule = policy.rule
     if isinstance(rule, LatencyAbove):
         return latency.verdicts(look, policy, rule)
+    if isinstance(rule, FollowUser):
+        return follow.verdicts(look, policy, rule)
+    if isinstance(rule, Apart):
+        return apart.verdicts(look, policy, rule)
     if isinstance(rule, Pack):
         return balance.pack(look, policy, rule)
     if isinstance(rule, Spread):

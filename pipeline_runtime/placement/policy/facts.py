@@ -49,6 +49,15 @@ class Latency:
 
 
 @dataclass(frozen=True)
+class UserAt:
+    """Where the user of an element is, as was told."""
+
+    element: str
+    site: str
+    since_s: float
+
+
+@dataclass(frozen=True)
 class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
@@ -71,6 +80,8 @@ class GroupNow:
     inputs: tuple[str, ...] = ()  # the groups that it reads
     latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
     apart: frozenset[str] = frozenset()  # the groups that it shares no node with
+    users: tuple[UserAt, ...] = ()  # of its elements; empty: nobody asked, or nobody told
+    pinned: bool = False  # to a node or a site, by the document
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,36 @@ class Pack(_CpuThreshold):
     kind: Literal["pack"]
 
 
+class Apart(_Rule):
+    """No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up."""
+
+    kind: Literal["apart"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    most: int | None = Field(default=None, ge=1, le=100)
+
+    def limit(self, groups: int) -> int:
+        """Of a pipeline that has so many."""
+        return self.most if self.most is not None else max(1, (groups + 1) // 2)
+
+
+class FollowUser(_Rule):
+    """An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
+    `along`: so does what reads only from it, and from what goes along, and is not pinned."""
+
+    kind: Literal["follow"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    element: str = Field(min_length=1, max_length=60)
+    along: bool
+    for_s: int = Field(ge=0, le=FOR_S_MAX)
+
+    def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
+        """Of a group with these elements."""
+        return self.pipeline == pipeline and self.element in elements
+
+
 Rule = Annotated[
-    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack, Field(discriminator="kind")
+    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser,
+    Field(discriminator="kind"),
 ]
 _RULES: TypeAdapter[Any] = TypeAdapter(Rule)
 

@@ -121,3 +121,34 @@ test("what spreads and what packs say what they do", () => {
     "When all that the least busy node runs has fitted on busier ones for 600 s, whose CPU stays under 70 %, it is moved there, one element after another, at most 6 an hour.",
   );
 });
+
+const stands = { moves_per_hour: 6, mode: "automatic" } as const;
+
+test("what keeps a pipeline apart says how many a node runs", () => {
+  const rule = { kind: "apart", pipeline: "p", most: null } as const;
+  expect(policySentence({ ...stands, rule })).toBe(
+    "When a node runs more than half (rounded up) of the groups of p, the one of them with the least state is moved to the node that runs the fewest, at most 6 an hour.",
+  );
+  expect(policySentence({ ...stands, rule: { ...rule, most: 2 } })).toContain(
+    "more than 2 of the groups of p,",
+  );
+  expect(ruleOf("apart", typedOf(rule))).toEqual({ rule, faults: {} });
+  expect(ruleOf("apart", { pipeline: "p", most: "2" }).rule).toEqual({ ...rule, most: 2 });
+  expect(ruleOf("apart", { pipeline: "", most: "0" }).faults).toEqual({
+    pipeline: "A name.",
+    most: "Between 1 and 100.",
+  });
+});
+
+test("what follows a user says whom, and what goes along", () => {
+  const rule = { kind: "follow", pipeline: "p", element: "phone", along: false, for_s: 60 } as const;
+  expect(policySentence({ ...stands, rule })).toBe(
+    "When the user of phone of p has been at a site for 60 s, it is moved to the node that is nearest there, if that is nearer by more than 10 ms, at most 6 an hour.",
+  );
+  const along = { ...rule, along: true, for_s: 0 };
+  expect(policySentence({ rule: along, moves_per_hour: 6, mode: "advice" })).toBe(
+    "When the user of phone of p has come to a site, you are advised to move it (and what reads only from it, unless pinned) to the node that is nearest there, if that is nearer by more than 10 ms.",
+  );
+  expect(ruleOf("follow", typedOf(along))).toEqual({ rule: along, faults: {} });
+  expect(ruleOf("follow", { ...typedOf(rule), element: "" }).faults).toEqual({ element: "A name." });
+});

@@ -56,6 +56,8 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{E}/checkpoints", None, "operator"),
     ("POST", f"{E}/standby", {"node": "edge-a"}, "operator"),
     ("DELETE", f"{E}/standby", None, "operator"),
+    ("PUT", f"{E}/place", {"site": "edge-a"}, "operator"),
+    ("DELETE", f"{E}/place", None, "operator"),
     ("POST", f"/handovers/{NOBODYS}/cancel", None, "operator"),
     ("PATCH", "/nodes/edge-a", {"site": "hall 1"}, "operator"),
     ("POST", "/nodes/edge-a/cordon", None, "operator"),

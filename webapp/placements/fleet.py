@@ -45,7 +45,7 @@ def kind_of(types: Iterable[str]) -> tuple[str, ...]:
 
 def candidate(node: Node, elements: int = 0, coming: Need = NOTHING) -> Candidate:
     """`elements`: how many run or shall run there; `coming`: of those that it does not report yet."""
-    load = node.load or {}
+    load = _mapping(node.load)
     total, used = load.get("memory_total_bytes"), load.get("memory_ratio")
     return Candidate(
         node.name,
@@ -291,8 +291,8 @@ def _running() -> Iterable[Runs]:
             id,
             group,
             node,
-            {each["id"]: each["type"] for each in elements or ()},
-            frozenset(each["source"] for each in inputs or () if not each.get("external")),
+            {each["id"]: each["type"] for each in _mappings(elements)},
+            frozenset(each["source"] for each in _mappings(inputs) if not each.get("external")),
         )
 
 
@@ -301,11 +301,20 @@ def _copies() -> Iterable[tuple[str, str, str, str, dict[str, Any]]]:
     for id, group, node, role, rates in rows.values_list(
         "deployment_id", "group", "node__name", "role", "rates"
     ):
-        yield id, group, node, role, rates or {}
+        yield id, group, node, role, _mapping(rates)
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    """A row that cannot be read says nothing, and keeps no other from being placed."""
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _use(node: Node) -> NodeUse:
-    load = node.load or {}
+    load = _mapping(node.load)
     java = load.get("java_bytes") or 0  # 0: it does not run, or the node is of a version that does not say
     return NodeUse(
         node.cores, load.get("cpu_ratio") or 0.0, (load.get("memory_bytes") or 0) - java if java else 0

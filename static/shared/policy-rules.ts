@@ -145,6 +145,34 @@ export const KINDS: Record<Kind, KindSpec> = {
     moves: "6",
     fields: [threshold("CPU stays 10 points under, %", "80", [20, 99]), forAtLeast(30, "600")],
   },
+  sites: {
+    when: "a site comes or goes",
+    moves: "6",
+    untried: "It is not tried on the last day: it goes by what is copied to each site now.",
+    fields: [
+      {
+        type: "name",
+        name: "pipeline",
+        label: "Pipeline",
+        usual: "",
+        known: "pipelines",
+        empty: "each with copies at each site",
+      },
+      number("for_s", "A site is there for at least, s", "120", [0, 1800], " s"),
+      number("gone_s", "It has gone when silent for, s", "600", [0, 86_400], " s"),
+      {
+        type: "choice",
+        name: "gone",
+        label: "Then its copies",
+        usual: "wait",
+        options: [
+          ["wait", "wait for it"],
+          ["take-out", "are taken out of the pipeline"],
+          ["elsewhere", "go on at other nodes"],
+        ],
+      },
+    ],
+  },
 };
 
 export const usual = (kind: Kind): Typed =>

@@ -22,12 +22,14 @@ API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
 INPUTS_MAX = 50  # of one element
+NAME_MAX = 40
+TITLE_MAX = 120
 NAME_PATTERN = words_for_pattern(
     r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
     "a name has lower-case letters, digits and hyphens, and starts and ends with a letter or digit",
 )
 
-Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
+Name = Annotated[str, StringConstraints(max_length=NAME_MAX, pattern=NAME_PATTERN)]
 """Lower-case letters, digits and hyphens: it becomes a part of Kafka topic names."""
 
 
@@ -36,23 +38,32 @@ class Metadata(Frozen):
     description: str | None = Field(default=None, max_length=2000)
 
 
+class CopyOf(Frozen):
+    """Of which element this one is a copy, at the site where it runs (`planning/copies.py`)."""
+
+    part: Name  # what was copied together, and is at each site
+    element: Name  # the same for its copies at all sites: the id under which it was drawn
+    params: dict[str, Any] = {}  # of its parameters those that name the site, as drawn: "readings-{site}"
+
+
 class Element(Frozen):
     id: Name
     type: str = Field(min_length=1, max_length=60)
-    title: str | None = Field(default=None, max_length=120)
+    title: str | None = Field(default=None, max_length=TITLE_MAX)
     params: dict[str, Any] = {}
     inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
     site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
     # Elements that it shares no node with; said of one of two, it holds for both.
     apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
-    ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
+    copy_of: CopyOf | None = None  # the runtime ignores it, as it does the next one
+    ui: dict[str, Any] | None = None  # where the editor drew it
 
 
 class Group(Frozen):
     id: Name
     elements: tuple[str, ...] = Field(min_length=1, max_length=ELEMENTS_MAX)
-    title: str | None = Field(default=None, max_length=120)
+    title: str | None = Field(default=None, max_length=TITLE_MAX)
     ui: dict[str, Any] | None = None
 
 
@@ -164,6 +175,7 @@ _KNOWN_NAMES = (
     *Metadata.model_fields,
     *Spec.model_fields,
     *Element.model_fields,
+    *CopyOf.model_fields,
 )
 
 

@@ -47,6 +47,7 @@ const TITLES: Record<string, string> = {
   node: "Node",
   site: "Site",
   apart: "Apart from",
+  copy_of: "Copy of",
 };
 
 /** What a field is called, and its value in words; null: it has none. */

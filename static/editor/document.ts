@@ -290,14 +290,16 @@ export function setApart(
   );
 }
 
-/** Under its new name, beside itself; what it names of the others it names of their copies. */
-export function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
+/** Under its new name, beside itself; what it names of the others it names of their copies. Of a copy at a
+ * site it is none: a site has one. */
+function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
+  const { copy_of: _, ...own } = element;
   const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
     const from = parseReference(reference);
     return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
   });
   return trimmed({
-    ...structuredClone(element),
+    ...structuredClone(own),
     ...(element.apart && { apart: element.apart.map((id) => names.get(id) ?? id) }),
     id: names.get(element.id) ?? element.id,
     inputs: Object.fromEntries(inputs) as Record<string, string>,

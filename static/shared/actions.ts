@@ -90,6 +90,16 @@ export async function restore(pipeline: string, element: LiveElement, order: Res
   toast({ tone: "info", title: order.rewind ? `Rewinding ${name}` : `Restoring ${name}` });
 }
 
+/** Orders what a policy of sites advises; throws ApiError when it is refused. */
+export async function changeCopies(
+  pipeline: string,
+  site: string,
+  change: "copy" | "take-out",
+): Promise<void> {
+  await post(`/pipelines/${encodeURIComponent(pipeline)}/sites`, { site, change });
+  toast({ tone: "info", title: `Upgrading ${pipeline}` });
+}
+
 /** Why a handover cannot be taken back now; null when it can. */
 export function moveBackRefusal(element: LiveElement, node: ClusterNode | undefined): string | null {
   const refused = refusal(element.actions.migrate);

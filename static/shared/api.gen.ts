@@ -44,6 +44,9 @@ export interface AttentionLine {
   node: string | null;
   message: string;
   move_to?: string;
+  restore_to?: string;
+  site?: string;
+  change?: "copy" | "take-out";
 }
 
 export interface AuditEntry {
@@ -121,6 +124,23 @@ export interface ColumnType {
   unit?: string | null;
 }
 
+/** A document in which elements have copies at sites. */
+export interface Copies {
+  document: PipelineDocument;
+  elements: string[];
+}
+
+export interface CopiesChange {
+  site: string;
+  change: "copy" | "take-out";
+}
+
+export interface CopiesIn {
+  document: Record<string, unknown>;
+  elements: string[];
+  sites: string[];
+}
+
 /** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
 export interface CpuAbove {
   threshold: number;
@@ -137,13 +157,15 @@ export interface Decision {
   at: string;
   policy: string;
   node: string;
+  site: string | null;
   pipeline: string | null;
   element: string | null;
   title: string | null;
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   target: string | null;
   why: string;
   handover: string | null;
+  operation: string | null;
 }
 
 export interface Deploy {
@@ -204,7 +226,7 @@ export interface DryRun {
 }
 
 export interface DryRunIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   moves_per_hour?: number;
 }
 
@@ -372,7 +394,7 @@ export interface HandoverPause {
 }
 
 export interface Held {
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   seconds: number;
 }
 
@@ -698,6 +720,7 @@ export interface Operation {
   phase_since: string | null;
   waits_for: string;
   deadline: string | null;
+  reason: string;
   message: string;
   faults: Fault[];
   created_at: string;
@@ -835,7 +858,7 @@ export interface Place {
 export interface Policy {
   id: number;
   name: string;
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -845,14 +868,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";
@@ -904,6 +927,19 @@ export interface Restore {
   rewind?: boolean;
 }
 
+/**
+ * When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
+ * has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
+ * it, are taken out of the pipeline, or go on elsewhere.
+ */
+export interface Sites {
+  kind: "sites";
+  pipeline: string;
+  for_s: number;
+  gone: "wait" | "take-out" | "elsewhere";
+  gone_s: number;
+}
+
 export interface SnapshotData {
   nodes: Node[];
   pipelines: PipelineItem[];
@@ -940,9 +976,10 @@ export interface StandbyNote {
 /** What a policy says of a node, or of an element there, since a while. */
 export interface Standing {
   node: string;
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   why: string;
   since: string;
+  site?: string;
   group: string | null;
   pipeline: string | null;
   element: string | null;

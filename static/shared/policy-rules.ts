@@ -180,6 +180,34 @@ export const KINDS: Record<Kind, KindSpec> = {
       number("for_s", "Its user has been there for at least, s", "60", [0, 1800], " s"),
     ],
   },
+  sites: {
+    when: "a site comes or goes",
+    moves: "6",
+    untried: "It is not tried on the last day: it goes by what is copied to each site now.",
+    fields: [
+      {
+        type: "name",
+        name: "pipeline",
+        label: "Pipeline",
+        usual: "",
+        known: "pipelines",
+        empty: "each with copies at each site",
+      },
+      number("for_s", "A site is there for at least, s", "120", [0, 1800], " s"),
+      number("gone_s", "It has gone when silent for, s", "600", [0, 86_400], " s"),
+      {
+        type: "choice",
+        name: "gone",
+        label: "Then its copies",
+        usual: "wait",
+        options: [
+          ["wait", "wait for it"],
+          ["take-out", "are taken out of the pipeline"],
+          ["elsewhere", "go on at other nodes"],
+        ],
+      },
+    ],
+  },
 };
 
 export const usual = (kind: Kind): Typed =>

@@ -28,6 +28,11 @@ class AttentionLine(TypedDict):
     message: str
     move_to: NotRequired[str]
     """a policy advises to move the element there"""
+    restore_to: NotRequired[str]
+    """likewise to restore it there"""
+    site: NotRequired[str]
+    """a policy advises a change of the pipeline's copies there"""
+    change: NotRequired[Literal["copy", "take-out"]]
 
 
 class LogEvent(TypedDict):

@@ -7,7 +7,15 @@ from typing import Any, NoReturn
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.placement.policy.rules import Apart, FollowUser, LatencyAbove, Maintenance, Rule
+from pipeline_runtime.placement.policy.rules import (
+    Apart,
+    FollowUser,
+    LatencyAbove,
+    Maintenance,
+    Rule,
+    Sites,
+    rule_of,
+)
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
@@ -77,8 +85,11 @@ def remove(actor: User, id: int) -> None:
 
 def _check_opposite(policy: Policy) -> None:
     """What one of the two moves, the other would move back."""
-    opposites = OPPOSITES.get(policy.rule["kind"], ())
     if not policy.enabled:
+        return
+    _check_other_sites(policy)
+    opposites = OPPOSITES.get(policy.rule["kind"])
+    if opposites is None:
         return
     other = Policy.objects.filter(enabled=True, rule__kind__in=opposites).exclude(pk=policy.pk).first()
     if other is not None:
@@ -87,6 +98,21 @@ def _check_opposite(policy: Policy) -> None:
             safe="Nothing was changed.",
             next=f"Switch {other.name} off first.",
         )
+
+
+def _check_other_sites(policy: Policy) -> None:
+    """What becomes of copies whose site has gone is said once."""
+    rule = rule_of(policy.rule)
+    if not isinstance(rule, Sites):
+        return
+    for other in Policy.objects.filter(enabled=True, rule__kind="sites").exclude(pk=policy.pk):
+        about = other.rule["pipeline"]
+        if not (rule.pipeline and about) or rule.pipeline == about:
+            raise Conflict(
+                f'"{other.name}" says already what becomes of copies at sites of {about or "each pipeline"}.',
+                safe="Nothing was changed.",
+                next=f"Change that one, or switch {other.name} off first.",
+            )
 
 
 def _check_rule(rule: Rule) -> None:
@@ -98,6 +124,8 @@ def _check_rule(rule: Rule) -> None:
         element = "" if isinstance(rule, Apart) else rule.element
         if element and element_of(pipeline.draft, element) is None:
             _refuse(f"rule.{rule.kind}.element", f"the draft of {rule.pipeline} has no element {element}")
+    if isinstance(rule, Sites) and rule.pipeline and not Pipeline.objects.filter(name=rule.pipeline).exists():
+        _refuse("rule.sites.pipeline", f"there is no pipeline {rule.pipeline}")
     if not isinstance(rule, Maintenance):
         return
     nodes = list(Node.objects.all())

@@ -56,7 +56,8 @@ class Decision(models.Model):
 
     at = models.DateTimeField(default=timezone.now)
     policy = models.CharField(max_length=40)
-    node = models.CharField(max_length=40)
+    node = models.CharField(max_length=40, blank=True)  # empty: of a pipeline's copies at a site
+    site = models.CharField(max_length=60, blank=True)  # empty: of a node
     pipeline = models.CharField(max_length=60, blank=True)  # empty: of the node as a whole, as the next two
     element = models.CharField(max_length=60, blank=True)
     title = models.CharField(max_length=200, blank=True)  # what people call it
@@ -64,10 +65,11 @@ class Decision(models.Model):
     target = models.CharField(max_length=40, blank=True)
     why = models.TextField()
     handover = models.UUIDField(null=True, blank=True)  # that was ordered
+    operation = models.UUIDField(null=True, blank=True)  # likewise
 
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["policy", "-id"], name="decisions_of_policy")]
 
     def __str__(self) -> str:
-        return f"{self.policy}: {self.code} {self.node} {self.title}"
+        return f"{self.policy}: {self.code} {self.node or self.site} {self.title}"

@@ -23,7 +23,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Placed, place
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.regroup import elements_of
-from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
+from pipeline_runtime.planning.upgrade import begins_another_query, group_changes, obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
@@ -216,7 +216,9 @@ def order_group(
         deployment.save(update_fields=["left"])
         _connect(placement, spec, starts)
     if changes or _is_down(placement):
-        _ask_anew(placement, spec, anew=any(element.id in restart for element in spec.elements))
+        anew = any(element.id in restart for element in spec.elements)
+        was = GroupSpec.model_validate(placement.spec)
+        _ask_anew(placement, spec, anew=anew or begins_another_query(was, spec))
         announce()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline_runtime.placement.links import NO_LATENCIES, Latencies
-from pipeline_runtime.placement.policy import apart, balance, follow, latency, maintenance, threshold
-from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
+from pipeline_runtime.placement.policy import apart, balance, follow, latency, maintenance, sites, threshold
+from pipeline_runtime.placement.policy.facts import Copied, CopyChange, GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
 from pipeline_runtime.placement.policy.rules import (
     Apart,
@@ -17,11 +17,12 @@ from pipeline_runtime.placement.policy.rules import (
     Maintenance,
     Pack,
     Policy,
+    Sites,
     Spread,
 )
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-ORDER = ("battery", "maintenance", "follow", "latency", "cpu", "apart", "spread", "pack")
+ORDER = ("battery", "maintenance", "sites", "follow", "latency", "cpu", "apart", "spread", "pack")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
 
@@ -33,10 +34,12 @@ def evaluate(
     now_s: float,
     advised: Mapping[str, str] = NOTHING,
     links: Latencies = NO_LATENCIES,
+    copied: Sequence[Copied] = (),
+    changes: Sequence[CopyChange] = (),
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
     `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
-    with every sample.
+    with every sample. `copied`: pipelines with copies at sites; `changes`: what policies did to them.
 
     No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
     """
@@ -55,6 +58,8 @@ def evaluate(
         links,
         follow.kept(policies, groups),
         [rule for rule in rules if isinstance(rule, Apart)],
+        copied,
+        list(changes),
     )
     return [verdict for policy in policies for verdict in _of(look, policy)]
 
@@ -67,6 +72,8 @@ def _of(look: Look, policy: Policy) -> list[Verdict]:
         return follow.verdicts(look, policy, rule)
     if isinstance(rule, Apart):
         return apart.verdicts(look, policy, rule)
+    if isinstance(rule, Sites):
+        return sites.verdicts(look, policy, rule)
     if isinstance(rule, Pack):
         return balance.pack(look, policy, rule)
     if isinstance(rule, Spread):

@@ -4,7 +4,7 @@ which node has room. What was decided so far counts for what follows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline_runtime.placement.links import Latencies
 from pipeline_runtime.placement.needs import part_of
@@ -12,6 +12,8 @@ from pipeline_runtime.placement.policy.facts import (
     GAP_S,
     HOUR_S,
     Code,
+    Copied,
+    CopyChange,
     GroupNow,
     Move,
     NodeNow,
@@ -58,6 +60,8 @@ class Look:
     links: Latencies
     kept: Mapping[str, str]  # group -> why no policy that balances moves it
     apart: Sequence[Apart]  # how many groups of a pipeline a node takes
+    copied: Sequence[Copied] = ()
+    changes: list[CopyChange] = field(default_factory=list)
 
     # -- a node ------------------------------------------------------------------------------------------
 
@@ -153,13 +157,20 @@ class Look:
         chosen, why = choose()
         if chosen is None:
             return says("no-target", f"{why}.")
-        used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
-        if used >= policy.moves_per_hour:
-            spent = f"{used} of {policy.moves_per_hour} moves were made in the last hour"
+        spent = self.spent(policy)
+        if spent is not None:
             return says("budget", f"{group.title} would go to {chosen}, but {spent}.", chosen)
         # What it is only advised to do may come about as well: nobody else counts on the same room.
         self.moves.append(Move(group.id, group.node, chosen, self.now_s, policy=policy.name))
         return says("move", f"{because}; {why}.", chosen)
+
+    def spent(self, policy: Policy) -> str | None:
+        """That the moves per hour are used up; an upgrade that the policy has made counts as one."""
+        used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
+        used += sum(1 for c in self.changes if c.policy == policy.name and self.now_s - c.at_s < HOUR_S)
+        if used < policy.moves_per_hour:
+            return None
+        return f"{used} of {policy.moves_per_hour} moves were made in the last hour"
 
     def refusal(self, policy: Policy, group: GroupNow) -> str | None:
         """Why the policy cannot move it now, or is not to."""

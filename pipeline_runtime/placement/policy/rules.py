@@ -15,6 +15,7 @@ MARGIN = 0.1
 """Between what makes a node hot (its battery low) and what ends that."""
 FOR_S_MAX = 1800
 """Control looks an hour back."""
+GONE_S_MAX = 24 * 3600
 SAMPLE_S = 30
 """There is a sample each so often."""
 WEEK_S = 7 * 24 * 3600
@@ -150,8 +151,23 @@ class FollowUser(_Rule):
         return self.pipeline == pipeline and self.element in elements
 
 
+class Sites(_Rule):
+    """When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
+    has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
+    it, are taken out of the pipeline, or go on elsewhere."""
+
+    kind: Literal["sites"]
+    pipeline: str = Field(max_length=60)
+    for_s: int = Field(ge=0, le=FOR_S_MAX)
+    gone: Literal["wait", "take-out", "elsewhere"]
+    gone_s: int = Field(ge=0, le=GONE_S_MAX)
+
+    def concerns(self, pipeline: str) -> bool:
+        return self.pipeline in ("", pipeline)
+
+
 Rule = Annotated[
-    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser,
+    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites,
     Field(discriminator="kind"),
 ]
 _RULES: TypeAdapter[Any] = TypeAdapter(Rule)

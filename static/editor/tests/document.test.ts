@@ -48,6 +48,13 @@ describe("changing a document", () => {
     expect(doc.setApart(apart, "file", "big", false)).toEqual(DOCUMENT);
   });
 
+  test("what is pasted is no copy of its site's, and runs there all the same", () => {
+    const copied = [{ id: "big", type: "filter", site: "Hall", copy_of: { part: "big", element: "big" } }];
+    const { document } = doc.pasteElements(DOCUMENT, copied);
+    expect(doc.findElement(document, "big-2")).toMatchObject({ site: "Hall" });
+    expect(doc.findElement(document, "big-2")).not.toHaveProperty("copy_of");
+  });
+
   test("a change never touches the document it came from", () => {
     const before = JSON.stringify(DOCUMENT);
     doc.connect(DOCUMENT, { element: "readings", port: "out" }, { element: "file", port: "in" });

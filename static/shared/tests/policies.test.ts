@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dryRunSentences, notable, policySentence } from "../policies";
+import { adviceOf, doneWords, dryRunSentences, notable, policySentence, sitesNow } from "../policies";
 import { ruleOf, typedOf } from "../policy-rules";
 import type { Standing } from "../types";
 
@@ -19,6 +19,39 @@ test("a policy is one sentence", () => {
     "When a node runs on a battery that has been below 20 %, all that it runs, the element with the least state first, is moved, at most 60 an hour.",
   );
   expect(policySentence({ ...battery, mode: "advice" })).toContain("the element with the least state first.");
+});
+
+test("of sites it is two sentences: of one that comes, and of one that goes", () => {
+  const rule = { kind: "sites", pipeline: "", for_s: 120, gone: "wait", gone_s: 600 } as const;
+  expect(policySentence({ ...busy, rule })).toBe(
+    "When a site has been there for 120 s, each pipeline whose elements are copied to each site gets its copy there, at most 6 upgrades an hour. When no node of a site has been heard for 600 s, its copies wait for it and are not restored elsewhere.",
+  );
+  expect(
+    policySentence({ ...busy, mode: "advice", rule: { ...rule, pipeline: "power", gone: "elsewhere" } }),
+  ).toBe(
+    "When a site has been there for 120 s, you are advised to give power its copy there. When no node of a site has been heard for 600 s, you are advised to restore its copies on other nodes.",
+  );
+  expect(policySentence({ ...busy, rule: { ...rule, gone: "take-out" } })).toContain(
+    "its copies are taken out of the pipeline, with the state that they keep; until then they wait for it.",
+  );
+  expect(typedOf(rule)).toEqual({ pipeline: "", for_s: "120", gone_s: "600", gone: "wait" });
+  expect(ruleOf("sites", typedOf(rule))).toEqual({ rule, faults: {} });
+});
+
+test("what it advises is one click, and what it has done is a link", () => {
+  const yard = { ...said("copy"), node: "", site: "Yard", pipeline: "power" };
+  expect(adviceOf(yard)).toEqual({ pipeline: "power", site: "Yard", change: "copy" });
+  expect(adviceOf({ ...yard, code: "waits" })).toEqual({});
+  expect(adviceOf({ ...said("restore"), pipeline: "power", element: "big", target: "edge-a" })).toEqual({
+    pipeline: "power",
+    element: "big",
+    restore_to: "edge-a",
+  });
+  const line = { ...yard, id: 1, at: "", policy: "plants", handover: null, operation: "1" };
+  expect(doneWords(line)).toBe("got its copies");
+  expect(doneWords({ ...line, operation: null, code: "resting" })).toBe("rests after a move");
+  expect(sitesNow([yard])).toBe("Each site that is there has its copies of power.");
+  expect(sitesNow([])).toContain("No pipeline that runs");
 });
 
 const said = (code: Standing["code"]): Standing => ({

@@ -328,7 +328,8 @@ def test_an_optional_input_may_stay_unconnected_and_fits_where_it_is_connected(
 
     assert faults(merged(in1="a", in2="b")) == []
     assert faults(merged(in1="a", in2="b", in4="source")) == []
-    assert faults(merged(in1="a", in4="b")) == [("m", "spec.elements[4].inputs.in2", "missing_input")]
+    assert faults(merged(in1="a")) == []
+    assert faults(merged(in2="a", in4="b")) == [("m", "spec.elements[4].inputs.in1", "missing_input")]
     assert {fault[1:] for fault in faults(merged(in1="a", in2="b", in3="w"))} == {
         ("spec.elements[4].inputs.in3", "schema")
     }

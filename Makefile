@@ -63,8 +63,8 @@ bench: ## every benchmark; QUICK=1 is short
 	@.ci/install python java jars classes bundle chromium
 	@set -e; for file in tests/benchmarks/bench_*.py; do $(PY) "$$file"; done
 
-bench-%: ## one benchmark, e.g. make bench-throughput
-	@.ci/install python java jars classes $(if $(filter editor,$*),bundle chromium)
+bench-%: ## one benchmark, e.g. make bench-throughput; PARTS=proof make bench-placement: sites come and go, against an oracle
+	@.ci/install python java jars classes $(if $(filter editor placement,$*),bundle) $(if $(filter editor,$*),chromium)
 	@test -f tests/benchmarks/bench_$*.py || { echo "There is no benchmark $*: $$(ls tests/benchmarks | sed -n 's/^bench_\(.*\)\.py/\1/p' | tr '\n' ' ')" >&2; exit 1; }
 	@$(PY) tests/benchmarks/bench_$*.py
 

@@ -1,10 +1,17 @@
-"""Backup locations: time, rejected groups and cost of our plans, of the published algorithm and of solvers.
+"""Placement: what backup plans cost, what copies near the sources save, and that both lose nothing.
 
     make bench-placement            QUICK=1 make bench-placement
+    PARTS=proof make bench-placement
 
-Each method plans the same installations, one after the other, in this process (CBC in its own); no service
-is needed. SIZES ("120x30": groups x nodes), SEEDS, TIGHT (what nodes and links have is divided by it),
-LIMIT_S (a solver's time), CBC_SIZES and CBC_SEEDS choose what is measured.
+PARTS: `plans`, `nodes` and `proof`; the first two unless it is set.
+
+plans   backup locations: time, rejected groups and cost of ours, of the published algorithm and of solvers
+nodes   one pipeline placed in several ways on real nodes behind slow lines: near_sources.py
+proof   sites that come and go, compared with an oracle: sites_proof.py
+
+Plans: each method plans the same installations, one after the other, in this process (CBC in its own); no
+service is needed. SIZES ("120x30": groups x nodes), SEEDS, TIGHT (what nodes and links have is divided by
+it), LIMIT_S (a solver's time), SOLVED_MAX (0: none), CBC_SIZES and CBC_SEEDS choose what is measured.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import plotly.graph_objects as go
 from pipeline_runtime.placement.recovery import Plan, RecoveryProblem, faults, rejected
 from pipeline_runtime.placement.recovery_plan import plan_recovery
 from pipeline_runtime.placement.recovery_published import plan_published
+from tests.benchmarks import near_sources, sites_proof
 from tests.benchmarks.harness import QUICK, log, machine, write_results
 from tests.benchmarks.recovery_milp import solve_published, solve_tight
 from tests.fog import fog
@@ -38,7 +46,8 @@ SIZES = sizes("SIZES", "10x10 30x30" if QUICK else "10x10 30x30 60x30 120x30 200
 SEEDS = int(os.environ.get("SEEDS", "2" if QUICK else "20"))
 TIGHT = tuple(float(each) for each in os.environ.get("TIGHT", "1 3").split())
 LIMIT_S = float(os.environ.get("LIMIT_S", "20" if QUICK else "60"))
-SOLVED_MAX = 120 * 30  # larger ones no solver ends within the time: only a bound is known
+LARGE = 120 * 30  # groups x nodes; beyond it no solver ends within the time, and fewer are planned
+SOLVED_MAX = int(os.environ.get("SOLVED_MAX", str(LARGE)))
 CBC_SIZES = sizes("CBC_SIZES", "10x10" if QUICK else "10x10 30x30")
 CBC_SEEDS = int(os.environ.get("CBC_SEEDS", "1" if QUICK else "3"))
 METHODS: dict[str, Callable[[RecoveryProblem], Plan]] = {
@@ -126,7 +135,7 @@ def summary(cells: list[Cell]) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> int:
+def plans() -> int:
     settings = {
         "machine": machine(),
         "sizes": SIZES,
@@ -137,7 +146,7 @@ def main() -> int:
     cells: list[Cell] = []
     for size in SIZES:
         for tight in TIGHT:
-            for seed in range(SEEDS if size[0] * size[1] <= SOLVED_MAX else max(1, SEEDS // 4)):
+            for seed in range(SEEDS if size[0] * size[1] <= LARGE else max(1, SEEDS // 4)):
                 cells += measure(size, tight, seed)
             for row in summary([cell for cell in cells if (cell.size, cell.tight) == (size, tight)]):
                 log("  ".join(f"{name} {value}" for name, value in row.items() if value is not None))
@@ -158,6 +167,12 @@ def main() -> int:
     if wrong:
         log(f"a plan of Fogline's does not hold: {wrong[0].row()}")
     return 1 if wrong else 0
+
+
+def main() -> int:
+    parts = {"plans": plans, "nodes": near_sources.measure, "proof": sites_proof.prove}
+    chosen = os.environ.get("PARTS", "plans nodes").split()
+    return max([parts[name]() for name in chosen], default=0)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.ports import free_ports
 
 _HOST = "127.0.0.1"
 _ANSWER_S = 10.0
+_START_S = 90.0  # a new process imports what the one that starts it has imported
 _context = multiprocessing.get_context("spawn")
 
 Break = Literal["cut", "reset"]
@@ -199,7 +200,7 @@ class Proxies:
         self._process = _context.Process(target=_main, args=(dict(pairs), theirs), daemon=True)
         self._process.start()
         theirs.close()
-        self._answer()
+        self._answer(_START_S)
 
     @property
     def advertised(self) -> dict[int, int]:
@@ -215,7 +216,7 @@ class Proxies:
         self._process.join(5)
         self._process.kill()
 
-    def _answer(self) -> Any:
-        if not self._mine.poll(_ANSWER_S):
+    def _answer(self, timeout_s: float = _ANSWER_S) -> Any:
+        if not self._mine.poll(timeout_s):
             raise TimeoutError("the proxies do not answer")
         return self._mine.recv()

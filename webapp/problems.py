@@ -94,6 +94,13 @@ class PreconditionRequired(Problem):
     kind = "precondition-required"
 
 
+class TooSoon(Problem):
+    """The same was done just now; `retry_after_s` says when it is taken again."""
+
+    status = 429
+    kind = "too-soon"
+
+
 class BackendAway(Problem):
     """Kafka, Redis, the chunk service or a node does not answer."""
 

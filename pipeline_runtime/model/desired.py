@@ -245,6 +245,7 @@ class ReplicaStatus(Frozen):
     takeover: Takeover | None = None
     rows_in_total: int = 0
     rows_out_total: int = 0
+    stream_bytes_total: dict[str, int] = {}  # by output, "element.port": keys and values, not compressed
     elements: dict[str, ElementRows] = {}  # of a group of several
     dead_letters_total: int = 0
     lag_rows: int = 0
@@ -275,6 +276,7 @@ class ReplicaStatus(Frozen):
 class NodeLoad(Frozen):
     cpu_ratio: float  # 0..1 over all cores
     memory_bytes: int  # used by the agent and its children
+    java_bytes: int = 0  # of these, Java's: its heap is for all that run there
     memory_total_bytes: int
     memory_ratio: float
     disk_free_bytes: int

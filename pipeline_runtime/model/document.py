@@ -22,12 +22,14 @@ API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
 INPUTS_MAX = 50  # of one element
+NAME_MAX = 40
+TITLE_MAX = 120
 NAME_PATTERN = words_for_pattern(
     r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
     "a name has lower-case letters, digits and hyphens, and starts and ends with a letter or digit",
 )
 
-Name = Annotated[str, StringConstraints(max_length=40, pattern=NAME_PATTERN)]
+Name = Annotated[str, StringConstraints(max_length=NAME_MAX, pattern=NAME_PATTERN)]
 """Lower-case letters, digits and hyphens: it becomes a part of Kafka topic names."""
 
 
@@ -36,21 +38,32 @@ class Metadata(Frozen):
     description: str | None = Field(default=None, max_length=2000)
 
 
+class CopyOf(Frozen):
+    """Of which element this one is a copy, at the site where it runs (`planning/copies.py`)."""
+
+    part: Name  # what was copied together, and is at each site
+    element: Name  # the same for its copies at all sites: the id under which it was drawn
+    params: dict[str, Any] = {}  # of its parameters those that name the site, as drawn: "readings-{site}"
+
+
 class Element(Frozen):
     id: Name
     type: str = Field(min_length=1, max_length=60)
-    title: str | None = Field(default=None, max_length=120)
+    title: str | None = Field(default=None, max_length=TITLE_MAX)
     params: dict[str, Any] = {}
     inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
     node: str | None = None  # pin: the group runs there and nowhere else
     site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
-    ui: dict[str, Any] | None = None  # where the editor drew it; the runtime ignores it
+    # Elements that it shares no node with; said of one of two, it holds for both.
+    apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
+    copy_of: CopyOf | None = None  # the runtime ignores it, as it does the next one
+    ui: dict[str, Any] | None = None  # where the editor drew it
 
 
 class Group(Frozen):
     id: Name
     elements: tuple[str, ...] = Field(min_length=1, max_length=ELEMENTS_MAX)
-    title: str | None = Field(default=None, max_length=120)
+    title: str | None = Field(default=None, max_length=TITLE_MAX)
     ui: dict[str, Any] | None = None
 
 
@@ -132,19 +145,25 @@ def refusals(data: Any) -> list[Fault]:
     ]
 
 
+_PARTS_MAX = {
+    "elements": {"inputs": INPUTS_MAX, "apart": ELEMENTS_MAX},
+    "groups": {"elements": ELEMENTS_MAX},
+}
+
+
 def _counts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], int, int]]:
     """(where, how many there are, how many may be), as far as a draft has it."""
     spec = _part(data, "spec")
-    for name in ("elements", "groups"):
+    for name in _PARTS_MAX:
         items = _part(spec, name)
         if not isinstance(items, list | tuple):
             continue
         yield ("spec", name), len(items), ELEMENTS_MAX
-        below, most = ("inputs", INPUTS_MAX) if name == "elements" else ("elements", ELEMENTS_MAX)
         for index, item in enumerate(items):
-            part = _part(item, below)
-            if isinstance(part, Sized):
-                yield ("spec", name, index, below), len(part), most
+            for below, most in _PARTS_MAX[name].items():
+                part = _part(item, below)
+                if isinstance(part, Sized):
+                    yield ("spec", name, index, below), len(part), most
 
 
 def _part(value: Any, name: str) -> Any:
@@ -156,6 +175,7 @@ _KNOWN_NAMES = (
     *Metadata.model_fields,
     *Spec.model_fields,
     *Element.model_fields,
+    *CopyOf.model_fields,
 )
 
 

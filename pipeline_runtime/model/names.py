@@ -22,6 +22,7 @@ _PLACES = {
     "title": "Title",
     "node": "Node",
     "site": "Node",
+    "copy_of": "Copy of",
     "inputs": "Connections",
     "params": "Parameters",
     "ui": "Place on the canvas",

@@ -20,7 +20,8 @@ class MergeParams(Params):
 
 class Merge(TransformOperator):
     """Gives the rows of up to four streams as one stream: of several machines, rooms or sites, each with an
-    element of its own. For more streams merge the merged.
+    element of its own. For more streams merge the merged. One alone is passed on, so that streams may come
+    and go while it runs.
 
     All have the same columns, in whatever order, and the same key. Rows of one stream stay in its order; how
     those of different streams follow each other depends on when they come. A window behind it waits for no
@@ -33,7 +34,12 @@ class Merge(TransformOperator):
     category = "join"
     icon = "git-merge"
     Params = MergeParams
-    inputs = (Port("in1"), Port("in2"), Port("in3", optional=True), Port("in4", optional=True))
+    inputs = (
+        Port("in1"),
+        Port("in2", optional=True),
+        Port("in3", optional=True),
+        Port("in4", optional=True),
+    )
     example = {}
 
     params: MergeParams

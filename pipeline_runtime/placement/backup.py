@@ -52,6 +52,7 @@ class GroupToBackUp:
     cpu: float = 0.0  # cores that it takes
     current: str | None = None  # where its backup lies now
     redeploy: str | None = None  # where it would go on, as planned before
+    apart_from: frozenset[str] = frozenset()  # nodes that run what it shares no node with
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def _wanted(
     }
     if level.stays and group.current in able:
         able = {group.current}
-    free = {node.name for node in nodes.values() if node.up and not node.cordoned}
+    free = {node.name for node in nodes.values() if node.up and not node.cordoned} - group.apart_from
     return RecoveryGroup(
         group.group,
         group.owner,

@@ -1,75 +1,48 @@
-"""Chooses a node for each group: where it is pinned, else nearest to what it reads, else where the fewest
-elements run.
+"""Chooses a node for each group: where it is pinned; else, of the nodes that meet all constraints, those
+nearest to what it reads, of these the least busy, of these the one with the fewest elements.
 
 "Nearest" is SpanEdge's rule for a global group (see geo.py): the least of the greatest latencies from the
 sites of all that it reads. A group that holds a source reads nothing here; its site says where it has to be.
-Added here: of nodes that are as near as each other the one with the fewest elements is taken, and a node
-whose CPU is busy is not taken for being near.
+Added here: the constraints (constraints.py), that a busy node is not taken while another is calm, and what
+decides between nodes that are as near as each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from math import inf
-from typing import Literal
 
-from pipeline_runtime.placement.links import NO_LATENCIES, Latencies, farthest_ms
+from pipeline_runtime.placement.constraints import (
+    UNKNOWN,
+    Candidate,
+    Closed,
+    Ground,
+    GroupToPlace,
+    Room,
+    warnings,
+    why_not,
+)
+from pipeline_runtime.placement.links import Latencies, farthest_ms
+from pipeline_runtime.placement.needs import NOTHING
 
-Closed = Literal["cordoned", "leaving", "in maintenance"]
-"""Why a node was told to take nothing new, said of it: by a person, by its own end, by a policy."""
 _OPENED_BY: dict[Closed, str] = {
     "cordoned": "uncordon it",
     "leaving": "start it again",
     "in maintenance": "wait for its end",
 }
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A registered node as placement sees it."""
-
-    name: str
-    up: bool
-    ready: bool  # its Spark session is up
-    closed: Closed | None
-    elements: int  # that run or shall run there already
-    place: str = ""  # its site; a node without one is a place of its own
-    cpu_ratio: float = 0.0  # 0..1, of all its cores
-
-    @property
-    def refusal(self) -> str | None:
-        """Why it takes nothing new now, said of it; None: it does."""
-        if not self.up:
-            return "does not answer"
-        if self.closed is not None:
-            return f"is {self.closed}"
-        return None if self.ready else "is still starting"
-
-    @property
-    def is_free(self) -> bool:
-        return self.refusal is None
-
-
-_PAST = {"is": "was", "does": "did"}
+_PAST = {"is": "was", "does": "did", "has": "had", "runs": "ran"}
 NAMED_MAX = 3
-"""So many nodes are named of those that took nothing new."""
-
-
-@dataclass(frozen=True)
-class GroupToPlace:
-    group: str
-    elements: int
-    pin: str | None = None  # by the document or by whoever deploys
-    pinned_by: str = "it was pinned there"  # in words, for the record
-    site: str | None = None  # it runs on a node of that site
-    reads: frozenset[str] = frozenset()  # the groups whose streams it reads
-
+"""So many nodes are named of those that could not take it."""
+ROUNDS_MAX = 10
+"""So often those that found no node are placed before the others."""
 
 NEAR_MS = 10.0
 """By less no node is nearer than another: a probe takes as long where a machine is busy."""
 BUSY_CPU = 0.8
+CPU_MARGIN = 0.1
+"""By less no node is less busy than another: load comes and goes."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +65,20 @@ class Placed:
     node: str
     why: str  # in words, as said of the node
     then: str = ""  # the same for the record, to be read when all may be different
+    warning: str = ""  # what speaks against that node, where a person wants it; said of it
 
 
 def choose(
     groups: Iterable[GroupToPlace],
     candidates: Iterable[Candidate],
     keep: Mapping[str, str] | None = None,
+    ground: Ground = UNKNOWN,
 ) -> dict[str, str]:
     """Group -> node. `keep` says where groups run now: one without a pin stays there.
 
     The same arguments give the same answer: equals are taken by name. Raises NoPlacement.
     """
-    placed, faults = place(groups, candidates, keep)
+    placed, faults = place(groups, candidates, keep, ground)
     if faults:
         raise NoPlacement(faults)
     return {group: found.node for group, found in placed.items()}
@@ -113,48 +88,88 @@ def place(
     groups: Iterable[GroupToPlace],
     candidates: Iterable[Candidate],
     keep: Mapping[str, str] | None = None,
-    latencies: Latencies = NO_LATENCIES,
+    ground: Ground = UNKNOWN,
 ) -> tuple[dict[str, Placed], list[PlacementFault]]:
-    """As `choose`, with the reasons; the groups that have no node are in the faults instead."""
-    nodes = {node.name: node for node in candidates}
-    load = {name: node.elements for name, node in nodes.items()}
-    keep = keep or {}
-    runs_on = dict(keep)
+    """As `choose`, with the reasons; the groups that have no node are in the faults instead.
+
+    One that finds no room is placed before the others in another round: they may have a choice where it has
+    none. If that helps nobody, the faults are those of the first round.
+    """
+    groups, nodes, first = tuple(groups), tuple(candidates), set[str]()
+    placed, faults = found = _in_turn(groups, nodes, keep or {}, ground, first)
+    for _ in range(ROUNDS_MAX):
+        stuck = {fault.group for fault in faults} | first
+        if stuck == first:
+            break
+        first = stuck
+        placed, faults = _in_turn(groups, nodes, keep or {}, ground, first)
+    return found if faults else (placed, faults)
+
+
+def _in_turn(
+    groups: Sequence[GroupToPlace],
+    candidates: Iterable[Candidate],
+    keep: Mapping[str, str],
+    ground: Ground,
+    first: Collection[str],
+) -> tuple[dict[str, Placed], list[PlacementFault]]:
+    room = Room(candidates, ground, keep)
     placed: dict[str, Placed] = {}
     faults: list[PlacementFault] = []
     # Pinned groups first, so that the free ones see the load these bring; and each behind all that it reads.
-    groups = tuple(groups)
     depths = _depths(groups)
-    for group in sorted(groups, key=lambda group: (group.pin is None, depths[group.group])):
+    for group in sorted(groups, key=lambda g: (g.pin is None, g.group not in first, depths[g.group])):
         current = keep.get(group.group)
         if group.pin is not None:
-            problem = _problem(group.pin, nodes, stays=group.pin == current)
-            if problem is not None:
-                node = nodes.get(group.pin)
-                is_away = node is not None and (not node.up or node.closed == "leaving")
-                faults.append(PlacementFault(group.group, problem, passing=is_away))
-                continue
-            found = Placed(group.pin, "pinned", group.pinned_by)
-        elif current in nodes:
+            found = _where_pinned(group, room, stays=group.pin == current)
+        elif current in room.nodes:
             found = Placed(str(current), "it runs there")
         else:
-            there = {name: node for name, node in nodes.items() if group.site in (None, node.place)}
-            free = [name for name, node in there.items() if node.is_free]
-            if not free:
-                waiting = not nodes or not all(other.closed == "cordoned" for other in there.values())
-                problem = _nobody(there) if group.site is None else _nobody_at(group.site, there)
-                faults.append(PlacementFault(group.group, problem, passing=waiting))
-                continue
-            origins = {nodes[runs_on[id]].place for id in group.reads if runs_on.get(id) in nodes}
-            calm = [name for name in free if nodes[name].cpu_ratio < BUSY_CPU]
-            near, ms = _nearest({name: nodes[name].place for name in calm}, origins, latencies)
-            near = near if ms is not None else free
-            least = min(near, key=lambda name: (load[name], name))
-            found = _placed(least, load[least], len(near), ms, group.site, there.values())
-        placed[group.group], runs_on[group.group] = found, found.node
-        if found.node != current:
-            load[found.node] += group.elements
+            found = _where_free(group, room)
+        if isinstance(found, PlacementFault):
+            faults.append(found)
+            continue
+        placed[group.group] = found
+        room.put(group, room.nodes[found.node], stays=found.node == current)
     return placed, faults
+
+
+def _where_pinned(group: GroupToPlace, room: Room, stays: bool) -> Placed | PlacementFault:
+    pin = str(group.pin)
+    problem, node = _problem(pin, room.nodes, stays), room.nodes.get(pin)
+    if problem is not None or node is None:
+        is_away = node is not None and (not node.up or node.closed == "leaving")
+        return PlacementFault(group.group, problem or "", passing=is_away)
+    against = [] if stays else warnings(group, node, room)
+    then = f"{group.pinned_by}, though it {'; it '.join(map(_then, against))}" if against else group.pinned_by
+    return Placed(pin, "pinned", then, "; it ".join(against))
+
+
+def _where_free(group: GroupToPlace, room: Room) -> Placed | PlacementFault:
+    there = [
+        node
+        for node in room.nodes.values()
+        if group.site in (None, node.place) and node.name not in group.without
+    ]
+    refused = {node.name: reason for node in there if (reason := why_not(group, node, room)) is not None}
+    fit = [node for node in there if node.name not in refused]
+    if not fit:
+        waits = not room.nodes or any(not node.is_free and node.closed != "cordoned" for node in there)
+        problem = _nobody(there, refused) if group.site is None else _nobody_at(group.site, there, refused)
+        return PlacementFault(group.group, problem, passing=waits)
+    cpu = {node.name: room.cpu_with(group, node) for node in fit}
+    calm = [node for node in fit if cpu[node.name] < BUSY_CPU]
+    origins = {room.nodes[id].place for each in group.reads if (id := room.runs_on.get(each)) in room.nodes}
+    # Where all are busy, near is as good as far.
+    near, ms = _nearest(calm, origins, room.ground.latencies) if calm else (fit, None)
+    least = min(cpu[node.name] for node in near)
+    alike = [node for node in near if cpu[node.name] <= least + CPU_MARGIN]
+    best = min(alike, key=lambda node: (room.elements[node.name], node.name)).name
+    words = _Words(room.elements[best], len(fit), len(near), len(alike), cpu[best], ms)
+    why, then = words.why(), words.then()
+    if group.site is not None:
+        why, then = f"at {group.site}, as the draft says; {why}", f"it was to run at {group.site}; {then}"
+    return Placed(best, why, then + _who_could_not(refused))
 
 
 def _depths(groups: Sequence[GroupToPlace]) -> dict[str, int]:
@@ -167,63 +182,70 @@ def _depths(groups: Sequence[GroupToPlace]) -> dict[str, int]:
 
 
 def _nearest(
-    free: Mapping[str, str], origins: Collection[str], latencies: Latencies
-) -> tuple[list[str], float | None]:
-    """The nodes that are nearest to `origins`, and how far that is at most, in ms. None: they are alike, or
-    nothing is known. `free`: node -> its place."""
-
-    far = {
-        name: farthest_ms(((origin, place) for origin in origins), latencies) for name, place in free.items()
-    }
-    least = min(far.values(), default=inf)
+    nodes: Sequence[Candidate], origins: Collection[str], latencies: Latencies
+) -> tuple[Sequence[Candidate], float | None]:
+    """Those that are nearest to `origins`, and how far that is at most, in ms. None: they are alike, or
+    nothing is known, so these are all."""
+    far = {node.name: farthest_ms(((origin, node.place) for origin in origins), latencies) for node in nodes}
+    least = min(far.values())
     # Where no other is known to be further, being at the same place says nothing.
     if not any(least + NEAR_MS < ms < inf for ms in far.values()):
-        return [], None
-    return [name for name, ms in far.items() if ms <= least + NEAR_MS], least
+        return nodes, None
+    return [node for node in nodes if far[node.name] <= least + NEAR_MS], least
 
 
-def _placed(
-    node: str,
-    elements: int,
-    alike: int,
-    ms: float | None,
-    site: str | None,
-    there: Iterable[Candidate],
-) -> Placed:
-    """`alike`: among so many nodes it has the least elements; `ms`: they are so near, and others further.
-    `there`: all nodes, of a group with a `site` those at it."""
-    if ms is not None:
-        near = f"at most {ms:.3g} ms" if ms else "at the same site"
-        also = "" if alike == 1 else f", with the fewest elements of {alike}"
-        why, then = (
-            f"nearest to what it reads: {near}{also}",
-            f"it was nearest to what it reads: {near}{also}",
-        )
-    else:
-        why, then = _why_free(elements, alike), _why_then(elements, alike)
-    if site is not None:
-        why, then = f"at {site}, as the draft says; {why}", f"it was to run at {site}; {then}"
-    return Placed(node, why, then + _who_could_not(there))
+@dataclass(frozen=True)
+class _Words:
+    """What a node was chosen by, in words."""
+
+    elements: int  # that are there
+    fit: int  # so many nodes could take it,
+    near: int  # so many of them are calm and as near as it,
+    alike: int  # and so many of these as little busy
+    cpu: float  # of the node with the group
+    ms: float | None  # it is so near, and others are further; None: that has decided nothing
+
+    def why(self) -> str:
+        if self.ms is not None:
+            return self._nearest()
+        if self.fit == 1:
+            return "the only node that can take it"
+        if self.alike < self.fit:
+            fewest = f", with the fewest elements of {self.alike}" if self.alike > 1 else ""
+            return f"the least busy: {_percent(self.cpu)} of its CPU{fewest}"
+        there = f"{self.elements} element{'' if self.elements == 1 else 's'}" if self.elements else "none"
+        return f"the fewest elements are there: {there}"
+
+    def then(self) -> str:
+        if self.ms is not None:
+            return f"it was {self._nearest()}"
+        if self.fit == 1:
+            return "it was the only node that could take it"
+        of = f"of the {self.fit} nodes that could take it"
+        if self.alike < self.fit:
+            fewest = f", and the fewest elements of {self.alike} such" if self.alike > 1 else ""
+            return f"it was the least busy ({_percent(self.cpu)} of its CPU) {of}{fewest}"
+        return f"it had the fewest elements ({self.elements or 'none'}) {of}"
+
+    def _nearest(self) -> str:
+        near = f"at most {self.ms:.3g} ms" if self.ms else "at the same site"
+        if self.near == 1:
+            return f"nearest to what it reads: {near}"
+        if self.alike == 1:
+            return f"nearest to what it reads: {near}, the least busy of {self.near}"
+        return f"nearest to what it reads: {near}, with the fewest elements of {self.alike}"
 
 
-def _why_free(elements: int, free: int) -> str:
-    if free == 1:
-        return "the only node that is free"
-    there = f"{elements} element{'' if elements == 1 else 's'}" if elements else "none"
-    return f"the fewest elements are there: {there}"
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:.0f} %"
 
 
-def _why_then(elements: int, free: int) -> str:
-    of = "only node" if free == 1 else f"fewest elements ({elements or 'none'}) of the {free} nodes"
-    return f"it {'was' if free == 1 else 'had'} the {of} that could take it"
-
-
-def _who_could_not(nodes: Iterable[Candidate]) -> str:
-    refused = [f"{node.name} {_then(node.refusal)}" for node in nodes if node.refusal is not None]
+def _who_could_not(refused: Mapping[str, str]) -> str:
     if not refused:
         return ""
+    named = [f"{name} {_then(reason)}" for name, reason in refused.items()][:NAMED_MAX]
     more = f" and {len(refused) - NAMED_MAX} more could not" if len(refused) > NAMED_MAX else ""
-    return f"; {', '.join(refused[:NAMED_MAX])}{more}"
+    return f"; {', '.join(named)}{more}"
 
 
 def _then(refusal: str) -> str:
@@ -233,16 +255,31 @@ def _then(refusal: str) -> str:
 
 
 def choose_target(
-    group: str, elements: int, away_from: str, candidates: Iterable[Candidate], planned: str = ""
-) -> str:
-    """Where a group goes that has to leave `away_from`: to `planned`, if that can take it.
+    group: GroupToPlace,
+    candidates: Iterable[Candidate],
+    keep: Mapping[str, str],
+    ground: Ground = UNKNOWN,
+    planned: str = "",
+    at_any_cost: bool = False,
+) -> Placed:
+    """Where a group goes that has to leave its node: to `planned`, if that can take it, else as if it were
+    deployed. `keep`: where the other groups run. Raises NoPlacement.
 
-    Raises NoPlacement.
+    `at_any_cost`: to a node without the memory or the line for it, or one that is still starting, rather than
+    to none.
     """
-    others = [node for node in candidates if node.name != away_from]
-    if any(node.name == planned and node.is_free for node in others):
-        return planned
-    return choose([GroupToPlace(group, elements)], others)[group]
+    nodes, runs_on = tuple(candidates), {id: node for id, node in keep.items() if id != group.group}
+    room = Room(nodes, ground, runs_on)
+    there = room.nodes.get(planned)
+    if there is not None and planned not in group.without and why_not(group, there, room) is None:
+        return Placed(planned, "as planned")
+    placed, faults = place([group], nodes, runs_on, ground)
+    if faults and at_any_cost:
+        freed = [replace(node, ready=True) for node in nodes]
+        placed, _ = place([replace(group, need=NOTHING)], freed, runs_on, replace(ground, bytes_per_s={}))
+    if group.group not in placed:
+        raise NoPlacement(faults)
+    return placed[group.group]
 
 
 def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | None:
@@ -259,14 +296,20 @@ def _problem(name: str, nodes: Mapping[str, Candidate], stays: bool) -> str | No
     return None
 
 
-def _nobody(nodes: Mapping[str, Candidate]) -> str:
+def _nobody(nodes: Sequence[Candidate], refused: Mapping[str, str]) -> str:
     if not nodes:
         return "there is no node; add one, or check that the local nodes have started"
-    states = ", ".join(f"{name} {node.refusal or 'is free'}" for name, node in sorted(nodes.items()))
-    return f"no node can take it ({states}); start or uncordon one"
+    reasons = ", ".join(f"{name} {reason}" for name, reason in sorted(refused.items()))
+    return f"no node can take it ({reasons}); {_what_to_do(nodes)}"
 
 
-def _nobody_at(site: str, there: Mapping[str, Candidate]) -> str:
+def _what_to_do(nodes: Sequence[Candidate]) -> str:
+    if any(node.is_free for node in nodes):
+        return "make room on one, or pin it to one that is to take it all the same"
+    return "start or uncordon one"
+
+
+def _nobody_at(site: str, there: Sequence[Candidate], refused: Mapping[str, str]) -> str:
     if not there:
         return f"is to run at {site}, where no node is; add one there, or choose another site"
-    return f"is to run at {site}: {_nobody(there)} there, or choose another site"
+    return f"is to run at {site}: {_nobody(there, refused)} there, or choose another site"

@@ -151,7 +151,7 @@ def _change(
 
     was, is_ = element_of(old, id), element_of(new, id)
     regrouped = new.group in connected.begins
-    graph = _graph_difference(old, new, was, is_, regrouped) or connected.refused.get(new.group)
+    graph = _graph_difference(old, new, was, is_, regrouped, registry) or connected.refused.get(new.group)
     if graph is not None:
         return incompatible(graph)
     operator = registry.get(is_.type)
@@ -206,7 +206,12 @@ def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
 
 
 def _graph_difference(
-    old: GroupSpec, new: GroupSpec, was: ElementSpec, is_: ElementSpec, regrouped: bool
+    old: GroupSpec,
+    new: GroupSpec,
+    was: ElementSpec,
+    is_: ElementSpec,
+    regrouped: bool,
+    registry: Registry,
 ) -> str | None:
     if was.type != is_.type:
         return f"its type was {was.type} and is {is_.type}"
@@ -216,12 +221,25 @@ def _graph_difference(
     if streams[0] != streams[1]:
         # Spark's query would read its source another number of times, and refuses its own checkpoint then.
         return "its group has other streams than before"
-    if _inner_inputs(old, was) != _inner_inputs(new, is_) or was.inputs.keys() != is_.inputs.keys():
+    keeps = any(_keeps(registry.get(element.type)) for element in new.elements)
+    others = keeps and was.inputs.keys() != is_.inputs.keys()
+    if _inner_inputs(old, was) != _inner_inputs(new, is_) or others:
         return "its inputs are connected otherwise inside its group"
-    counts = [len({stream.topic for stream in group.inputs}) for group in (old, new)]
-    if counts[0] != counts[1]:  # likewise
+    counts = _counts(old, new)
+    if keeps and counts[0] != counts[1]:  # likewise
         return f"its group read {counts[0]} streams of others, and would read {counts[1]}"
     return None
+
+
+def begins_another_query(old: GroupSpec, new: GroupSpec) -> bool:
+    """Whether a group that goes on reads more streams of others or fewer: Spark's own checkpoint is of no use
+    then. What keeps nothing begins anew where it stands, and loses nothing by it; all else is refused."""
+    counts = _counts(old, new)
+    return counts[0] != counts[1]
+
+
+def _counts(*groups: GroupSpec) -> list[int]:
+    return [len({stream.topic for stream in group.inputs}) for group in groups]
 
 
 def _inner_inputs(group: GroupSpec, element: ElementSpec) -> dict[str, str]:

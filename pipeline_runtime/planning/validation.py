@@ -56,6 +56,7 @@ class _Element:
     inputs: Mapping[str, str]
     node: str | None
     site: str | None
+    apart: tuple[str, ...]
     title: str | None
 
     def path(self, *parts: str | int) -> str:
@@ -112,6 +113,7 @@ def _draft(data: Any) -> tuple[list[_Element], list[_Group]]:
             },
             node=_text(raw.get("node")),
             site=_text(raw.get("site")),
+            apart=tuple(other for other in _sequence(raw.get("apart")) if isinstance(other, str)),
             title=_text(raw.get("title")),
         )
         for index, raw in _items(spec.get("elements"))
@@ -159,6 +161,7 @@ class _Check:
     operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
     by_id: dict[str, _Element] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)  # element -> those it reads
+    together: dict[str, int] = field(default_factory=dict)  # element -> index of what it runs as one in
     cycles: list[tuple[str, ...]] = field(default_factory=list)
     hints: int = 0
 
@@ -167,6 +170,9 @@ class _Check:
         for element in self.elements:
             if element.id:
                 self.by_id.setdefault(element.id, element)
+        for group in self.groups:
+            for member in group.elements:
+                self.together.setdefault(member, group.index)
         if not self.elements:
             self.report(None, "spec.elements", "the pipeline has no elements; add a source", "empty")
         self.check_ids()
@@ -175,6 +181,7 @@ class _Check:
         for element in self.elements:
             self.check_inputs(element)
             self.check_pin(element)
+            self.check_apart(element)
         self.check_cycles()
         self.propagate()
         self.check_groups()
@@ -298,6 +305,23 @@ class _Check:
             hint = self.hint(element.site, known)
             message = f'there is no site "{element.site}"{hint} (known: {listed(known) or "none"})'
             self.report(element.id, element.path("site"), message, "unknown_site")
+
+    def check_apart(self, element: _Element) -> None:
+        """That both are pinned to one node is no fault: a pin follows where a person moves an element."""
+        for index, other in enumerate(element.apart):
+            if other not in self.by_id:
+                message = f'is to be apart from "{other}", which does not exist{self.hint(other, self.by_id)}'
+                code = "unknown_element"
+            elif other == element.id:
+                message, code = "is to be apart from itself; take that out", "apart_itself"
+            elif element.id in self.together and self.together[element.id] == self.together.get(other):
+                message = (
+                    f"is to be apart from {self.name(other)}, with which it runs as one; choose one of them"
+                )
+                code = "apart_together"
+            else:
+                continue
+            self.report(element.id, element.path("apart", index), message, code)
 
     def check_cycles(self) -> None:
         self.cycles = find_cycles(self.by_id, self.before)

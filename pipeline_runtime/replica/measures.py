@@ -24,6 +24,7 @@ class Measures:
     rows_in_total: int = 0
     rows_out_total: int = 0
     dead_letters_total: int = 0
+    stream_bytes_total: dict[str, int] = field(default_factory=dict)
     elements: dict[str, ElementRows] = field(default_factory=dict)
     first_output_at_ms: int | None = None
     last_output_at_ms: int | None = None
@@ -42,8 +43,17 @@ class Measures:
                 rows_out_total=_plus(old.rows_out_total, written),
             )
 
-    def committed(self, rows_out: int, dead_letters: int, at_ms: int, latency_ms: float | None) -> None:
+    def committed(
+        self,
+        rows_out: int,
+        dead_letters: int,
+        stream_bytes: Mapping[str, int],
+        at_ms: int,
+        latency_ms: float | None,
+    ) -> None:
         self.rows_out_total += rows_out
+        for source, more in stream_bytes.items():
+            self.stream_bytes_total[source] = self.stream_bytes_total.get(source, 0) + more
         self.dead_letters_total += dead_letters
         if rows_out:
             self.last_output_at_ms = at_ms

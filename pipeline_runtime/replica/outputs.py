@@ -34,6 +34,7 @@ class Outgoing:
     records: list[OutgoingRecord]
     rows_out: int
     dead_letters: int
+    stream_bytes: dict[str, int]  # by output, "element.port": keys and values
 
 
 def outgoing(
@@ -41,8 +42,11 @@ def outgoing(
 ) -> Outgoing:
     """`collected`: as spark.frame describes. `ending`: readers are told that nothing follows."""
     records: list[OutgoingRecord] = []
+    stream_bytes: dict[str, int] = {}
     for output in spec.outputs:
-        records += _stream_records(output.topic, _rows(collected, output.source))
+        rows = _rows(collected, output.source)
+        records += _stream_records(output.topic, rows)
+        stream_bytes[output.source] = sum(_bytes(rows[name]) for name in ("_key", "_value"))
     rows_out = len(records)
     for element in spec.elements:
         rows = _rows(collected, f"{element.id}.{DEAD}")
@@ -61,7 +65,7 @@ def outgoing(
     dead_letters = len(records) - rows_out
     if ending:
         records += _end_records(spec)
-    return Outgoing(records, rows_out, dead_letters)
+    return Outgoing(records, rows_out, dead_letters, stream_bytes)
 
 
 def element_rows(
@@ -102,6 +106,10 @@ def element_rows(
 
 def _rows(collected: pa.Table, tag: str) -> pa.Table:
     return collected.filter(pc.equal(collected["_out"], tag))
+
+
+def _bytes(column: pa.ChunkedArray) -> int:
+    return pc.sum(pc.binary_length(column.cast(pa.binary()))).as_py() or 0
 
 
 def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:

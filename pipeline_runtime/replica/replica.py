@@ -190,6 +190,7 @@ class Replica:
                 takeover=self._takeover(),
                 rows_in_total=measures.rows_in_total,
                 rows_out_total=measures.rows_out_total,
+                stream_bytes_total=dict(measures.stream_bytes_total),
                 elements=dict(measures.elements),
                 dead_letters_total=measures.dead_letters_total,
                 lag_rows=self._lag_rows(),

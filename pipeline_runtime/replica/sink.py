@@ -234,4 +234,6 @@ class BatchSink:
         if out.rows_out and arrived_at_s is not None:
             latency_ms = (monotonic() - arrived_at_s) * 1000
         with self._state.changed:
-            self._state.measures.committed(out.rows_out, out.dead_letters, int(time() * 1000), latency_ms)
+            self._state.measures.committed(
+                out.rows_out, out.dead_letters, out.stream_bytes, int(time() * 1000), latency_ms
+            )

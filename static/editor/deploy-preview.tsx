@@ -163,9 +163,9 @@ function ChangeLine({
 }
 
 /** Where an element goes that comes to what runs, or runs elsewhere from then on. */
-function place({ node, why, problem, waits }: DeployChange): string {
+function place({ node, why, problem, waits, warning }: DeployChange): string {
   if (problem) return waits ? `waits for a node: it ${problem}` : `no node can take it: it ${problem}`;
-  return node ? `goes to ${node}: ${why}` : (why ?? "");
+  return node ? `goes to ${node}: ${why}${warning ? `. But ${node} ${warning}` : ""}` : (why ?? "");
 }
 
 /** What it costs to let an element begin anew, to be agreed to for each. */
@@ -240,7 +240,15 @@ function Place({ each, document }: { each: DeployChange; document: PipelineDocum
             it {each.problem}
           </span>
         ) : (
-          each.why
+          <>
+            {each.why}
+            {each.warning && (
+              <span className="place__waits">
+                <TriangleAlert aria-hidden="true" />
+                it {each.warning}
+              </span>
+            )}
+          </>
         )}
       </td>
     </tr>

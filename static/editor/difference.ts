@@ -41,7 +41,14 @@ export function fieldsByKey(element: DocElement): Map<string, unknown> {
   return found;
 }
 
-const TITLES: Record<string, string> = { title: "Name", type: "Type", node: "Node", site: "Site" };
+const TITLES: Record<string, string> = {
+  title: "Name",
+  type: "Type",
+  node: "Node",
+  site: "Site",
+  apart: "Apart from",
+  copy_of: "Copy of",
+};
 
 /** What a field is called, and its value in words; null: it has none. */
 export function said(

@@ -157,6 +157,7 @@ function trimmed(element: DocElement): DocElement {
   if (!copy.title) delete copy.title;
   if (!copy.node) delete copy.node;
   if (!copy.site) delete copy.site;
+  if (!copy.apart?.length) delete copy.apart;
   if (copy.inputs && Object.keys(copy.inputs).length === 0) delete copy.inputs;
   return copy;
 }
@@ -180,7 +181,12 @@ export function removeElements(document: PipelineDocument, ids: Iterable<string>
   const gone = new Set(ids);
   const kept = elementsOf(document)
     .filter((element) => !gone.has(element.id))
-    .map((element) => withoutInputs(element, (reference) => gone.has(parseReference(reference).element)));
+    .map((element) => withoutInputs(element, (reference) => gone.has(parseReference(reference).element)))
+    .map((element) =>
+      element.apart?.some((id) => gone.has(id))
+        ? trimmed({ ...element, apart: element.apart.filter((id) => !gone.has(id)) })
+        : element,
+    );
   const groups = groupsOf(document)
     .map((group) => ({ ...group, elements: group.elements.filter((id) => !gone.has(id)) }))
     .filter((group) => group.elements.length > 0);
@@ -219,9 +225,10 @@ export function renameElement(document: PipelineDocument, id: string, next: stri
       return [port, from.element === id ? formatReference({ ...from, element: next }) : reference] as const;
     });
     const changed = inputs.some(([port, reference]) => element.inputs?.[port] !== reference);
-    if (element.id !== id && !changed) return element;
+    if (element.id !== id && !changed && !element.apart?.includes(id)) return element;
     return trimmed({
       ...element,
+      ...(element.apart && { apart: element.apart.map((other) => (other === id ? next : other)) }),
       id: element.id === id ? next : element.id,
       inputs: Object.fromEntries(inputs),
     });
@@ -240,7 +247,8 @@ export function copyElements(document: PipelineDocument, ids: Iterable<string>):
     .filter((element) => chosen.has(element.id))
     .map((element) =>
       withoutInputs(structuredClone(element), (reference) => !chosen.has(parseReference(reference).element)),
-    );
+    )
+    .map((element) => trimmed({ ...element, apart: element.apart?.filter((id) => chosen.has(id)) }));
 }
 
 /** Copies lie where the originals do when nothing is there, else beside them: never over another card. */
@@ -257,14 +265,42 @@ export function pasteElements(document: PipelineDocument, copied: DocElement[]) 
   return { document: withElements(document, [...elementsOf(document), ...fresh]), ids: [...names.values()] };
 }
 
-/** Under its new name, beside itself; what it reads of the others it reads from their copies. */
-export function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
+/** Said of either of the two, it holds for both. */
+export const isApart = (a: DocElement, b: DocElement): boolean =>
+  !!a.apart?.includes(b.id) || !!b.apart?.includes(a.id);
+
+/** Whether the two may share a node; said once, of the first of them, and of no other any more. */
+export function setApart(
+  document: PipelineDocument,
+  id: string,
+  other: string,
+  apart: boolean,
+): PipelineDocument {
+  const without = (element: DocElement, gone: string) =>
+    (element.apart ?? []).filter((each) => each !== gone);
+  return withElements(
+    document,
+    elementsOf(document).map((element) => {
+      if (element.id === id)
+        return trimmed({ ...element, apart: [...without(element, other), ...(apart ? [other] : [])] });
+      return element.id === other && element.apart
+        ? trimmed({ ...element, apart: without(element, id) })
+        : element;
+    }),
+  );
+}
+
+/** Under its new name, beside itself; what it names of the others it names of their copies. Of a copy at a
+ * site it is none: a site has one. */
+function copyOf(element: DocElement, names: ReadonlyMap<string, string>, offset: Point): DocElement {
+  const { copy_of: _, ...own } = element;
   const inputs = Object.entries(element.inputs ?? {}).map(([port, reference]) => {
     const from = parseReference(reference);
     return [port, formatReference({ ...from, element: names.get(from.element) ?? from.element })];
   });
   return trimmed({
-    ...structuredClone(element),
+    ...structuredClone(own),
+    ...(element.apart && { apart: element.apart.map((id) => names.get(id) ?? id) }),
     id: names.get(element.id) ?? element.id,
     inputs: Object.fromEntries(inputs) as Record<string, string>,
     ui: { x: (element.ui?.x ?? 0) + offset.x, y: (element.ui?.y ?? 0) + offset.y },

@@ -21,8 +21,10 @@ import {
   elementsOf,
   findElement,
   formatReference,
+  isApart,
   parseReference,
   renameElement,
+  setApart,
   streamName,
 } from "./document";
 import { SchemaForm } from "./form/form";
@@ -223,6 +225,7 @@ function Parameters({
       <hr className="line" />
       <Inputs element={element} operator={operator} editable={editable} />
       <NodePin element={element} editable={editable} />
+      <Apart element={element} editable={editable} />
       <Details>
         <IdField element={element} editable={editable} />
       </Details>
@@ -365,6 +368,35 @@ function NodePin({ element, editable }: { element: DocElement; editable: boolean
         Where it runs when the pipeline is deployed. It can be moved later while it runs.
       </span>
     </label>
+  );
+}
+
+/** Which elements share no node with it: said of either, it holds for both. */
+function Apart({ element, editable }: { element: DocElement; editable: boolean }) {
+  const document = useEditor((state) => state.history.present);
+  const operators = useEditor((state) => state.operators);
+  const others = elementsOf(document).filter((each) => each.id !== element.id);
+  if (others.length === 0) return null;
+  const chosen = others.filter((each) => isApart(element, each));
+  return (
+    <Details title={chosen.length ? `Apart from (${chosen.length})` : "Apart from"}>
+      <fieldset className="apart stack stack--tight" data-path="apart" disabled={!editable}>
+        <legend className="visually-hidden">Elements that run on another node</legend>
+        {others.map((other) => (
+          <label className="check" key={other.id}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(other)}
+              onChange={(event) => commit(setApart(current(), element.id, other.id, event.target.checked))}
+            />
+            {displayName(other, operators.get(other.type))}
+          </label>
+        ))}
+        <span className="field__help">
+          Fogline never puts the two on one node by itself, so that not both fail with it.
+        </span>
+      </fieldset>
+    </Details>
   );
 }
 

@@ -3,8 +3,13 @@ import { create } from "zustand";
 import { listed, plural } from "../shared/format";
 import { useLive } from "../shared/live";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
-import { SITE_MARK, siteOf, spread, spreadRefusal } from "./near-sources";
+import { post, problemText } from "../shared/api";
+import type { Copies } from "../shared/types";
+import { elementsOf } from "./document";
 import { commit, current, select, useEditor } from "./store";
+
+/** In a text parameter it stands for the site: a topic "readings-{site}". */
+const SITE_MARK = "{site}";
 
 const useAsked = create<{ open: boolean }>(() => ({ open: false }));
 
@@ -13,28 +18,47 @@ export function askSites(): void {
   if (useEditor.getState().selected.size > 0) useAsked.setState({ open: true });
 }
 
+const READY = { busy: false, refused: "" };
+const CHANGED = "The draft has changed meanwhile. Copy again.";
+
 const close = () => useAsked.setState({ open: false });
 
 export function NearSourcesDialog() {
   const open = useAsked((state) => state.open);
   const document = useEditor((state) => state.history.present);
-  const operators = useEditor((state) => state.operators);
+  const name = useEditor((state) => state.name);
   const selected = useEditor((state) => state.selected);
   const nodes = useLive((state) => state.nodes);
   const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => setWithout(new Set()), [open]);
+  const [state, setState] = useState<{ busy: boolean; refused: string }>(READY);
+  useEffect(() => {
+    setWithout(new Set());
+    setState(READY);
+  }, [open]);
   const ids = [...selected];
-  const own = siteOf(document, ids);
+  const own = elementsOf(document).find((each) => selected.has(each.id) && each.site)?.site ?? null;
   const known = [...new Set([...nodes.map((node) => node.site), own ?? ""])].filter(Boolean).sort();
   const chosen = known.filter((site) => site === own || !without.has(site));
   const copy = () => {
-    const made = spread(current(), operators, ids, chosen);
-    commit(made.document);
-    select(made.ids);
-    close();
+    const before = current();
+    setState({ busy: true, refused: "" });
+    post<Copies>(`/pipelines/${encodeURIComponent(name)}/copies`, {
+      document: before,
+      elements: ids,
+      sites: own === null ? chosen : [own, ...chosen],
+    })
+      .then((made) => {
+        if (current() !== before) return setState({ busy: false, refused: CHANGED });
+        commit(made.document);
+        select(made.elements);
+        close();
+      })
+      .catch((error: unknown) => setState({ busy: false, refused: problemText(error) }));
   };
-  const toggle = (site: string, on: boolean) =>
+  const toggle = (site: string, on: boolean) => {
+    setState(READY);
     setWithout((before) => new Set(on ? [...before].filter((each) => each !== site) : [...before, site]));
+  };
   return (
     <Dialog
       open={open}
@@ -54,7 +78,8 @@ export function NearSourcesDialog() {
           </button>
           <DialogAction
             title="Copy"
-            refused={spreadRefusal(document, operators, ids) ?? fewWords(known, chosen, own)}
+            refused={state.refused || fewWords(known, chosen, own)}
+            busy={state.busy}
             run={copy}
           />
         </>

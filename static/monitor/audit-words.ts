@@ -30,6 +30,10 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "pipeline.delete": () => "deleted it",
   "pipeline.follow_move": ({ elements, to }) =>
     `the draft followed a move: ${Array.isArray(elements) ? listed(elements.map(String)) : "it"} is pinned to ${text(to)} now`,
+  "pipeline.copies": ({ site, change, reason }) =>
+    `${change === "copy" ? "gave it its copies at" : "took its copies out at"} ${text(site)}${
+      reason ? `, by the ${text(reason)}` : ""
+    }`,
   "pipeline.version": ({ version }) => `saved version ${text(version)}`,
   "pipeline.restore_version": ({ version }) => `made version ${text(version)} the draft`,
   "pipeline.deploy": ({ version }) => `deployed version ${text(version)}`,
@@ -40,6 +44,8 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "element.pause": () => "paused it",
   "element.resume": () => "resumed it",
   "element.checkpoint": () => "asked for a checkpoint",
+  "element.place": ({ site }) =>
+    site ? `said that its user is at ${text(site)}` : "took away where its user is",
   "element.keep_standby": ({ node }) => `keeps a standby on ${text(node)}`,
   "element.drop_standby": ({ nodes }) =>
     `dropped its standby${Array.isArray(nodes) ? ` on ${listed(nodes.map(String))}` : ""}`,
@@ -55,7 +61,7 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
     `gave the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
   "map.latencies_removed": () => "removed the latencies that were given",
   "policy.create": ({ mode }) =>
-    `made the policy, ${mode === "automatic" ? "which moves by itself" : "which advises"}`,
+    `made the policy, ${mode === "automatic" ? "which acts by itself" : "which advises"}`,
   "policy.change": ({ enabled }) =>
     enabled === true
       ? "switched the policy on"

@@ -2,14 +2,14 @@ import { CircleAlert, Info, TriangleAlert } from "lucide-react";
 import { livePage } from "../shared/address";
 import { useLive } from "../shared/live";
 import { nameIn } from "../shared/live-reducer";
-import type { LogEvent } from "../shared/types";
+import type { AttentionLine, LogEvent } from "../shared/types";
 import { Ago } from "../shared/ui/parts";
-import { AdvisedMove } from "./advised-move";
+import { Advised } from "./advised";
 
 const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
 
-/** An event, or what needs attention now. `move_to`: a policy advises to move the element there. */
-export type FeedLine = LogEvent & { move_to?: string };
+/** An event, or what needs attention now, with what a policy advises. */
+export type FeedLine = LogEvent & Partial<Pick<AttentionLine, "move_to" | "restore_to" | "site" | "change">>;
 
 interface Repeated {
   event: FeedLine;
@@ -59,9 +59,7 @@ export function Feed({ events, max }: { events: FeedLine[]; max?: number }) {
                   {handoverOf(event) && (
                     <a href={`/handovers/${encodeURIComponent(handoverOf(event) ?? "")}`}>Handover</a>
                   )}
-                  {event.pipeline && event.element && event.move_to && (
-                    <AdvisedMove pipeline={event.pipeline} element={event.element} target={event.move_to} />
-                  )}
+                  <Advised {...event} />
                   {event.node && <a href={`/nodes/${encodeURIComponent(event.node)}`}>{event.node}</a>}
                 </div>
               </div>

@@ -4,12 +4,12 @@ import { livePage } from "../shared/address";
 import { del, get, patch } from "../shared/api";
 import { mount } from "../shared/mount";
 import { roleReason } from "../shared/page";
-import { codeWords, notable, policySentence } from "../shared/policies";
+import { adviceOf, codeWords, doneWords, notable, policySentence, sitesNow } from "../shared/policies";
 import type { Decision, Policy, Standing } from "../shared/types";
 import { confirm } from "../shared/ui/confirm";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
-import { AdvisedMove } from "./advised-move";
+import { Advised } from "./advised";
 import { Frame, Section } from "./frame";
 import { PolicyForm } from "./policy-form";
 
@@ -43,8 +43,9 @@ function PoliciesPage() {
           <h2>No policies yet</h2>
           <p>
             A policy says when elements move: a node's CPU is too busy, its battery runs down, it is to be
-            empty for maintenance, an element takes longer than it may, or the load lies unevenly. It advises
-            you, or moves them by itself. Try it out on the last day before you switch it on.
+            empty for maintenance, an element takes longer than it may, its user is elsewhere, or the load or
+            a pipeline lies unevenly; and what becomes of copies when a site comes or goes. It advises you, or
+            does it by itself. Try it out on the last day before you switch it on.
           </p>
         </div>
       )}
@@ -73,7 +74,7 @@ function PoliciesPage() {
 function Item({ policy, onEdit, onChange }: { policy: Policy; onEdit: () => void; onChange: () => void }) {
   const locked = roleReason("operator");
   const said = notable(policy.standing);
-  const word = !policy.enabled ? "Off" : policy.mode === "advice" ? "Advises" : "Moves by itself";
+  const word = !policy.enabled ? "Off" : policy.mode === "advice" ? "Advises" : "Acts by itself";
   const status = !policy.enabled ? "stopped" : "running";
   const enable = () =>
     patch(`/policies/${policy.id}`, { enabled: !policy.enabled })
@@ -126,11 +127,19 @@ function Item({ policy, onEdit, onChange }: { policy: Policy; onEdit: () => void
       {said.length > 0 && (
         <ul className="policies__said">
           {said.map((each) => (
-            <Said key={`${each.node} ${each.group ?? ""}`} said={each} advises={policy.mode === "advice"} />
+            <Said
+              key={[each.node, each.site, each.pipeline, each.group].join(" ")}
+              said={each}
+              advises={policy.mode === "advice"}
+            />
           ))}
         </ul>
       )}
-      {policy.enabled && said.length === 0 && <p className="muted small">No node needs it now.</p>}
+      {policy.enabled && said.length === 0 && (
+        <p className="muted small">
+          {policy.rule.kind === "sites" ? sitesNow(policy.standing) : "No node needs it now."}
+        </p>
+      )}
     </li>
   );
 }
@@ -144,9 +153,7 @@ function Said({ said, advises }: { said: Standing; advises: boolean }) {
           <Ago at={said.since} />
         </span>
       </span>
-      {advises && said.code === "move" && said.pipeline && said.element && said.target && (
-        <AdvisedMove pipeline={said.pipeline} element={said.element} target={said.target} />
-      )}
+      {advises && <Advised {...adviceOf(said)} />}
     </li>
   );
 }
@@ -169,7 +176,7 @@ function Log() {
               <tr>
                 <th>When</th>
                 <th>Policy</th>
-                <th>Node</th>
+                <th>Node or site</th>
                 <th>Element</th>
                 <th>Decided</th>
                 <th>Why</th>
@@ -188,19 +195,17 @@ function Log() {
 }
 
 function Line({ line }: { line: Decision }) {
-  const decided = line.handover ? `moved to ${line.target ?? ""}` : codeWords(line.code);
+  const decided = doneWords(line);
   return (
     <tr>
       <td className="muted">
         <Ago at={line.at} />
       </td>
       <td>{line.policy}</td>
+      <td>{line.node ? <a href={`/nodes/${encodeURIComponent(line.node)}`}>{line.node}</a> : line.site}</td>
       <td>
-        <a href={`/nodes/${encodeURIComponent(line.node)}`}>{line.node}</a>
-      </td>
-      <td>
-        {line.pipeline && line.element ? (
-          <a href={livePage(line.pipeline, line.element)}>{line.title}</a>
+        {line.pipeline ? (
+          <a href={livePage(line.pipeline, line.element)}>{line.title ?? line.pipeline}</a>
         ) : (
           <span className="muted">–</span>
         )}

@@ -60,7 +60,7 @@ function PolicyField({
       // Where nothing was typed yet, nothing is wrong yet.
       fault={value === "" && field.type !== "number" ? undefined : fault}
       maxLength={FIELD_MAX}
-      placeholder={PLACEHOLDERS[field.type] ?? (field.type === "name" ? field.empty : undefined)}
+      placeholder={PLACEHOLDERS[field.type] ?? ("empty" in field ? field.empty : undefined)}
       known={field.type === "name" ? [...new Set(known[field.known]())].sort() : undefined}
       number={field.type === "number"}
     />

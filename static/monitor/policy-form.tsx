@@ -94,13 +94,13 @@ export function PolicyForm({
           label="What it does"
           value={mode}
           options={[
-            ["advice", "advises: you move it with one click"],
-            ["automatic", "moves by itself"],
+            ["advice", "advises: you do it with one click"],
+            ["automatic", "does it by itself"],
           ]}
           onChange={setMode}
         />
         <Text
-          label="Moves an hour, at most"
+          label={kind === "sites" ? "Upgrades and restorations an hour, at most" : "Moves an hour, at most"}
           value={moves}
           onChange={setMoves}
           fault={movesFault}

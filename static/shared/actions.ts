@@ -1,6 +1,6 @@
 /** What can be done with a running element: asked first, with its consequence; told afterwards. */
 import { createElement } from "react";
-import { del, elementPath, get, patch, post } from "./api";
+import { del, elementPath, get, patch, post, put } from "./api";
 import { automatic, kindWords, type WayBack } from "./handovers";
 import { expectation, inSentences, leavingSentence, type Leaving } from "./forecast";
 import { listed, sentence } from "./format";
@@ -88,6 +88,16 @@ export async function restore(pipeline: string, element: LiveElement, order: Res
   });
   const name = nameOf(element);
   toast({ tone: "info", title: order.rewind ? `Rewinding ${name}` : `Restoring ${name}` });
+}
+
+/** Orders what a policy of sites advises; throws ApiError when it is refused. */
+export async function changeCopies(
+  pipeline: string,
+  site: string,
+  change: "copy" | "take-out",
+): Promise<void> {
+  await post(`/pipelines/${encodeURIComponent(pipeline)}/sites`, { site, change });
+  toast({ tone: "info", title: `Upgrading ${pipeline}` });
 }
 
 /** Why a handover cannot be taken back now; null when it can. */
@@ -227,6 +237,19 @@ export async function setCordoned(node: ClusterNode, cordoned: boolean): Promise
   } catch (error) {
     toastError(`${node.name} was not changed`, error);
   }
+}
+
+/** Says where the user of the element is; empty: nobody knows. Throws ApiError when it is refused. */
+export async function setUserPlace(pipeline: string, element: LiveElement, site: string): Promise<void> {
+  const path = `${elementPath(pipeline, element.id)}/place`;
+  const at = site.trim();
+  await (at ? put(path, { site: at }) : del(path));
+  toast({
+    tone: "done",
+    title: at
+      ? `The user of ${nameOf(element)} is at ${at}`
+      : `It is not known where the user of ${nameOf(element)} is`,
+  });
 }
 
 /** Says where the node stands; throws ApiError when it is refused. */

@@ -28,6 +28,13 @@ export interface Allowed {
   note: string | null;
 }
 
+/** No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up. */
+export interface Apart {
+  kind: "apart";
+  pipeline: string;
+  most?: number | null;
+}
+
 export interface AttentionLine {
   at: string | null;
   severity: "info" | "warning" | "error";
@@ -37,6 +44,9 @@ export interface AttentionLine {
   node: string | null;
   message: string;
   move_to?: string;
+  restore_to?: string;
+  site?: string;
+  change?: "copy" | "take-out";
 }
 
 export interface AuditEntry {
@@ -114,6 +124,23 @@ export interface ColumnType {
   unit?: string | null;
 }
 
+/** A document in which elements have copies at sites. */
+export interface Copies {
+  document: PipelineDocument;
+  elements: string[];
+}
+
+export interface CopiesChange {
+  site: string;
+  change: "copy" | "take-out";
+}
+
+export interface CopiesIn {
+  document: Record<string, unknown>;
+  elements: string[];
+  sites: string[];
+}
+
 /** A node's CPU is above `threshold` (0..1) for `for_s` in one go. */
 export interface CpuAbove {
   threshold: number;
@@ -130,13 +157,15 @@ export interface Decision {
   at: string;
   policy: string;
   node: string;
+  site: string | null;
   pipeline: string | null;
   element: string | null;
   title: string | null;
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   target: string | null;
   why: string;
   handover: string | null;
+  operation: string | null;
 }
 
 export interface Deploy {
@@ -158,6 +187,7 @@ export interface DeployChange {
   node?: string | null;
   why?: string | null;
   problem?: string | null;
+  warning?: string | null;
   waits?: boolean;
 }
 
@@ -196,7 +226,7 @@ export interface DryRun {
 }
 
 export interface DryRunIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   moves_per_hour?: number;
 }
 
@@ -280,6 +310,18 @@ export interface FileColumn {
   type: string;
 }
 
+/**
+ * An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
+ * `along`: so does what reads only from it, and from what goes along, and is not pinned.
+ */
+export interface FollowUser {
+  kind: "follow";
+  pipeline: string;
+  element: string;
+  along: boolean;
+  for_s: number;
+}
+
 export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
@@ -352,7 +394,7 @@ export interface HandoverPause {
 }
 
 export interface Held {
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   seconds: number;
 }
 
@@ -426,6 +468,7 @@ export interface LiveElement {
   error: ElementError | null;
   replicas: ReplicaNote[];
   handover: string | null;
+  user: UserPlaceNote | null;
   actions: Partial<Record<"migrate" | "restore" | "pause" | "resume" | "checkpoint" | "keep_standby" | "drop_standby" | "rewind", Allowed>>;
 }
 
@@ -628,6 +671,7 @@ export interface NodeForecast {
   "stop-and-copy": Way;
   restore: Restorations;
   cost: MoveCost | null;
+  warnings: string[];
 }
 
 export interface NodeHistory {
@@ -637,6 +681,7 @@ export interface NodeHistory {
 export interface NodeLoad {
   cpu_ratio?: number;
   memory_bytes?: number;
+  java_bytes?: number;
   memory_total_bytes?: number;
   memory_ratio?: number;
   disk_free_bytes?: number;
@@ -675,6 +720,7 @@ export interface Operation {
   phase_since: string | null;
   waits_for: string;
   deadline: string | null;
+  reason: string;
   message: string;
   faults: Fault[];
   created_at: string;
@@ -720,6 +766,7 @@ export interface OtherNode {
   upstream_ms: number | null;
   downstream_ms: number | null;
   state: "standby" | "backup" | "none";
+  warnings: string[];
 }
 
 export interface Overview {
@@ -804,10 +851,14 @@ export interface PipelinesMessage {
   data: PipelineItem[];
 }
 
+export interface Place {
+  site: string;
+}
+
 export interface Policy {
   id: number;
   name: string;
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   mode: "advice" | "automatic";
   moves_per_hour: number;
   enabled: boolean;
@@ -817,14 +868,14 @@ export interface Policy {
 }
 
 export interface PolicyChange {
-  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | null;
+  rule?: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites | null;
   moves_per_hour?: number | null;
   mode?: "advice" | "automatic" | null;
   enabled?: boolean | null;
 }
 
 export interface PolicyIn {
-  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack;
+  rule: CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites;
   moves_per_hour?: number;
   name: string;
   mode?: "advice" | "automatic";
@@ -876,6 +927,19 @@ export interface Restore {
   rewind?: boolean;
 }
 
+/**
+ * When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
+ * has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
+ * it, are taken out of the pipeline, or go on elsewhere.
+ */
+export interface Sites {
+  kind: "sites";
+  pipeline: string;
+  for_s: number;
+  gone: "wait" | "take-out" | "elsewhere";
+  gone_s: number;
+}
+
 export interface SnapshotData {
   nodes: Node[];
   pipelines: PipelineItem[];
@@ -912,9 +976,10 @@ export interface StandbyNote {
 /** What a policy says of a node, or of an element there, since a while. */
 export interface Standing {
   node: string;
-  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move";
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   why: string;
   since: string;
+  site?: string;
   group: string | null;
   pipeline: string | null;
   element: string | null;
@@ -1048,6 +1113,19 @@ export interface UserOut {
   role: string;
   active: boolean;
   last_login: string | null;
+}
+
+export interface UserPlace {
+  site: string;
+  since: string;
+  told_at: string;
+  told_by: string;
+}
+
+/** Where the user of an element is. */
+export interface UserPlaceNote {
+  site: string;
+  since: string;
 }
 
 export interface Validation {

@@ -96,6 +96,18 @@ export function moment(time_ms: number, now_ms: number = Date.now()): string {
   return date === today ? timeOfDay(time_ms) : `${date}, ${timeOfDay(time_ms)}`;
 }
 
+const TO_THE_MINUTE = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+
+/** Local time to the minute, with its date unless it is of today: "12:03". */
+export function momentShort(time_ms: number, now_ms: number = Date.now()): string {
+  const [date, today] = [DATE.format(time_ms), DATE.format(now_ms)];
+  return `${date === today ? "" : `${date}, `}${TO_THE_MINUTE.format(time_ms)}`;
+}
+
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A clause as a sentence: "has to be a number" -> "Has to be a number." */

@@ -1,12 +1,13 @@
 /** Policies in words: what one does, what it found, what it would have done. Pure. */
-import { percent, plural } from "./format";
+import { listed, percent, plural } from "./format";
 import { momentText, type Kind, type Rule } from "./policy-rules";
-import type { DryRun, Policy, PolicyCode, Standing } from "./types";
+import type { AttentionLine, Decision, DryRun, Policy, PolicyCode, Standing } from "./types";
 
 export type PolicyFigures = Pick<Policy, "rule" | "moves_per_hour" | "mode">;
 
 /** "When the CPU of a node has been above 80 % for 60 s, …" */
 export function policySentence({ rule, moves_per_hour, mode }: PolicyFigures): string {
+  if (rule.kind === "sites") return sitesSentence(rule, mode, moves_per_hour);
   const [when, what, where = ""] = IN_WORDS[rule.kind](rule as never);
   const closes = rule.kind === "maintenance" ? " From then to its end nothing new comes there." : "";
   if (mode === "advice")
@@ -18,7 +19,9 @@ type Of<K extends Kind> = Extract<Rule, { kind: K }>;
 const lasted = (for_s: number): string => (for_s > 0 ? ` for ${for_s} s` : "");
 
 /** When; what is moved then; where, if that is special. */
-const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, string, string] } = {
+const IN_WORDS: {
+  [K in Exclude<Kind, "sites">]: (rule: Of<K>) => [string, string] | [string, string, string];
+} = {
   cpu: ({ threshold, for_s }) => [
     `When a node's CPU has been above ${percent(threshold)}${lasted(for_s)}`,
     "its busiest element that fits elsewhere",
@@ -45,7 +48,42 @@ const IN_WORDS: { [K in Kind]: (rule: Of<K>) => [string, string] | [string, stri
     "it",
     " there, one element after another",
   ],
+  apart: ({ pipeline, most }) => [
+    `When a node runs more than ${most ?? "half (rounded up)"} of the groups of ${pipeline}`,
+    "the one of them with the least state",
+    " to the node that runs the fewest",
+  ],
+  follow: ({ pipeline, element, along, for_s }) => [
+    `When the user of ${element} of ${pipeline} ${for_s ? `has been at a site for ${for_s} s` : "has come to a site"}`,
+    along ? "it (and what reads only from it, unless pinned)" : "it",
+    " to the node that is nearest there, if that is nearer by more than 10 ms",
+  ],
 };
+
+/** Two sentences: of a site that comes, and of one that goes. */
+function sitesSentence(
+  { pipeline, for_s, gone, gone_s }: Of<"sites">,
+  mode: Policy["mode"],
+  most: number,
+): string {
+  const who = pipeline || "each pipeline whose elements are copied to each site";
+  const comes = `When a site has been there${lasted(for_s)}`;
+  const goes = `When no node of a site has been heard${lasted(gone_s)}`;
+  const advises = mode === "advice";
+  const first = advises
+    ? `${comes}, you are advised to give ${who} its copy there.`
+    : `${comes}, ${who} gets its copy there, at most ${plural(most, "upgrade")} an hour.`;
+  const then = {
+    wait: "its copies wait for it and are not restored elsewhere.",
+    "take-out": advises
+      ? "you are advised to take its copies out of the pipeline; until then they wait for it."
+      : "its copies are taken out of the pipeline, with the state that they keep; until then they wait for it.",
+    elsewhere: advises
+      ? "you are advised to restore its copies on other nodes."
+      : "its copies go on at other nodes, if they do not already.",
+  };
+  return `${first} ${goes}, ${then[gone]}`;
+}
 
 /** "2026-11-26 02:00 to 04:00 UTC", "each Thursday 02:00 to Friday 01:00 UTC" */
 function windowWords({ begins, minutes, weekly }: Of<"maintenance">): string {
@@ -70,6 +108,10 @@ const CODES: Record<PolicyCode, string> = {
   "no-target": "fits nowhere",
   budget: "budget used up",
   move: "to be moved",
+  waits: "waits for its site",
+  copy: "to get its copies",
+  "take-out": "to be taken out",
+  restore: "to be restored elsewhere",
 };
 
 export const codeWords = (code: PolicyCode): string => CODES[code];
@@ -77,8 +119,11 @@ export const codeWords = (code: PolicyCode): string => CODES[code];
 /** What it says now, the most urgent first: of nodes that are calm there is nothing to tell. */
 export function notable(standing: readonly Standing[]): Standing[] {
   const worth = standing.filter(({ code }) => code !== "calm" && code !== "unknown");
-  return [...worth].sort((a, b) => Number(b.code === "move") - Number(a.code === "move"));
+  return [...worth].sort((a, b) => Number(acts(b.code)) - Number(acts(a.code)));
 }
+
+/** Whether it is something to do, by the policy or by whom it advises. */
+const acts = (code: PolicyCode): boolean => ["move", "copy", "take-out", "restore"].includes(code);
 
 /** One sentence for a dry run, and one for what held it back. */
 export function dryRunSentences(run: DryRun): string[] {
@@ -91,4 +136,32 @@ export function dryRunSentences(run: DryRun): string[] {
     : `In the last ${span} it would have moved nothing.`;
   const held = run.held.map(({ code, seconds }) => `${codeWords(code)}: ${Math.ceil(seconds / 60)} min`);
   return held.length ? [first, `Beyond the threshold without a move: ${held.join(", ")}.`] : [first];
+}
+
+/** What of it one click does; nothing: no click does it. */
+export function adviceOf(said: Standing): Advice {
+  const { code, pipeline, element, target, site } = said;
+  if (code === "move") return { pipeline, element, move_to: target ?? undefined };
+  if (code === "restore") return { pipeline, element, restore_to: target ?? undefined };
+  return code === "copy" || code === "take-out" ? { pipeline, site, change: code } : {};
+}
+
+/** As it is said under "Needs attention". */
+export interface Advice extends Partial<
+  Pick<AttentionLine, "pipeline" | "element" | "move_to" | "restore_to" | "site" | "change">
+> {}
+
+/** What was decided, or what came of it. */
+export function doneWords({ code, handover, operation, target }: Decision): string {
+  if (handover) return `${code === "restore" ? "restored on" : "moved to"} ${target ?? ""}`;
+  if (operation) return code === "copy" ? "got its copies" : "was taken out";
+  return codeWords(code);
+}
+
+/** Of a policy of sites when there is nothing to do. */
+export function sitesNow(standing: readonly Standing[]): string {
+  const pipelines = [...new Set(standing.flatMap(({ pipeline }) => pipeline ?? []))];
+  return pipelines.length
+    ? `Each site that is there has its copies of ${listed(pipelines)}.`
+    : "No pipeline that runs has elements that were copied to each site.";
 }

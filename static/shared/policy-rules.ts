@@ -18,6 +18,8 @@ export interface NumberField extends Common {
   unit: string;
   /** 0..1 in the rule, typed as a percentage */
   ratio?: boolean;
+  /** it may be empty, which says so, and is null in the rule */
+  empty?: string;
 }
 export interface ChoiceField extends Common {
   type: "choice";
@@ -145,6 +147,67 @@ export const KINDS: Record<Kind, KindSpec> = {
     moves: "6",
     fields: [threshold("CPU stays 10 points under, %", "80", [20, 99]), forAtLeast(30, "600")],
   },
+  apart: {
+    when: "too much of one pipeline runs on one node",
+    moves: "6",
+    untried: "It goes by where elements run now, so there is nothing to try on the last day.",
+    fields: [
+      { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
+      {
+        ...number("most", "On one node at most, groups", "", [1, 100], ""),
+        empty: "half of them, rounded up",
+      },
+    ],
+  },
+  follow: {
+    when: "the user of an element is elsewhere",
+    moves: "12",
+    untried: "It goes by where its user is, and where that was before is not kept.",
+    fields: [
+      { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
+      { type: "name", name: "element", label: "Element", usual: "", known: "elements" },
+      {
+        type: "choice",
+        name: "along",
+        label: "What goes along",
+        usual: "no",
+        options: [
+          ["no", "nothing"],
+          ["yes", "what reads only from it, unless it is pinned"],
+        ],
+        yesNo: true,
+      },
+      number("for_s", "Its user has been there for at least, s", "60", [0, 1800], " s"),
+    ],
+  },
+  sites: {
+    when: "a site comes or goes",
+    moves: "6",
+    untried: "It is not tried on the last day: it goes by what is copied to each site now.",
+    fields: [
+      {
+        type: "name",
+        name: "pipeline",
+        label: "Pipeline",
+        usual: "",
+        known: "pipelines",
+        empty: "each with copies at each site",
+      },
+      number("for_s", "A site is there for at least, s", "120", [0, 1800], " s"),
+      number("gone_s", "It has gone when silent for, s", "600", [0, 86_400], " s"),
+      {
+        type: "choice",
+        name: "gone",
+        label: "Then its copies",
+        usual: "wait",
+        options: [
+          ["wait", "wait for it"],
+          ["take-out", "are taken out of the pipeline"],
+          ["elsewhere", "go on at other nodes"],
+        ],
+      },
+    ],
+  },
 };
 
 export const usual = (kind: Kind): Typed =>
@@ -178,8 +241,9 @@ export function typedOf(rule: Rule): Typed {
 /** What is wrong with a number that somebody typed. */
 export function numberFault(
   text: string,
-  { least, most, unit, ratio }: Pick<NumberField, "least" | "most" | "unit" | "ratio">,
+  { least, most, unit, ratio, empty }: Pick<NumberField, "least" | "most" | "unit" | "ratio" | "empty">,
 ): string | undefined {
+  if (empty !== undefined && text.trim() === "") return undefined;
   const value = numberOf(text);
   if (!(value >= least && value <= most)) return `Between ${least} and ${most}${unit}.`;
   return ratio || Number.isInteger(value) ? undefined : "A whole number.";
@@ -192,6 +256,7 @@ function faultOf(field: Field, text: string): string | undefined {
 }
 
 function valueOf(field: Field, text: string): unknown {
+  if (field.type === "number" && field.empty !== undefined && text.trim() === "") return null;
   if (field.type === "number") return field.ratio ? numberOf(text) / 100 : numberOf(text);
   if (field.type === "moment") return momentOf(text);
   if (field.type === "choice" && field.yesNo) return text === "yes";

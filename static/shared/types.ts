@@ -15,6 +15,7 @@ export type {
   AuditEntry,
   Begun,
   CheckpointNote,
+  Copies,
   DeployChange,
   Decision,
   DeployPlan,
@@ -80,6 +81,10 @@ export interface DocElement {
   node?: string | null;
   /** It runs on a node of that site. */
   site?: string | null;
+  /** Elements that it shares no node with; said of one of two, it holds for both. */
+  apart?: string[] | null;
+  /** It is a copy: of which element of which part, and its parameters that name the site, as drawn. */
+  copy_of?: { part: string; element: string; params?: Record<string, unknown> } | null;
   ui?: { x: number; y: number } | null;
 }
 

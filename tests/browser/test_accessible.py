@@ -212,6 +212,9 @@ def look_at_live_view(axe: Axe, dashboard: Dashboard) -> None:
     axe.look("the live view")
     look_at_dialog(axe, page.get_by_role("button", name="Undeploy", exact=True), "Undeploy watched?")
     look_at_dialog(axe, dashboard.deploy_button, "Deploy changes of watched?")
+    dashboard.select("numbers")
+    place = panel.get_by_role("button", name="Say where its user is")
+    look_at_dialog(axe, place, "Where is the user of numbers?")
     dashboard.select("positive")
     actions = panel.get_by_role("group", name="Actions")
     # the charts, which draw all the time, last

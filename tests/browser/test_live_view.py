@@ -29,6 +29,26 @@ def line(fogline: RunningFogline) -> Iterator[Proxy]:
     proxies.close()
 
 
+def test_where_the_user_of_a_source_is_is_said_shown_and_taken_back(
+    watched: str, dashboard: Dashboard
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    page.goto(f"/pipelines/{watched}?mode=live&element=numbers")
+    panel.get_by_role("button", name="Say where its user is").click()
+    dialog = page.get_by_role("dialog", name="Where is the user of numbers?")
+    dialog.get_by_label("Site").fill("<hall>")
+    expect(dialog.get_by_role("button", name="Save place")).to_be_disabled()
+    dialog.get_by_label("Site").fill("edge-b")
+    dialog.get_by_role("button", name="Save place").click()
+    expect(dialog).to_have_count(0)
+    expect(panel.get_by_text(re.compile(r"Its user is at edge-b since .*\d\d:\d\d\."))).to_be_visible()
+
+    panel.get_by_role("button", name="Change where its user is").click()
+    dialog.get_by_label("Site").fill("")
+    dialog.get_by_role("button", name="Save place").click()
+    expect(panel.get_by_role("button", name="Say where its user is")).to_be_visible()
+
+
 def test_without_contact_nobody_takes_old_figures_for_new_ones(
     watched: str, line: Proxy, dashboard: Dashboard, fogline: RunningFogline
 ) -> None:

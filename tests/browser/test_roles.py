@@ -65,6 +65,8 @@ def test_a_viewer_sees_everything_and_changes_nothing(
             "Your role is viewer; this needs operator."
         )
 
+    expect(viewer.live_panel.get_by_role("button", name="Say where its user is")).to_be_disabled()
+
     viewer.page.get_by_role("button", name="Edit", exact=True).click()
     palette = viewer.page.get_by_role("complementary", name="Elements")
     expect(palette.get_by_role("button", name="Generator")).to_be_disabled()

@@ -124,13 +124,17 @@ def test_versions_are_compared_in_words_and_on_the_canvas_and_restored(
     page.keyboard.press("Control+z")
     expect(dashboard.card("file")).to_have_count(0)
 
-    # a first deployment says what goes where, and why
+    # a first deployment says what goes where, and why: here apart from the element that is pinned to edge-b
+    dashboard.select("window")
+    page.get_by_text("Apart from", exact=True).click()
+    page.get_by_role("group", name="Elements that run on another node").get_by_label("numbers").check()
+    expect(page.get_by_text("Apart from (1)", exact=True)).to_be_visible()
     dashboard.deploy_button.click()
     dialog = page.get_by_role("dialog", name="Deploy versioned?")
     rows = dialog.get_by_role("row")
     expect(rows.filter(has_text="numbers")).to_contain_text(re.compile("edge-b.*pinned"))
     expect(rows.filter(has_text="Per second")).to_contain_text(
-        re.compile("edge-[ab].*the fewest elements are there")
+        re.compile("edge-a.*the only node that can take it")
     )
     dialog.get_by_role("button", name="Cancel").click()
     assert draft(client, "versioned")["deployment"] is None

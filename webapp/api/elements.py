@@ -38,6 +38,8 @@ from webapp.pipelines.shape import element_of
 from webapp.placements.checkpoints import checkpoints_of
 from webapp.placements.schemas import Checkpoints
 from webapp.placements.selectors import active_deployment
+from webapp.policies import places
+from webapp.policies.schemas import UserPlace
 from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
@@ -54,6 +56,10 @@ class Restore(Body):
     target: str | None = None
     checkpoint: int | None = Field(default=None, ge=0)
     rewind: bool = False
+
+
+class Place(Body):
+    site: str = Field(min_length=1, max_length=40)
 
 
 class Standby(Body):
@@ -138,6 +144,20 @@ def keep_standby(request: HttpRequest, name: str, id: str, body: Standby) -> Sta
 def drop_standby(request: HttpRequest, name: str, id: str) -> Status[LiveElement]:
     standbys.drop_standby(actor(request), name, id)
     return Status(202, element_named(pipeline_named(name), id))
+
+
+@router.put(PATH + "/place", response=UserPlace)
+def tell_place(request: HttpRequest, name: str, id: str, body: Place) -> UserPlace:
+    """Where its user is now, as a site of the map. Policies of the kind follow go by it. Another site is
+    taken each 2 s, else 429."""
+    return places.place_json(places.tell(actor(request), name, id, body.site))
+
+
+@router.delete(PATH + "/place", response={204: None})
+def forget_place(request: HttpRequest, name: str, id: str) -> Status[None]:
+    """Nobody knows where its user is."""
+    places.forget(actor(request), name, id)
+    return Status(204, None)
 
 
 @router.get(PATH + "/checkpoints", response=Checkpoints)

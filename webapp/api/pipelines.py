@@ -14,13 +14,20 @@ from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.monitoring.board import all_pipelines, pipeline_json
 from webapp.monitoring.schemas import Pipeline, PipelineItem
-from webapp.operations import actions as operation_actions
+from webapp.operations import actions as operation_actions, copies as operation_copies
 from webapp.operations.schemas import Operation
 from webapp.operations.selectors import operation_json, operation_with, recent_operations
 from webapp.pipelines import actions
 from webapp.pipelines.checking import check, fault_json
 from webapp.pipelines.difference import difference
-from webapp.pipelines.schemas import NamedDifference, PipelineVersion, Template, Validation, VersionItem
+from webapp.pipelines.schemas import (
+    Copies,
+    NamedDifference,
+    PipelineVersion,
+    Template,
+    Validation,
+    VersionItem,
+)
 from webapp.pipelines.selectors import pipeline_named, version_item, version_json, version_of
 from webapp.pipelines.templates import templates
 from webapp.placements import undeployed
@@ -38,6 +45,16 @@ class NewPipeline(Body):
 
 class Draft(Body):
     document: dict[str, Any]
+
+
+class CopiesIn(Draft):
+    elements: list[str] = Field(min_length=1)
+    sites: list[str] = Field(min_length=1)
+
+
+class CopiesChange(Body):
+    site: str = Field(min_length=1, max_length=60)
+    change: operation_copies.Change
 
 
 class OptionalDraft(Body):
@@ -184,6 +201,22 @@ def validate(request: HttpRequest, name: str, body: OptionalDraft | None = None)
     document = body.document if body is not None and body.document is not None else pipeline.draft
     found = check(document)
     return {"faults": [fault_json(fault) for fault in found.faults], "schemas": found.schemas}
+
+
+@router.post("/pipelines/{name}/copies", response=Copies)
+def copies(request: HttpRequest, name: str, body: CopiesIn) -> Copies:
+    """The document in the body with a copy of its elements at each of these sites, who reads them reading all
+    of them. Nothing is saved."""
+    return operation_copies.drawn(name, body.document, body.elements, body.sites)
+
+
+@router.post("/pipelines/{name}/sites", response={202: Operation})
+def sites(request: HttpRequest, response: HttpResponse, name: str, body: CopiesChange) -> Status[Operation]:
+    """What a policy of sites advises: what has copies at sites gets one at this site (`copy`), or has none
+    there any more (`take-out`); in the draft, and at once in what runs. Only where the draft is what runs."""
+    operation = operation_copies.change_copies(actor(request), name, body.site, body.change)
+    response.headers["Location"] = f"/api/v1/operations/{operation.pk}"
+    return Status(202, operation_json(operation))
 
 
 @router.post("/pipelines/{name}/deploy", response={200: DeployPlan, 202: Operation})

@@ -75,6 +75,8 @@ def problem_response(problem: Problem) -> HttpResponse:
     )
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
+    if "retry_after_s" in problem.extra:
+        response.headers["Retry-After"] = str(problem.extra["retry_after_s"])
     return response
 
 

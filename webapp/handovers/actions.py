@@ -13,16 +13,17 @@ from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
 from webapp.backends import commands
-from webapp.handovers.facts import deployed_group
+from webapp.handovers.facts import coming, deployed_group
 from webapp.handovers.forecast import begun_json
 from webapp.handovers.models import Handover
+from webapp.handovers.targets import restoration_target
 from webapp.placements.checkpoints import checkpoints_of, missing_inputs
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import (
     GroupFacts,
     default_strategy,
     migrate_refusal,
     restoration_strategy,
-    restoration_target,
     restore_refusal,
 )
 from webapp.placements.models import Deployment, GroupPlacement
@@ -82,8 +83,9 @@ def restore(
         deployment, group = deployed_group(pipeline, element, "be restored")
         if target is not None:
             _check_target(group, target)
-        chosen = target or restoration_target(group)
-        refusal = restore_refusal(group, chosen)
+        chosen, refusal = target, restore_refusal(group, target)
+        if target is None:
+            chosen, refusal = restoration_target(deployment, group, Fleet(coming()))
         if refusal is not None or chosen is None:
             where = f" on {chosen}" if chosen else ""
             name = deployment.name_of(element)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.placement.links import Latencies
@@ -19,9 +18,11 @@ from pipeline_runtime.placement.move_cost import (
 )
 from pipeline_runtime.placement.policy.facts import GroupNow
 from pipeline_runtime.placement.policy.look import share_of
+from webapp.handovers.facts import coming
 from webapp.handovers.schemas import BeforeAfter, MoveCost, OtherNode
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
+from webapp.placements.fleet import Fleet, machine_of
 from webapp.placements.group_state import GroupFacts, rows_per_s, target_refusal
 from webapp.placements.models import Deployment, Replica
 
@@ -80,13 +81,15 @@ def cost_json(around: Surroundings, group: GroupFacts, target: str, *, has_copy:
 
 def other_nodes(deployment: Deployment, group: GroupFacts) -> list[OtherNode]:
     """All nodes but its own, by name."""
-    around = surroundings(deployment, group)
+    around, against = surroundings(deployment, group), Fleet(coming()).warnings(deployment, group.group)
     return [
-        _other(around, group, spot) for _, spot in sorted(around.spots.items()) if spot.name != group.node
+        _other(around, group, spot, against.get(spot.name, []))
+        for _, spot in sorted(around.spots.items())
+        if spot.name != group.node
     ]
 
 
-def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
+def _other(around: Surroundings, group: GroupFacts, spot: Spot, against: list[str]) -> OtherNode:
     replica = group.replica_on(spot.name)
     follows = replica is not None and replica.role == "standby" and not replica.status.get("error")
     where = (group.owner.status.get("checkpoint_where") or ()) if group.owner is not None else ()
@@ -103,13 +106,14 @@ def _other(around: Surroundings, group: GroupFacts, spot: Spot) -> OtherNode:
         "upstream_ms": ways[0],
         "downstream_ms": ways[1],
         "state": "standby" if follows else "backup" if spot.name in where else "none",
+        "warnings": against,
     }
 
 
 def _spot(node: Node) -> Spot:
     # What a silent node said last is not of now.
     load = (node.load or {}) if node.up else {}
-    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), urlsplit(node.url).hostname or "")
+    return Spot(node.name, node.place, node.cores, load.get("cpu_ratio"), machine_of(node))
 
 
 def _neighbours(deployment: Deployment, group: GroupFacts, spots: Mapping[str, Spot]) -> Neighbours:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from django.db.models.fields.json import KT
@@ -11,6 +10,7 @@ from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.selectors import no_element, pipeline_named
 from webapp.pipelines.shape import element_of, group_of, is_view, names_of
+from webapp.placements.fleet import Copy
 from webapp.placements.group_state import GroupFacts, NodeFacts, ReplicaFacts, StandbyFacts
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from webapp.placements.selectors import active_deployment, elements_by_group
@@ -18,19 +18,16 @@ from webapp.problems import Conflict
 
 
 def node_facts(heard: bool = True) -> dict[str, NodeFacts]:
-    """With what each owns, and what is on its way there: of many groups that leave a node at once, not all go
-    to the one that has the least now."""
-    owned = set(
-        GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE, role="owner").values_list(
-            "deployment_id", "group", "node__name"
-        )
-    )
-    coming = Handover.objects.filter(outcome__isnull=True).values_list("deployment_id", "group", "target")
-    groups = Counter(node for _, _, node in owned.union(coming))
     return {
-        node.name: NodeFacts(node.name, node.up, node.ready, node.closed, groups[node.name], heard)
+        node.name: NodeFacts(node.name, node.up, node.ready, node.closed, heard)
         for node in Node.objects.all()
     }
+
+
+def coming() -> set[Copy]:
+    """What is on its way to a node: of many groups that leave one at once, not all go to the same."""
+    under_way = Handover.objects.filter(outcome__isnull=True)
+    return set(under_way.values_list("deployment_id", "group", "target"))
 
 
 def group_facts(deployments: Iterable[Deployment], heard: bool = True) -> dict[str, dict[str, GroupFacts]]:

@@ -92,6 +92,7 @@ def forecast_json(
                 "rewind": _owns(*of, "rewind", there["start"]),
             },
             "cost": None,
+            "warnings": [],
         }
     return found
 

@@ -14,18 +14,17 @@ from django.conf import settings
 
 from pipeline_runtime.model.desired import is_held
 from pipeline_runtime.model.ids import document_group
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import coming, group_facts
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.schemas import GroupAfter, NodeFailure
 from webapp.handovers.selectors import past_of
+from webapp.handovers.targets import restoration_target
 from webapp.nodes.models import Node
 from webapp.nodes.selectors import node_named
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import (
     GroupFacts,
-    NodeFacts,
     restoration_strategy,
-    restoration_target,
-    restore_refusal,
 )
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from webapp.placements.names import Names
@@ -36,26 +35,27 @@ def if_node_fails(name: str) -> NodeFailure:
     """Missing where there is no such node."""
     node, names = node_named(name), Names()
     placements = list(
-        GroupPlacement.objects.select_related("deployment__pipeline")
+        GroupPlacement.objects.select_related("deployment__pipeline", "deployment__version")
         .filter(node=node, role="owner", retire=False, deployment__status__in=Deployment.ACTIVE)
         .order_by("deployment", "group")
     )
     deployments = {placement.deployment for placement in placements}
     facts, running = group_facts(deployments), busy_nodes() - {name}
     pasts = {pipeline: past_of(pipeline) for pipeline in {each.pipeline.name for each in deployments}}
-    changed: dict[str, NodeFacts] = {}  # by the failure, and by what has gone elsewhere so far
+    fleet = Fleet(coming())
+    fleet.lose(name)
     outcomes = []
     for placement in placements:
         found = facts[placement.deployment_id].get(placement.group)
         if found is None:
             continue
         dead = replace(found.nodes[name], up=False, ready=False)
-        group = replace(found, nodes={**found.nodes, name: dead, **changed})
-        outcome = _outcome(placement, group, names, pasts[placement.deployment.pipeline.name], running)
+        group = replace(found, nodes={**found.nodes, name: dead})
+        past = pasts[placement.deployment.pipeline.name]
+        outcome = _outcome(placement, group, names, past, running, fleet)
         outcomes.append(outcome)
         if outcome["target"] is not None and outcome["by_itself"]:
-            there = group.nodes[outcome["target"]]
-            changed[there.name] = replace(there, groups=there.groups + 1)
+            fleet.move(placement.deployment_id, placement.group, outcome["target"])
     return {
         "silence_s": settings.FOGLINE.silence_s,
         "groups": outcomes,
@@ -64,7 +64,12 @@ def if_node_fails(name: str) -> NodeFailure:
 
 
 def _outcome(
-    placement: GroupPlacement, group: GroupFacts, names: Names, past: list[Past], running: Set[str]
+    placement: GroupPlacement,
+    group: GroupFacts,
+    names: Names,
+    past: list[Past],
+    running: Set[str],
+    fleet: Fleet,
 ) -> GroupAfter:
     pipeline, by_hand = placement.deployment.pipeline.name, _by_hand(placement, group)
     told: GroupAfter = {
@@ -78,9 +83,8 @@ def _outcome(
         "by_itself": by_hand is None,
         "reason": by_hand,
     }
-    target = restoration_target(group)
-    refusal = restore_refusal(group, target)
-    if target is None or refusal is not None:
+    target, refusal = restoration_target(placement.deployment, group, fleet)
+    if target is None:
         return {**told, "by_itself": False, "reason": refusal}
     follows = restoration_strategy(group, target, None) == "hot-standby"
     way: Literal["hot-standby", "checkpoint"] = "hot-standby" if follows else "checkpoint"

@@ -161,6 +161,8 @@ class OtherNode(TypedDict):
     """to the farthest node of what reads from the element, one way"""
     state: Literal["standby", "backup", "none"]
     """what it has of the element's state: a copy that follows, the newest checkpoint, nothing"""
+    warnings: list[str]
+    """what speaks against moving it there, said of the node; a person may all the same"""
 
 
 NodeForecast = TypedDict(
@@ -173,6 +175,7 @@ NodeForecast = TypedDict(
         "stop-and-copy": Way,
         "restore": Restorations,
         "cost": MoveCost | None,
+        "warnings": list[str],
     },
 )
 """What moving an element to a node will take."""

@@ -11,12 +11,13 @@ from pipeline_runtime.model.ids import GROUP_NUMBER, document_group
 from webapp.handovers import schemas
 from webapp.handovers.actions import cancellable
 from webapp.handovers.costs import cost_json, surroundings
-from webapp.handovers.facts import facts_by_element, group_facts
+from webapp.handovers.facts import coming, facts_by_element, group_facts
 from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_json, pause_of
 from webapp.handovers.schemas import NodeForecast
 from webapp.pipelines.models import Pipeline
+from webapp.placements.fleet import Fleet
 from webapp.placements.selectors import active_deployment, busy_nodes
 
 RECENT = 20
@@ -82,10 +83,11 @@ def forecast(pipeline: Pipeline, element: str) -> dict[str, NodeForecast]:
     if group is None:
         return {}
     found = forecast_json(past_of(pipeline.name), pipeline.name, group, busy_nodes())
-    around = surroundings(deployment, group)
+    around, against = surroundings(deployment, group), Fleet(coming()).warnings(deployment, group.group)
     for node, there in found.items():
         has_copy = there["had"] or there["start"] == "follows"
         there["cost"] = cost_json(around, group, node, has_copy=has_copy)
+        there["warnings"] = against.get(node, [])
     return found
 
 

@@ -110,10 +110,26 @@ def _of_pipeline(pipeline: PipelineItem, elements: list[LiveElement]) -> Iterato
 
 
 def _of_policy(name: str, said: Standing) -> AttentionLine:
+    site, code = said.get("site"), said["code"]
+    if site is not None:
+        text = f"{name} {_ADVICE[code].format(**said)} {said['why']}"
+        place = {"pipeline": said["pipeline"], "element": said["element"], "node": said["node"] or None}
+        line = _line("policy.advice", text, said["since"], **place)
+        if code == "restore":
+            return {**line, "restore_to": said["target"] or ""}
+        return {**line, "site": site, "change": code} if code in ("copy", "take-out") else line
     text = f"{name} advises to move {said['title']} to {said['target']}. {said['why']}"
     place = {"pipeline": said["pipeline"], "element": said["element"], "node": said["node"]}
     line = _line("policy.advice", text, said["since"], **place)
     return {**line, "move_to": said["target"] or ""}
+
+
+_ADVICE = {
+    "copy": "advises to give {pipeline} its copies at {site}.",
+    "take-out": "advises to take the copies at {site} out of {pipeline}.",
+    "restore": "advises to restore {title} on {target}.",
+    "refused": "does nothing about the copies of {pipeline} at {site} by itself.",
+}
 
 
 def _line(

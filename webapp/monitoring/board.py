@@ -32,6 +32,8 @@ from webapp.placements.group_state import FOLLOW_NOTES, GroupFacts, ReplicaFacts
 from webapp.placements.models import Deployment
 from webapp.placements.schemas import CheckpointNote, ElementStatus
 from webapp.placements.selectors import is_what_runs
+from webapp.policies.places import places_of
+from webapp.policies.schemas import UserPlaceNote
 
 
 class Board:
@@ -47,6 +49,7 @@ class Board:
         for row in Deployment.objects.filter(active | failed).select_related("version"):
             self.deployments[row.pipeline_id] = row
         self._failed_upgrades = _failed_upgrades(self.deployments.values())
+        self._users = places_of(self.pipelines)
         self.facts = group_facts(self.deployments.values(), heard=control_state().hears)
         self._elements: dict[int, list[LiveElement]] = {}
 
@@ -73,7 +76,8 @@ class Board:
         for element in elements_of(document):
             group = group_of[element["id"]]
             facts = placed.get(element["id"]) or GroupFacts(group=group, deployment_status=unplaced)
-            found.append(element_json(element, facts, names))
+            user = self._users.get((pipeline.pk, element["id"]))
+            found.append(element_json(element, facts, names, user))
         return found
 
     def _elsewhere(self, pipeline: Pipeline, deployment: Deployment | None) -> list[Elsewhere]:
@@ -166,7 +170,9 @@ def element_named(pipeline: Pipeline, id: str) -> LiveElement:
     return found
 
 
-def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, str]) -> LiveElement:
+def element_json(
+    element: dict[str, Any], group: GroupFacts, names: dict[str, str], user: UserPlaceNote | None
+) -> LiveElement:
     """`names`: of the document's elements and groups."""
     view = is_view(element.get("type"))
     owner = None if view else group.owner
@@ -214,6 +220,7 @@ def element_json(element: dict[str, Any], group: GroupFacts, names: dict[str, st
         "error": _error(status.get("error")),
         "replicas": [] if view else [_replica(replica) for replica in group.replicas],
         "handover": None if view else group.handover,
+        "user": user,
         "actions": actions,
     }
 

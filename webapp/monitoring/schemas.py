@@ -12,6 +12,7 @@ from webapp.json_types import STORED, Allowed, Document, Follow, Number
 from webapp.nodes.schemas import Node
 from webapp.pipelines.schemas import Elsewhere
 from webapp.placements.schemas import CheckpointNote, ElementAction, ElementStatus
+from webapp.policies.schemas import UserPlaceNote
 
 Severity = Literal["info", "warning", "error"]
 
@@ -27,6 +28,11 @@ class AttentionLine(TypedDict):
     message: str
     move_to: NotRequired[str]
     """a policy advises to move the element there"""
+    restore_to: NotRequired[str]
+    """likewise to restore it there"""
+    site: NotRequired[str]
+    """a policy advises a change of the pipeline's copies there"""
+    change: NotRequired[Literal["copy", "take-out"]]
 
 
 class LogEvent(TypedDict):
@@ -160,6 +166,8 @@ class LiveElement(TypedDict):
     error: ElementError | None
     replicas: list[ReplicaNote]
     handover: str | None
+    user: UserPlaceNote | None
+    """where its user is; null: nobody has said so"""
     actions: dict[ElementAction, Allowed]
 
 

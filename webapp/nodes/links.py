@@ -43,7 +43,14 @@ def site_links() -> list[SiteLink]:
 
 
 def latencies() -> decisions.Latencies:
-    return {(link.a, link.b): link.latency_ms for link in site_links()}
+    """Between the sites of nodes; and what was given of others, where users may be."""
+    given = {(each.origin, each.target): each.ms for each in GivenLatency.objects.all()}
+    return {**given, **{(link.a, link.b): link.latency_ms for link in site_links()}}
+
+
+def known_sites() -> set[str]:
+    """Where nodes stand, and of which latencies are given."""
+    return {*_sites(), *GivenLatency.objects.values_list("origin", flat=True).distinct()}
 
 
 def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:

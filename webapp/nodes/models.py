@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from pipeline_runtime.placement.choose import Closed
+from pipeline_runtime.placement.constraints import Closed
 
 
 class Node(models.Model):

@@ -14,6 +14,8 @@ from webapp.json_types import STORED, Allowed, Number
 class NodeLoad(TypedDict, total=False):
     cpu_ratio: Number
     memory_bytes: Number
+    java_bytes: Number
+    """of these, Java's"""
     memory_total_bytes: Number
     memory_ratio: Number
     disk_free_bytes: Number

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -29,6 +31,19 @@ from webapp.placements.selectors import active_deployment, is_what_runs, planned
 from webapp.problems import Conflict, Invalid
 
 
+@dataclass(frozen=True)
+class Because:
+    """Why copies at a site are changed, of an order that is none of a person's own."""
+
+    reason: str = ""  # "policy NAME"; empty: a person has ordered it
+    site: str = ""
+    note: str = ""  # of the version that is made
+
+
+NO_REASON = Because()
+NO_PLACEMENT: Mapping[str, str] = MappingProxyType({})
+
+
 @transaction.atomic
 def deploy(
     actor: User,
@@ -52,7 +67,7 @@ def deploy(
         )
     running = active_deployment(pipeline)
     if running is not None and running.status == Deployment.Status.RUNNING:
-        return _upgrade(actor, running, version, placement or {}, restart)
+        return upgrade(actor, running, version, placement or {}, restart)
     if running is not None:
         raise Conflict(
             f'"{name}" is {running.status} already (version {running.version.number}).',
@@ -60,7 +75,7 @@ def deploy(
             next="Undeploy it before you deploy another version.",
             deployment=running.pk,
         )
-    _valid_document(pipeline, version, placement or {})
+    valid_document(pipeline, version, placement or {})
     chosen = _chosen_version(actor, pipeline, version)
     try:
         with transaction.atomic():
@@ -82,7 +97,7 @@ def what_would_change(
     that failed}"""
     require(actor, Role.EDITOR, "deploy pipelines")
     pipeline = pipeline_named(name)
-    document = _valid_document(pipeline, version, placement or {})
+    document = valid_document(pipeline, version, placement or {})
     running = active_deployment(pipeline)
     if running is None:
         return {"changes": first_placement(document, placement or {}), "repeats": False}
@@ -92,7 +107,7 @@ def what_would_change(
     places |= places_of_regrouped(running, document)
     names = {**names_of(running.version.document), **names_of(document)}
     told = [_change_json(change, names, places.get(id)) for id, change in changes.items()]
-    return {"changes": told, "repeats": _upgrade_failed(running)}
+    return {"changes": told, "repeats": upgrade_failed(running)}
 
 
 def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployChange | None) -> DeployChange:
@@ -108,16 +123,18 @@ def _change_json(change: ElementChange, names: Mapping[str, str], place: DeployC
     return told if place is None else {**place, **told}
 
 
-def _upgrade(
-    actor: User,
+def upgrade(
+    actor: User | None,
     deployment: Deployment,
-    version: int | None,
-    placement: dict[str, str],
-    restart: Collection[str],
+    version: int | None = None,
+    placement: Mapping[str, str] = NO_PLACEMENT,
+    restart: Collection[str] = (),
+    because: Because = NO_REASON,
 ) -> Operation:
+    """In a transaction that has locked the pipeline. `actor` None: the control side itself."""
     pipeline = deployment.pipeline
     name, runs = pipeline.name, f"version {deployment.version.number}"
-    document = _valid_document(pipeline, version, placement)
+    document = valid_document(pipeline, version, placement)
     same = is_what_runs(document, deployment)
     if same and _is_upgraded(deployment, document):
         raise Conflict(
@@ -128,48 +145,57 @@ def _upgrade(
         )
     begin_anew = refuse_upgrade(deployment, document, placement, restart)
     replaces = deployment.version
-    deployment.version = _chosen_version(actor, pipeline, version)
+    deployment.version = _chosen_version(actor, pipeline, version, because.note)
     deployment.save(update_fields=["version"])
-    return _operate(actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew, replaces=replaces)
+    return _operate(
+        actor, deployment, Operation.Kind.UPGRADE, restart=begin_anew, replaces=replaces, because=because
+    )
 
 
 def _is_upgraded(deployment: Deployment, document: dict[str, Any]) -> bool:
     """Whether all groups have what the document says; after an upgrade that failed, it is repeated."""
-    if _upgrade_failed(deployment):
+    if upgrade_failed(deployment):
         return False  # the group at which it failed has its new definition, but may not run
     versions = {placement.group: placement.spec["version"] for placement in deployment.placements.all()}
     specs = planned_for(deployment, document)
     return versions == {spec.group: spec.version for spec in specs}
 
 
-def _upgrade_failed(deployment: Deployment) -> bool:
+def upgrade_failed(deployment: Deployment) -> bool:
     last = deployment.operations.filter(kind=Operation.Kind.UPGRADE).first()
     return last is not None and last.status == Operation.Status.FAILED
 
 
-def _valid_document(pipeline: Pipeline, version: int | None, placement: dict[str, str]) -> dict[str, Any]:
+def valid_document(pipeline: Pipeline, version: int | None, placement: Mapping[str, str]) -> dict[str, Any]:
     """The draft, or a version's; Invalid names all faults."""
     document: dict[str, Any] = pipeline.draft
     if version is not None:
         document = version_of(pipeline, version).document
+    refuse_invalid(pipeline.name, document, placement)
+    return document
+
+
+def refuse_invalid(name: str, document: dict[str, Any], placement: Mapping[str, str] = NO_PLACEMENT) -> None:
+    """Raises Invalid with all faults."""
     faults = [fault.model_dump(mode="json") for fault in check(document).faults]
     faults += _placement_faults(document, placement)
     if faults:
         raise Invalid(
-            f"{pipeline.name} cannot be deployed: it has {_mistakes(faults)}.",
+            f"{name} cannot be deployed: it has {_mistakes(faults)}.",
             safe="Nothing was deployed.",
             next="Correct the elements that are named, then deploy again.",
             faults=faults,
         )
-    return document
 
 
 def _mistakes(faults: list[dict[str, Any]]) -> str:
     return "1 mistake" if len(faults) == 1 else f"{len(faults)} mistakes"
 
 
-def _chosen_version(actor: User, pipeline: Pipeline, version: int | None) -> PipelineVersion:
-    return snapshot(actor, pipeline, "") if version is None else version_of(pipeline, version)
+def _chosen_version(
+    actor: User | None, pipeline: Pipeline, version: int | None, note: str = ""
+) -> PipelineVersion:
+    return snapshot(actor, pipeline, note) if version is None else version_of(pipeline, version)
 
 
 @transaction.atomic
@@ -191,15 +217,22 @@ def undeploy(actor: User, name: str) -> Operation:
 
 
 def _operate(
-    actor: User,
+    actor: User | None,
     deployment: Deployment,
     kind: Operation.Kind,
     *,
     restart: Sequence[str] = (),
     replaces: PipelineVersion | None = None,
+    because: Because = NO_REASON,
 ) -> Operation:
     operation = Operation.objects.create(
-        kind=kind, deployment=deployment, created_by=actor, restart=list(restart), replaces=replaces
+        kind=kind,
+        deployment=deployment,
+        created_by=actor,
+        restart=list(restart),
+        replaces=replaces,
+        reason=because.reason,
+        site=because.site,
     )
     name = deployment.pipeline.name
     audit(
@@ -210,13 +243,14 @@ def _operate(
         version=deployment.version.number,
         operation=str(operation.pk),
         **({"restart": list(restart)} if restart else {}),
+        **({"reason": because.reason} if because.reason else {}),
     )
     commands.send(tasks.OPERATION, str(operation.pk))
     announce()
     return operation
 
 
-def _placement_faults(document: dict[str, Any], placement: dict[str, str]) -> list[dict[str, Any]]:
+def _placement_faults(document: dict[str, Any], placement: Mapping[str, str]) -> list[dict[str, Any]]:
     nodes = set(Node.objects.values_list("name", flat=True))
     known = {element["id"] for element in elements_of(document)}
     known |= {group_of(document, element) for element in set(known)}

@@ -44,6 +44,10 @@ class Operation(models.Model):
     waits_for = models.TextField(blank=True)  # in words; empty: for nothing
     orders = models.PositiveIntegerField(default=0)  # to own, that an upgrade has given to its present group
     failing = models.JSONField(default=dict)  # {group: since when it shows an error, ms}
+    reason = models.CharField(max_length=60, blank=True)  # who ordered it if nobody did: "policy NAME"
+    site = models.CharField(
+        max_length=60, blank=True
+    )  # whose copies it changes, of a policy or by its advice
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -39,6 +39,8 @@ class Operation(TypedDict):
     """in words; empty: for nothing"""
     deadline: str | None
     """until when it waits for that; null: there is no end to it, or nothing is waited for"""
+    reason: str
+    """who ordered it, where no person did: policy NAME"""
     message: str
     faults: list[Fault]
     created_at: str

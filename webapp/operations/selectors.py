@@ -20,6 +20,7 @@ def operation_json(operation: Operation) -> schemas.Operation:
         "phase_since": operation.phase_since.isoformat() if operation.phase_since else None,
         "waits_for": operation.waits_for,
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
+        "reason": operation.reason,
         "message": operation.message,
         "faults": operation.faults,
         "created_at": operation.created_at.isoformat(),

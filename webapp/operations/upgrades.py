@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pipeline_runtime.model.ids import document_group
@@ -31,7 +31,7 @@ def upgrade_changes(deployment: Deployment, document: dict[str, Any]) -> list[El
 def refuse_upgrade(
     deployment: Deployment,
     document: dict[str, Any],
-    placement: dict[str, str],
+    placement: Mapping[str, str],
     restart: Collection[str],
 ) -> list[str]:
     """Raises Conflict when the document cannot take over from what runs, or not now.

@@ -103,7 +103,7 @@ def restore_version(actor: User, name: str, number: int) -> Pipeline:
     return pipeline
 
 
-def snapshot(actor: User, pipeline: Pipeline, note: str) -> PipelineVersion:
+def snapshot(actor: User | None, pipeline: Pipeline, note: str) -> PipelineVersion:
     newest = pipeline.versions.first()
     if newest is not None and newest.document == pipeline.draft:
         return newest

@@ -23,6 +23,12 @@ def pins_of(document: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def pinned_elements(document: dict[str, Any]) -> set[str]:
+    """Those that are pinned to a node, or asked for at a site."""
+    at_site = {element["id"] for element in elements_of(document) if isinstance(element.get("site"), str)}
+    return at_site | pins_of(document).keys()
+
+
 def moved_pins(
     document: dict[str, Any], elements: Collection[str], origin: str, target: str
 ) -> tuple[dict[str, Any], list[str]]:

@@ -38,6 +38,14 @@ class Template(TypedDict):
     document: Document
 
 
+class Copies(TypedDict):
+    """A document in which elements have copies at sites."""
+
+    document: Document
+    elements: list[str]
+    """with those that were added"""
+
+
 class Validation(TypedDict):
     faults: list[Fault]
     schemas: dict[str, StreamSchema]

@@ -44,6 +44,17 @@ def groups_of(document: dict[str, Any]) -> dict[str, list[str]]:
     return found
 
 
+def apart_of(document: dict[str, Any]) -> dict[str, set[str]]:
+    """By element: those that it shares no node with, whichever of the two says so."""
+    found: dict[str, set[str]] = {}
+    for element in elements_of(document):
+        others = element.get("apart")
+        for other in others if isinstance(others, list | tuple) else ():
+            found.setdefault(element["id"], set()).add(str(other))
+            found.setdefault(str(other), set()).add(element["id"])
+    return found
+
+
 def names_of(document: dict[str, Any]) -> dict[str, str]:
     """By id of an element or a group: what people call it."""
     names = {element["id"]: _name(element) for element in elements_of(document)}

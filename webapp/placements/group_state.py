@@ -27,7 +27,6 @@ class NodeFacts:
     up: bool
     ready: bool
     closed: str | None  # why it takes nothing new, said of it; None: nobody has told it so
-    groups: int = 0  # that it is to own, or that are on their way to it
     heard: bool = True  # False: nobody hears it, so `up` is what was found last
 
 
@@ -242,13 +241,12 @@ def rows_per_s(rates: Mapping[str, Any]) -> float:
     return max(float(rates.get(name) or 0.0) for name in ("rows_in_per_s", "rows_out_per_s"))
 
 
-def restoration_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
-    """Where it is restored unless a user says where: at its hot standby, else as planned, else where there is
-    room."""
+def standby_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
+    """The node of its hot standby, if that can take it: there it is restored soonest."""
     hot = group.hot_standby
     if hot is not None and hot.node not in without and target_refusal(group, hot.node) is None:
         return hot.node
-    return default_target(group, without)
+    return None
 
 
 def restoration_strategy(group: GroupFacts, target: str, checkpoint: int | None) -> str:
@@ -262,21 +260,6 @@ def restoration_strategy(group: GroupFacts, target: str, checkpoint: int | None)
         and not replica.status.get("error")
     )
     return "hot-standby" if follows else "checkpoint"
-
-
-def default_target(group: GroupFacts, without: Collection[str] = ()) -> str | None:
-    """Where it is to go on if its node fails, as planned; else the node with the fewest groups. Of those that
-    can take the group now, but for `without`."""
-    fit = [
-        node
-        for node in group.nodes.values()
-        if node.name not in without and target_refusal(group, node.name) is None
-    ]
-    planned = group.recovery_node
-    best = min(
-        fit, key=lambda node: (not node.ready, node.name != planned, node.groups, node.name), default=None
-    )
-    return None if best is None else best.name
 
 
 def actions_of(group: GroupFacts) -> dict[ElementAction, Allowed]:

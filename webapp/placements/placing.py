@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
+from pipeline_runtime.placement.choose import place
+from pipeline_runtime.placement.constraints import Ground, GroupToPlace
+from pipeline_runtime.placement.needs import NOTHING
 from pipeline_runtime.planning.plan import group_of, pins, reads, sites
 from pipeline_runtime.planning.regroup import elements_of
-from webapp.nodes.links import latencies
-from webapp.nodes.models import Node
 from webapp.pipelines.shape import is_view, names_of
-from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.fleet import Fleet, apart_groups, kind_of
+from webapp.placements.models import Deployment
 from webapp.placements.schemas import DeployChange
 from webapp.placements.selectors import nodes_before, planned_for, specs_of
-
-
-def candidates() -> list[Candidate]:
-    """The registered nodes as placement sees them."""
-    elements: dict[int, int] = {}
-    for placement in GroupPlacement.objects.filter(deployment__status__in=Deployment.ACTIVE):
-        elements[placement.node_id] = elements.get(placement.node_id, 0) + len(placement.spec["elements"])
-    return [candidate(node, elements.get(node.pk, 0)) for node in Node.objects.all()]
-
-
-def candidate(node: Node, elements: int = 0) -> Candidate:
-    """`elements`: how many run or shall run there."""
-    cpu_ratio = node.load.get("cpu_ratio", 0.0)
-    return Candidate(node.name, node.up, node.ready, node.closed, elements, node.place, cpu_ratio)
 
 
 def asked_nodes(document: PipelineDocument, placement: Mapping[str, str]) -> dict[str, str | None]:
@@ -44,8 +32,8 @@ def groups_to_place(
     specs: Iterable[GroupSpec],
     document: PipelineDocument,
     deployment: Deployment,
-    nodes: Iterable[Candidate],
-) -> list[GroupToPlace]:
+    fleet: Fleet,
+) -> tuple[list[GroupToPlace], Ground]:
     """With where each is asked for. What is grouped otherwise stays where its first element is, if it can."""
     asked, pinned = asked_nodes(document, deployment.placement), pins(document)
     at, before, specs = sites(document), reads(document), tuple(specs)
@@ -53,39 +41,44 @@ def groups_to_place(
     wanted = {group_of(document, key) for key in deployment.placement}
     names = names_of(deployment.version.document)
     runs_on = nodes_before(deployment)
-    free = {node.name for node in nodes if node.up and node.closed is None}
+    free = {node.name for node in fleet.nodes if node.up and node.closed is None}
+    group_of_element = {each.id: spec.group for spec in specs for each in spec.elements}
+    apart = apart_groups(document.to_data(), group_of_element)
 
     def to_place(spec: GroupSpec) -> GroupToPlace:
         group, elements = document_group(spec.group), len(spec.elements)
         there = next((node for each in spec.elements if (node := runs_on.get(each.id)) in free), None)
+        need = fleet.need(kind_of(each.type for each in spec.elements))
+        asks = GroupToPlace(spec.group, elements, apart=apart.get(spec.group, frozenset()), need=need)
         # What was asked for with the first deployment says nothing of what has been moved since.
         if there is None and group in wanted:
-            return GroupToPlace(spec.group, elements, asked[group], "it was asked for with the deployment")
+            return replace(asks, pin=asked[group], pinned_by="it was asked for with the deployment")
         if node := pinned.get(group):
             by = _pinned_by(document, spec.elements[0].id, group, names)
-            return GroupToPlace(
-                spec.group, elements, node, "the document pins it there" if by == "pinned" else by
-            )
-        return GroupToPlace(
-            spec.group,
-            elements,
-            there,
-            "what it runs together with ran there",
+            by = "the document pins it there" if by == "pinned" else by
+            return replace(asks, pin=node, pinned_by=by)
+        return replace(
+            asks,
+            pin=there,
+            pinned_by="what it runs together with ran there",
             site=at.get(group),
             reads=frozenset(called[other] for other in before[group] if other in called),
+            need=need if there is None else NOTHING,
         )
 
-    return [to_place(spec) for spec in specs]
+    flows = fleet.flows_by(document, group_of_element, deployment.pk)
+    titles = {spec.group: names.get(document_group(spec.group), spec.group) for spec in specs}
+    return [to_place(spec) for spec in specs], fleet.ground(deployment.pk, flows, titles)
 
 
 def places_of_regrouped(deployment: Deployment, document: dict[str, Any]) -> dict[str, DeployChange]:
     """Of the elements of a valid document that run in another group from then on: where that is, if it is not
     where they run, as of `first_placement`."""
-    runs_on, nodes = nodes_before(deployment), candidates()
+    runs_on, fleet = nodes_before(deployment), Fleet()
     there = {spec.group for spec in specs_of(deployment)}
     specs = [spec for spec in planned_for(deployment, document) if spec.group not in there]
-    groups = groups_to_place(specs, parse_document(document), deployment, nodes)
-    placed, faults = place(groups, nodes, latencies=latencies())
+    groups, ground = groups_to_place(specs, parse_document(document), deployment, fleet)
+    placed, faults = place(groups, fleet.nodes, fleet.runs_on(deployment.pk), ground)
     problems = {fault.group: fault for fault in faults}
     found: dict[str, DeployChange] = {}
     for spec in specs:
@@ -108,7 +101,8 @@ def first_placement(
     only: Collection[str] | None = None,
     running: Deployment | None = None,
 ) -> list[DeployChange]:
-    """Of each element of a valid document, in its order: {element, change: "added", node, why, problem}.
+    """Of each element of a valid document, in its order: {element, change: "added", node, why, problem,
+    warning}.
 
     `node` None: only the dashboard shows it, or `problem` says why no node can take it. With `waits`, that
     may pass by itself: a deployment waits for nodes that are starting. `only`: the elements that come to
@@ -122,9 +116,20 @@ def first_placement(
             members.setdefault(group_of(parsed, element.id), []).append(element.id)
     asked = asked_nodes(parsed, placement)
     wanted = {group_of(parsed, key) for key in placement}
-    at, before = sites(parsed), reads(parsed)
+    at, before, fleet = sites(parsed), reads(parsed), Fleet()
+    types = {element.id: element.type for element in parsed.spec.elements if not is_view(element.type)}
+    home = {id: group_of(parsed, id) for id in types}
+    apart = apart_groups(document, home)
     groups = [
-        GroupToPlace(group, len(ids), asked.get(group), site=at.get(group), reads=before[group])
+        GroupToPlace(
+            group,
+            len(ids),
+            asked.get(group),
+            site=at.get(group),
+            reads=before[group],
+            apart=apart.get(group, frozenset()),
+            need=fleet.need(kind_of(types[id] for id in ids)),
+        )
         for group, ids in members.items()
     ]
     runs_on = (
@@ -133,7 +138,9 @@ def first_placement(
         else {}
     )
     keep = {group: node for group, node in runs_on.items() if group not in members}
-    placed, faults = place(groups, candidates(), keep, latencies())
+    deployed = running.pk if running is not None else None
+    ground = fleet.ground(deployed, fleet.flows_by(parsed, home, deployed), names)
+    placed, faults = place(groups, fleet.nodes, keep, ground)
     problems = {fault.group: fault for fault in faults}
     found: list[DeployChange] = []
     for element in elements:
@@ -149,7 +156,12 @@ def first_placement(
                 why = "asked for with this deployment"
             elif asked.get(group):
                 why = _pinned_by(parsed, element.id, group, names)
-            told |= {"node": placed[group].node, "why": why, "problem": None}
+            told |= {
+                "node": placed[group].node,
+                "why": why,
+                "problem": None,
+                "warning": placed[group].warning or None,
+            }
         found.append(told)
     return found
 

@@ -46,6 +46,8 @@ class DeployChange(TypedDict):
     why: NotRequired[str | None]
     problem: NotRequired[str | None]
     """why no node can take it"""
+    warning: NotRequired[str | None]
+    """of one that is pinned: what speaks against that node, said of it"""
     waits: NotRequired[bool]
     """that may pass by itself, and a deployment waits for it"""
 

@@ -7,7 +7,15 @@ from typing import Any, NoReturn
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.placement.policy.rules import LatencyAbove, Maintenance, Rule
+from pipeline_runtime.placement.policy.rules import (
+    Apart,
+    FollowUser,
+    LatencyAbove,
+    Maintenance,
+    Rule,
+    Sites,
+    rule_of,
+)
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
@@ -19,8 +27,8 @@ from webapp.policies.models import Policy
 from webapp.problems import Conflict, Fault, Invalid, Missing
 
 NAME = re.compile(r"[\w .-]{1,40}")
-OPPOSITES = {"spread": "pack", "pack": "spread"}
-DOES = {"spread": "spreads", "pack": "packs"}
+OPPOSITES = {"spread": ("pack",), "apart": ("pack",), "pack": ("spread", "apart")}
+DOES = {"spread": "spreads", "apart": "keeps apart", "pack": "packs"}
 FIELDS = ("rule", "mode", "moves_per_hour", "enabled")
 
 
@@ -77,26 +85,47 @@ def remove(actor: User, id: int) -> None:
 
 def _check_opposite(policy: Policy) -> None:
     """What one of the two moves, the other would move back."""
-    opposite = OPPOSITES.get(policy.rule["kind"])
-    if opposite is None or not policy.enabled:
+    if not policy.enabled:
         return
-    other = Policy.objects.filter(enabled=True, rule__kind=opposite).exclude(pk=policy.pk).first()
+    _check_other_sites(policy)
+    opposites = OPPOSITES.get(policy.rule["kind"])
+    if opposites is None:
+        return
+    other = Policy.objects.filter(enabled=True, rule__kind__in=opposites).exclude(pk=policy.pk).first()
     if other is not None:
         raise Conflict(
-            f'"{other.name}" {DOES[opposite]} the elements already, which is the opposite.',
+            f'"{other.name}" {DOES[other.rule["kind"]]} the elements already, which is the opposite.',
             safe="Nothing was changed.",
             next=f"Switch {other.name} off first.",
         )
 
 
+def _check_other_sites(policy: Policy) -> None:
+    """What becomes of copies whose site has gone is said once."""
+    rule = rule_of(policy.rule)
+    if not isinstance(rule, Sites):
+        return
+    for other in Policy.objects.filter(enabled=True, rule__kind="sites").exclude(pk=policy.pk):
+        about = other.rule["pipeline"]
+        if not (rule.pipeline and about) or rule.pipeline == about:
+            raise Conflict(
+                f'"{other.name}" says already what becomes of copies at sites of {about or "each pipeline"}.',
+                safe="Nothing was changed.",
+                next=f"Change that one, or switch {other.name} off first.",
+            )
+
+
 def _check_rule(rule: Rule) -> None:
     """Whether what it names is there."""
-    if isinstance(rule, LatencyAbove):
+    if isinstance(rule, LatencyAbove | FollowUser | Apart):
         pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
         if pipeline is None:
-            _refuse("rule.latency.pipeline", f"there is no pipeline {rule.pipeline}")
-        if rule.element and element_of(pipeline.draft, rule.element) is None:
-            _refuse("rule.latency.element", f"the draft of {rule.pipeline} has no element {rule.element}")
+            _refuse(f"rule.{rule.kind}.pipeline", f"there is no pipeline {rule.pipeline}")
+        element = "" if isinstance(rule, Apart) else rule.element
+        if element and element_of(pipeline.draft, element) is None:
+            _refuse(f"rule.{rule.kind}.element", f"the draft of {rule.pipeline} has no element {element}")
+    if isinstance(rule, Sites) and rule.pipeline and not Pipeline.objects.filter(name=rule.pipeline).exists():
+        _refuse("rule.sites.pipeline", f"there is no pipeline {rule.pipeline}")
     if not isinstance(rule, Maintenance):
         return
     nodes = list(Node.objects.all())

@@ -17,10 +17,11 @@ from webapp.backends.histories import points
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.pipelines.pins import pinned_elements
 from webapp.pipelines.shape import names_of
+from webapp.placements.fleet import apart_groups, candidate
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement
-from webapp.placements.placing import candidate
 from webapp.placements.selectors import active_deployments
 from webapp.policies.models import Policy
 
@@ -68,6 +69,9 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
             site=node.place,
+            has_site=bool(node.site),
+            up=node.up,
+            seen_s=node.last_seen_at.timestamp() if node.last_seen_at else None,
         )
         for node in nodes
     ]
@@ -80,18 +84,24 @@ def groups_now() -> dict[str, DeployedGroup]:
     for id, groups in group_facts(deployments.values()).items():
         deployment = deployments[id]
         names = names_of(deployment.version.document)
+        home = {each: group.group for group in groups.values() for each in group.elements}
+        apart = apart_groups(deployment.version.document, home)
+        pinned = pinned_elements(deployment.version.document)
         for group in groups.values():
             if group.node is None or not group.elements:
                 continue
             called = names.get(document_group(group.group), document_group(group.group))
             title = f"{called} of {deployment.pipeline.name}"
             key = f"{id}.{group.group}"
+            others = frozenset(f"{id}.{other}" for other in apart.get(group.group, ()))
             now = _group(key, title, group, deployment.pipeline.name)
+            is_pinned = not pinned.isdisjoint(group.elements)
+            now = replace(now, apart=others, pinned=is_pinned)
             found[key] = DeployedGroup(deployment, group, group.elements[0], now)
     return found
 
 
-def _inputs(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def inputs_of(deployments: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """By `<deployment>.<group>`: the groups whose streams each reads."""
     rows = list(
         GroupPlacement.objects.filter(deployment__in=list(deployments)).values_list(
@@ -128,7 +138,7 @@ def with_latencies(
     histories = [keys.element_history(groups[id].deployment.pk, groups[id].element) for id in wanted]
     found = points(histories, newest, redis_url)
     latencies = {id: [_latency(point) for point in each] for id, each in zip(wanted, found, strict=True)}
-    inputs = _inputs({groups[id].deployment.pk for id in wanted})
+    inputs = inputs_of({groups[id].deployment.pk for id in wanted})
     return [
         replace(group.now, inputs=inputs.get(id, ()), latencies=latencies.get(id, ()))
         for id, group in groups.items()

@@ -33,12 +33,31 @@ class Policy(models.Model):
         return self.name
 
 
+class UserPlace(models.Model):
+    """Where the user of an element is, as was told last. It stays until another place is told."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
+    element = models.CharField(max_length=60)
+    site = models.CharField(max_length=40)
+    since = models.DateTimeField()  # when that site was told first, without another one since
+    told_at = models.DateTimeField()  # when it was told last, but for some seconds
+    told_by = models.CharField(max_length=150)
+    audited_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pipeline", "element"], name="one_place_per_element")]
+
+    def __str__(self) -> str:
+        return f"{self.element}: {self.site}"
+
+
 class Decision(models.Model):
     """Another verdict of a policy than before, about a node or one of its groups. It outlives all of them."""
 
     at = models.DateTimeField(default=timezone.now)
     policy = models.CharField(max_length=40)
-    node = models.CharField(max_length=40)
+    node = models.CharField(max_length=40, blank=True)  # empty: of a pipeline's copies at a site
+    site = models.CharField(max_length=60, blank=True)  # empty: of a node
     pipeline = models.CharField(max_length=60, blank=True)  # empty: of the node as a whole, as the next two
     element = models.CharField(max_length=60, blank=True)
     title = models.CharField(max_length=200, blank=True)  # what people call it
@@ -46,10 +65,11 @@ class Decision(models.Model):
     target = models.CharField(max_length=40, blank=True)
     why = models.TextField()
     handover = models.UUIDField(null=True, blank=True)  # that was ordered
+    operation = models.UUIDField(null=True, blank=True)  # likewise
 
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["policy", "-id"], name="decisions_of_policy")]
 
     def __str__(self) -> str:
-        return f"{self.policy}: {self.code} {self.node} {self.title}"
+        return f"{self.policy}: {self.code} {self.node or self.site} {self.title}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 from pipeline_runtime.placement.policy.facts import Code
@@ -13,13 +15,17 @@ class Standing(TypedDict):
     """What a policy says of a node, or of an element there, since a while."""
 
     node: str
+    """empty: it is of a pipeline's copies at a site"""
     code: Code
     why: str
     """of when it began to say so"""
     since: str
+    site: NotRequired[str]
+    """of a policy of sites"""
     group: str | None
-    """null: it is of the node as a whole, as the next three"""
+    """null: it is of the node or the site as a whole, as the next three"""
     pipeline: str | None
+    """of a policy of sites always said"""
     element: str | None
     title: str | None
     target: str | None
@@ -39,11 +45,27 @@ class Policy(TypedDict):
     created_at: str
 
 
+class UserPlaceNote(TypedDict):
+    """Where the user of an element is."""
+
+    site: str
+    since: str
+    """when they came there"""
+
+
+class UserPlace(UserPlaceNote):
+    told_at: str
+    """when it was told last, but for some seconds"""
+    told_by: str
+
+
 class Decision(TypedDict):
     id: int
     at: str
     policy: str
     node: str
+    """empty: it is of a pipeline's copies at a site"""
+    site: str | None
     pipeline: str | None
     element: str | None
     title: str | None
@@ -52,6 +74,8 @@ class Decision(TypedDict):
     why: str
     handover: str | None
     """id of the move that was ordered"""
+    operation: str | None
+    """id of the upgrade that was ordered"""
 
 
 class DryMove(TypedDict):

@@ -29,6 +29,8 @@ from webapp.problems import Invalid, Missing
 DAY = timedelta(days=1)
 REPLAYED = (CpuAbove, BatteryBelow, Spread, Pack)
 """Kinds that decide by the samples of which a day is kept."""
+ACTS = ("move", "copy", "take-out", "restore")
+"""What a policy advises, or does."""
 
 
 def policies() -> list[schemas.Policy]:
@@ -57,9 +59,15 @@ def policy_json(row: Policy) -> schemas.Policy:
 
 
 def advice() -> list[tuple[str, schemas.Standing]]:
-    """(policy, what it advises) of those that are to advise; a person may do it with one click."""
-    rows = Policy.objects.filter(enabled=True, mode=Policy.Mode.ADVICE)
-    return [(row.name, each) for row in rows for each in row.standing if each["code"] == "move"]
+    """(policy, what it advises) of those that are to advise; a person may do it with one click. And of each,
+    what of a site's copies it cannot do by itself."""
+    return [
+        (row.name, each)
+        for row in Policy.objects.filter(enabled=True)
+        for each in row.standing
+        if (row.mode == Policy.Mode.ADVICE and each["code"] in ACTS)
+        or (each.get("site") and each["code"] == "refused")
+    ]
 
 
 def log(limit: int, policy: str | None = None) -> list[schemas.Decision]:
@@ -76,6 +84,7 @@ def _decision_json(row: Decision) -> schemas.Decision:
         "at": row.at.isoformat(),
         "policy": row.policy,
         "node": row.node,
+        "site": row.site or None,
         "pipeline": row.pipeline or None,
         "element": row.element or None,
         "title": row.title or None,
@@ -83,6 +92,7 @@ def _decision_json(row: Decision) -> schemas.Decision:
         "target": row.target or None,
         "why": row.why,
         "handover": str(row.handover) if row.handover else None,
+        "operation": str(row.operation) if row.operation else None,
     }
 
 

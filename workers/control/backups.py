@@ -4,7 +4,7 @@ the plan of `placement.backup` for the installation as the database has it."""
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from pipeline_runtime.checkpoint.errors import CheckpointError
@@ -12,8 +12,10 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.model.desired import BackupPlace, DesiredReplica, Role
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.backup import BackupLimits, BackupNode, GroupToBackUp, plan_backups
+from pipeline_runtime.placement.needs import CORES_MIN, part_of
 from webapp.nodes.links import site_links
 from webapp.nodes.models import Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import Bulkhead
@@ -22,8 +24,6 @@ from workers.messages import CENTRAL
 
 RATE_OF = 5
 """Checkpoints over which a group's average rate is taken."""
-CPU_MIN = 0.05
-"""Cores that a group is taken to need at least: one that rests runs a query all the same."""
 REPLAN_S = 30.0
 """For what changes all the time: load, sizes, rates. Another node, site or owner is planned for at once."""
 
@@ -66,7 +66,7 @@ class Backups:
         nodes = list(Node.objects.exclude(url=""))
         placements = list(
             GroupPlacement.objects.defer("spec")
-            .select_related("node")
+            .select_related("node", "deployment__version")
             .filter(deployment__status__in=Deployment.ACTIVE, role="owner")
         )
         seen = (
@@ -88,7 +88,14 @@ class Backups:
     def _replan(self, nodes: list[Node], placements: list[GroupPlacement]) -> None:
         known = [self._node(node) for node in nodes]
         cpu = _cpu_of_groups(known)
-        groups = [self._group(placement, cpu.get(_id(placement), CPU_MIN)) for placement in placements]
+        fleet = Fleet()
+        groups = [
+            replace(
+                self._group(placement, cpu.get(_id(placement), CORES_MIN)),
+                apart_from=fleet.apart_nodes(placement.deployment, placement.group),
+            )
+            for placement in placements
+        ]
         found = plan_backups(groups, known, self._limits, _between_sites())
         for placement in placements:
             backup = found[_id(placement)]
@@ -158,8 +165,8 @@ def _cpu_of_groups(nodes: list[BackupNode]) -> dict[str, float]:
     found: dict[str, float] = {}
     for node in nodes:
         shares = rows.get(node.name, {})
-        cores, total = node.cores * node.cpu_ratio, sum(shares.values())
-        found |= {group: max(CPU_MIN, cores * share / (total or 1.0)) for group, share in shares.items()}
+        cores, there = node.cores * node.cpu_ratio, list(shares.values())
+        found |= {group: max(CORES_MIN, cores * part_of(rows, there)) for group, rows in shares.items()}
     return found
 
 

@@ -16,20 +16,20 @@ from django.utils import timezone
 
 from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.ids import document_group
-from pipeline_runtime.placement.choose import Candidate, NoPlacement, choose_target
+from pipeline_runtime.placement.choose import NoPlacement
 from webapp.audit.announcements import announce
 from webapp.audit.models import Event
 from webapp.audit.records import record_event
 from webapp.handovers.actions import order
 from webapp.handovers.draining import drain_reason, leave_reason
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import coming, group_facts
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import groups_of
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import GroupFacts, default_strategy, migrate_refusal
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 from webapp.placements.names import Names
-from webapp.placements.placing import candidates
 from webapp.problems import Conflict
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
@@ -64,7 +64,7 @@ def tend_drains(context: ControlContext, bulkhead: Bulkhead) -> None:
 def _step(node: Node, context: ControlContext) -> None:
     _drop_standbys(node, context)
     placements = list(
-        GroupPlacement.objects.select_related("deployment__pipeline")
+        GroupPlacement.objects.select_related("deployment__pipeline", "deployment__version")
         .filter(node=node, deployment__status__in=Deployment.ACTIVE)
         .order_by("deployment__pipeline__name", "group")
     )
@@ -161,7 +161,7 @@ def _drop_standbys(node: Node, context: ControlContext) -> None:
 def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> list[Stuck]:
     """Order the move of the next group that can go, unless one is moving; those that cannot."""
     facts = group_facts({placement.deployment for placement in placements})
-    known, stuck = candidates(), []
+    fleet, stuck = Fleet(coming()), []
     under_way = Handover.objects.filter(origin=node.name, outcome__isnull=True)
     if node.leaving_since is not None:
         # Its time is short, and a move that is finishing needs it no more: others own, its pause is measured.
@@ -171,7 +171,7 @@ def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> li
         group = facts[placement.deployment_id].get(placement.group)
         if group is None or group.handover is not None or group.deployment_status == "undeploying":
             continue  # it goes anyway
-        target = _target(node, placement, group, known, names)
+        target = _target(node, placement, group, fleet, names)
         if isinstance(target, Stuck):
             stuck.append(target)
         elif not moving:
@@ -182,7 +182,7 @@ def _move_next(node: Node, placements: list[GroupPlacement], names: Names) -> li
 
 
 def _target(
-    node: Node, placement: GroupPlacement, group: GroupFacts, known: list[Candidate], names: Names
+    node: Node, placement: GroupPlacement, group: GroupFacts, fleet: Fleet, names: Names
 ) -> str | Stuck:
     """Where the group goes now, or why it does not."""
     tried = _moves(node).filter(
@@ -193,15 +193,22 @@ def _target(
     again = tries_again(attempts_of(tried), timezone.now(), doing="move", anew=anew)
     if not isinstance(again, Now):
         return Stuck(name, again.why, passing=isinstance(again, Later))
-    elements = len(placement.spec["elements"])
-    others = [candidate for candidate in known if candidate.name not in again.without]
+    # A node that is leaving ends: what stays on it stands still.
+    at_any_cost = node.draining_since is None
     try:
         try:
-            target = choose_target(placement.group, elements, node.name, others, placement.recovery_node)
+            found = fleet.target(
+                placement.deployment,
+                placement.group,
+                without=again.without,
+                planned=placement.recovery_node,
+                at_any_cost=at_any_cost,
+            )
         except NoPlacement:
-            target = choose_target(placement.group, elements, node.name, known)
+            found = fleet.target(placement.deployment, placement.group, at_any_cost=at_any_cost)
     except NoPlacement as error:
         return Stuck(name, error.faults[0].message)
+    target = found.node
     refusal = migrate_refusal(group, target)
     return target if refusal is None else Stuck(name, refusal, _is_starting(group))
 

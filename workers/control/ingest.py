@@ -324,7 +324,7 @@ class Ingest:
         row.save()
         if status.role is Role.OWNER and self._histories.due(status.group):
             by_element = rates["elements"]
-            whole = {name: rate for name, rate in rates.items() if name != "elements"}
+            whole = {name: rates[name] for name in ("rows_in_per_s", "rows_out_per_s")}
             measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
                 point = {"t": heard_ms, **by_element.get(element, whole), **measured}

@@ -23,14 +23,14 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.choose import Placed, place
 from pipeline_runtime.planning.plan import topics
 from pipeline_runtime.planning.regroup import elements_of
-from pipeline_runtime.planning.upgrade import group_changes, obsolete_topics
+from pipeline_runtime.planning.upgrade import begins_another_query, group_changes, obsolete_topics
 from webapp.audit.announcements import announce
-from webapp.nodes.links import latencies
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
+from webapp.placements.fleet import Fleet
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
-from webapp.placements.placing import candidates, groups_to_place
+from webapp.placements.placing import groups_to_place
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
 from workers.control.operation_model import Answer, Unplaced
@@ -73,10 +73,10 @@ def choose_nodes(
     document: PipelineDocument, specs: Iterable[GroupSpec], deployment: Deployment
 ) -> dict[str, Placed] | Unplaced:
     """By group; what was placed already stays there."""
-    specs, nodes = tuple(specs), candidates()
-    groups = groups_to_place(specs, document, deployment, nodes)
+    specs, fleet = tuple(specs), Fleet()
+    groups, ground = groups_to_place(specs, document, deployment, fleet)
     keep = {p.group: p.node.name for p in deployment.placements.select_related("node")}
-    placed, faults = place(groups, nodes, keep, latencies())
+    placed, faults = place(groups, fleet.nodes, keep, ground)
     if not faults:
         return placed
     first = {spec.group: spec.elements[0].id for spec in specs}
@@ -216,7 +216,9 @@ def order_group(
         deployment.save(update_fields=["left"])
         _connect(placement, spec, starts)
     if changes or _is_down(placement):
-        _ask_anew(placement, spec, anew=any(element.id in restart for element in spec.elements))
+        anew = any(element.id in restart for element in spec.elements)
+        was = GroupSpec.model_validate(placement.spec)
+        _ask_anew(placement, spec, anew=anew or begins_another_query(was, spec))
         announce()
 
 

@@ -9,20 +9,24 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from django.db import transaction
 from django.utils import timezone
 
 from pipeline_runtime.placement.policy.evaluate import evaluate
-from pipeline_runtime.placement.policy.facts import HOUR_S, Verdict
+from pipeline_runtime.placement.policy.facts import HOUR_S, Verdict, What
 from pipeline_runtime.placement.policy.maintenance import closed
 from pipeline_runtime.placement.policy.rules import Policy as PurePolicy
 from webapp.audit.announcements import announce
+from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
 from webapp.nodes.links import latencies
 from webapp.nodes.models import Node
-from webapp.placements.group_state import migrate_refusal
+from webapp.operations.copies import Change, change_copies, in_words, why_not
+from webapp.operations.models import Operation
+from webapp.placements.group_state import migrate_refusal, restoration_strategy, restore_refusal
 from webapp.policies.facts import (
     REASON,
     DeployedGroup,
@@ -34,8 +38,10 @@ from webapp.policies.facts import (
     with_latencies,
 )
 from webapp.policies.models import Decision, Policy
+from webapp.policies.places import with_users
 from webapp.policies.schemas import Standing
-from webapp.problems import BackendAway
+from webapp.policies.sites import changes_now, copied_now, with_refuges
+from webapp.problems import BackendAway, Conflict, Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.drains import order_move
@@ -43,6 +49,10 @@ from workers.control.drains import order_move
 log = logging.getLogger(__name__)
 
 QUIET = ("calm", "unknown")
+BY_WAYS = ("latency", "follow")
+"""Kinds that look at what lies between sites."""
+CHANGES = ("copy", "take-out")
+Ordered = Handover | Operation | None
 DECISIONS_KEPT = 5_000
 DECISIONS_PRUNED_EVERY = 100
 
@@ -73,20 +83,23 @@ class PolicyKeeper:
             return
         redis_url = self._context.settings.redis_url
         policies, now, groups = [pure(row) for row in rows], timezone.now(), groups_now()
+        copied = copied_now(policies, groups)
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
             samples = samples_of([node.name for node in nodes], newest, redis_url)
-            measured = with_latencies(groups, policies, redis_url)
+            measured = with_users(with_latencies(groups, policies, redis_url), groups, policies)
         except BackendAway:
             return  # the ingest says so
         verdicts = evaluate(
             policies,
             nodes_now(nodes, samples),
-            measured,
+            with_refuges(measured, groups, copied),
             moves_now(now),
             now.timestamp(),
             _advised(rows),
-            latencies() if any(policy.rule.kind == "latency" for policy in policies) else {},
+            latencies() if any(policy.rule.kind in BY_WAYS for policy in policies) else {},
+            copied,
+            changes_now(now) if copied else (),
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]
@@ -126,48 +139,86 @@ def _take(known: Policy, verdicts: list[Verdict], groups: Mapping[str, DeployedG
     before = {_what(each): each for each in row.standing}
     standing: list[Standing] = []
     for verdict in verdicts:
-        handover = None
-        if verdict.code == "move" and row.mode == Policy.Mode.AUTOMATIC:
-            handover = _order(row, groups[verdict.group or ""], verdict.target or "")
-            if handover is None:
+        ordered: Ordered = None
+        if verdict.code in CHANGES:
+            verdict, ordered = _change(row, verdict)
+        elif verdict.code in ("move", "restore") and row.mode == Policy.Mode.AUTOMATIC:
+            ordered = _order(row, verdict, groups[verdict.group or ""])
+            if ordered is None:
                 continue  # somebody else was faster; the next look sees that
         said = _standing(verdict, groups, now)
         standing.append(before.get(verdict.what, said))
         if verdict.what not in before and _is_news(verdict, row.standing):
-            _write_down(row, said, handover)
+            _write_down(row, said, ordered)
     if [_what(each) for each in standing] != [_what(each) for each in row.standing]:
         row.standing = standing
         row.save(update_fields=["standing"])
         announce()
 
 
-def _order(row: Policy, group: DeployedGroup, target: str) -> Handover | None:
+def _order(row: Policy, verdict: Verdict, group: DeployedGroup) -> Handover | None:
     """None: it cannot be moved any more, or somebody else moves it."""
-    refusal = migrate_refusal(group.facts, target)
+    target, restores = verdict.target or "", verdict.code == "restore"
+    refusal = restore_refusal(group.facts, target) if restores else migrate_refusal(group.facts, target)
     if refusal is not None:
-        log.info("%s is not moved to %s by the policy %s: %s", group.now.title, target, row.name, refusal)
+        log.info("%s does not go to %s by the policy %s: %s", group.now.title, target, row.name, refusal)
         return None
-    return order_move(group.deployment, group.facts, group.element, target, f"{REASON}{row.name}")
+    reason = f"{REASON}{row.name}"
+    if not restores:
+        return order_move(group.deployment, group.facts, group.element, target, reason)
+    try:
+        return order(
+            None,
+            group.deployment,
+            group.facts,
+            element=group.element,
+            kind=Handover.Kind.RESTORATION,
+            strategy=restoration_strategy(group.facts, target, None),
+            target=target,
+            reason=reason,
+        )
+    except Conflict as conflict:
+        log.info("%s is not restored on %s now (%s): %s", group.now.title, target, reason, conflict)
+        return None
 
 
-def _what(standing: Standing) -> tuple[str, str | None, str, str | None]:
+def _change(row: Policy, verdict: Verdict) -> tuple[Verdict, Operation | None]:
+    """A pipeline's copies at a site; with what is in the way, if anything is."""
+    name, site = verdict.pipeline or "", verdict.site or ""
+    change: Change = "copy" if verdict.code == "copy" else "take-out"
+    if row.mode == Policy.Mode.ADVICE:
+        refusal, operation = why_not(name, site, change), None
+    else:
+        try:
+            refusal, operation = None, change_copies(None, name, site, change, f"{REASON}{row.name}")
+        except Problem as problem:
+            refusal, operation = in_words(problem), None
+    if refusal is not None:
+        verdict = replace(verdict, code="refused", why=f"{verdict.why} {refusal}")
+    return verdict, operation
+
+
+def _what(standing: Standing) -> What:
     """As Verdict.what."""
-    return (standing["node"], standing["group"], standing["code"], standing["target"])
+    site = standing.get("site")
+    about = (site, standing["pipeline"] if site else None)
+    return (standing["node"], standing["group"], standing["code"], standing["target"], *about)
 
 
 def _standing(verdict: Verdict, groups: Mapping[str, DeployedGroup], now: datetime) -> Standing:
     group = groups.get(verdict.group or "")
-    return {
+    said: Standing = {
         "node": verdict.node,
         "code": verdict.code,
         "why": verdict.why,
         "since": now.isoformat(),
         "group": verdict.group,
-        "pipeline": group.deployment.pipeline.name if group else None,
+        "pipeline": group.deployment.pipeline.name if group else verdict.pipeline,
         "element": group.element if group else None,
         "title": group.now.title if group else None,
         "target": verdict.target,
     }
+    return {**said, "site": verdict.site} if verdict.site else said
 
 
 def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
@@ -175,23 +226,30 @@ def _is_news(verdict: Verdict, before: list[Standing]) -> bool:
     if verdict.code == "moving":
         return False
     if verdict.code in QUIET:
+        if verdict.site is not None:
+            about = (verdict.site, verdict.pipeline)
+            return any(
+                (each.get("site"), each["pipeline"]) == about and each["code"] not in QUIET for each in before
+            )
         if verdict.group is None:
             return any(each["node"] == verdict.node for each in before)
         return any(each["group"] == verdict.group and each["code"] not in QUIET for each in before)
     return True
 
 
-def _write_down(row: Policy, said: Standing, handover: Handover | None) -> None:
+def _write_down(row: Policy, said: Standing, ordered: Ordered) -> None:
     decision = Decision.objects.create(
         policy=row.name,
         node=said["node"],
+        site=said.get("site", ""),
         pipeline=said["pipeline"] or "",
         element=said["element"] or "",
         title=(said["title"] or "")[:200],
         code=said["code"],
         target=said["target"] or "",
         why=said["why"],
-        handover=handover.pk if handover is not None else None,
+        handover=ordered.pk if isinstance(ordered, Handover) else None,
+        operation=ordered.pk if isinstance(ordered, Operation) else None,
     )
     if decision.pk % DECISIONS_PRUNED_EVERY == 0:
         Decision.objects.filter(pk__lte=decision.pk - DECISIONS_KEPT).delete()

@@ -2,12 +2,14 @@
 
 Not restored by itself: what its operator makes inexact (a person decides on that), what a user has
 cancelled, what has failed too often, what is held because it ends its nodes, and what was restored so often
-that it may be what ends them. A node that said goodbye was stopped on purpose.
+that it may be what ends them. A node that said goodbye was stopped on purpose. Copies that a policy keeps at
+their site are restored there alone.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import transaction
@@ -18,18 +20,19 @@ from pipeline_runtime.model.desired import is_held
 from webapp.audit.models import Event
 from webapp.audit.records import record_event
 from webapp.handovers import actions
-from webapp.handovers.facts import group_facts
+from webapp.handovers.facts import coming, group_facts
 from webapp.handovers.models import Handover
+from webapp.handovers.targets import restoration_target
 from webapp.nodes.models import Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.group_state import (
     GroupFacts,
     restoration_strategy,
-    restoration_target,
-    restore_refusal,
 )
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names
 from webapp.placements.selectors import java_ends
+from webapp.policies.sites import keeping_policies, kept_at, only_at
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
@@ -47,7 +50,7 @@ def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
     """A handover for each group whose node fell silent and that has none."""
     if context.settings.restore != "auto":
         return
-    names = Names()
+    names, policies = Names(), keeping_policies()
     for placement in on_silent_nodes().select_related("node", "deployment__pipeline", "deployment__version"):
         name = names.of(placement.deployment_id, placement.group)
         alert = f"{name} could not be restored from {placement.node.name}; it is tried again."
@@ -55,7 +58,10 @@ def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
         with bulkhead.only(key, alert, placement.node.name), transaction.atomic():
             facts = group_facts([placement.deployment])[placement.deployment_id].get(placement.group)
             if facts is not None and facts.handover is None and facts.node == placement.node.name:
-                _restore(placement, facts, name)
+                kept = kept_at(policies, placement.deployment, facts, placement.node.place)
+                if kept is not None:
+                    facts = only_at(facts, kept[0])
+                _restore(placement, facts, name, kept)
 
 
 def on_silent_nodes() -> QuerySet[GroupPlacement]:
@@ -68,7 +74,8 @@ def on_silent_nodes() -> QuerySet[GroupPlacement]:
     )
 
 
-def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
+def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tuple[str, str] | None) -> None:
+    """`kept`: the site at which a policy keeps it, and that policy."""
     node = placement.node
     if group.follow == "none":
         _tell_once(
@@ -111,17 +118,30 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str) -> None:
         return
     if isinstance(again, Later):
         return
-    target = restoration_target(group, without=again.without)
-    target = target or restoration_target(group)
-    refusal = restore_refusal(group, target)
-    if target is None or refusal is not None:
-        _tell_once(
-            placement,
-            "element.waits",
-            f"{name} waits to be restored: {refusal}. It is when a node comes up.",
-        )
+    target, refusal = _target(placement.deployment, group, again.without, kept is not None)
+    if target is None:
+        waits = f"{name} waits to be restored: {refusal}. It is when a node comes up."
+        if kept is not None:
+            site, policy = kept
+            waits = f"{name} waits for {site}: the policy {policy} keeps its copies there. Nothing is lost."
+        _tell_once(placement, "element.waits", waits)
         return
     _order(placement, group, target, name)
+
+
+def _target(
+    deployment: Deployment, group: GroupFacts, without: Collection[str], kept: bool
+) -> tuple[str | None, str | None]:
+    """As `restoration_target`; `kept`: at no other node than those of `group`."""
+    fleet = Fleet(coming())
+    if not kept:
+        return restoration_target(deployment, group, fleet, without)
+    elsewhere = {*Node.objects.values_list("name", flat=True)} - {*group.nodes}
+    for tried in ({*without, *elsewhere}, elsewhere):
+        target, refusal = restoration_target(deployment, group, fleet, tried)
+        if target in group.nodes:
+            return target, None
+    return None, refusal
 
 
 def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> None:

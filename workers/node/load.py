@@ -17,7 +17,7 @@ class LoadMeter:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._process = psutil.Process()
-        self._tree_bytes = 0
+        self._tree_bytes, self._java_bytes = 0, 0
         self._tree_at_s = float("-inf")
         psutil.cpu_percent(None)  # the first call only sets the start of the interval
 
@@ -25,9 +25,11 @@ class LoadMeter:
         memory = psutil.virtual_memory()
         disk = psutil.disk_usage(str(self._directory))
         battery = self._battery()
+        self._look_at_tree()
         return NodeLoad(
             cpu_ratio=min(1.0, max(0.0, psutil.cpu_percent(None) / 100)),
-            memory_bytes=self._memory_of_tree(),
+            memory_bytes=self._tree_bytes,
+            java_bytes=self._java_bytes,
             memory_total_bytes=memory.total,
             memory_ratio=memory.percent / 100,
             disk_free_bytes=disk.free,
@@ -36,19 +38,21 @@ class LoadMeter:
             on_battery=battery[1],
         )
 
-    def _memory_of_tree(self) -> int:
+    def _look_at_tree(self) -> None:
         """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs."""
-        if monotonic() - self._tree_at_s >= TREE_INTERVAL_S:
-            total = 0
-            for process in [self._process, *self._process.children(recursive=True)]:
-                try:
-                    # To sort out what is shared holds a process up, so not Java: some 20 ms there.
-                    alone = process.name() == "java"
-                    total += process.memory_info().rss if alone else process.memory_full_info().pss
-                except psutil.Error:
-                    continue  # it ended meanwhile
-            self._tree_bytes, self._tree_at_s = total, monotonic()
-        return self._tree_bytes
+        if monotonic() - self._tree_at_s < TREE_INTERVAL_S:
+            return
+        java, python = 0, 0
+        for process in [self._process, *self._process.children(recursive=True)]:
+            try:
+                # To sort out what is shared holds a process up, so not Java: some 20 ms there.
+                if process.name() == "java":
+                    java += process.memory_info().rss
+                else:
+                    python += process.memory_full_info().pss
+            except psutil.Error:
+                continue  # it ended meanwhile
+        self._tree_bytes, self._java_bytes, self._tree_at_s = java + python, java, monotonic()
 
     @staticmethod
     def _battery() -> tuple[float | None, bool | None]:

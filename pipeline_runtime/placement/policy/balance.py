@@ -75,7 +75,7 @@ def _emptied(look: Look, policy: Policy, rule: Pack, node: NodeNow, busier: list
         return [Verdict(policy.name, node.name, code, why)]
 
     window_s = max(float(rule.for_s), SETTLE_S)
-    steps = _plan(look, rule, node, busier, window_s)
+    steps = _plan(look, policy, rule, node, busier, window_s)
     if isinstance(steps, str):
         return says("calm", f"{node.name} is not emptied: {steps}.")
     because = f"All that {node.name} runs fits on nodes that are busier"
@@ -96,7 +96,9 @@ def _told(step: _Step) -> Choice:
     return step.target, f"{step.target} has room, it comes to {percent(step.would_be)} of its CPU"
 
 
-def _plan(look: Look, rule: Pack, node: NodeNow, busier: list[NodeNow], window_s: float) -> list[_Step] | str:
+def _plan(
+    look: Look, policy: Policy, rule: Pack, node: NodeNow, busier: list[NodeNow], window_s: float
+) -> list[_Step] | str:
     """Where each of its groups would go, the busiest first, each to where the least room is left; or why not
     all of them find room."""
     most = min(look.cpu_most, rule.target_most)
@@ -105,15 +107,20 @@ def _plan(look: Look, rule: Pack, node: NodeNow, busier: list[NodeNow], window_s
         return "no node that is busier takes anything now"
     at = {each.name: look.would_be(each, node, 0.0, window_s) for each in fit}
     shares = {group.id: look.share(group, node, window_s) for group in look.on(node.name)}
-    steps = []
+    steps: list[_Step] = []
     for group in sorted(look.on(node.name), key=lambda each: (-shares[each.id], each.id)):
-        if group.refusal is not None:
-            return f"{group.title} cannot move: {group.refusal}"
+        refusal = look.refusal(policy, group)
+        if refusal is not None:
+            return f"{group.title} cannot move: {refusal}"
         coming = {each.name: look.share_on(each, node, shares[group.id]) for each in fit}
-        room = [name for name in at if at[name] + coming[name] <= most]
+        apart = {each.name for each in fit if look.not_apart(group, each.name) is not None}
+        apart |= {step.target for step in steps if step.group.id in group.apart}
+        room = [name for name in at if name not in apart and at[name] + coming[name] <= most]
         if not room:
+            but = ", or is to be apart from what it runs" if apart else ""
             return (
                 f"{group.title} would bring each other node that is busier above {percent(most)} of its CPU"
+                f"{but}"
             )
         advised = look.advised.get(group.id)
         target = max(room, key=lambda name: (inf if name == advised else at[name], name))

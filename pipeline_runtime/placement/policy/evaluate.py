@@ -6,13 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline_runtime.placement.links import NO_LATENCIES, Latencies
-from pipeline_runtime.placement.policy import balance, latency, maintenance, threshold
-from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Verdict
+from pipeline_runtime.placement.policy import apart, balance, follow, latency, maintenance, sites, threshold
+from pipeline_runtime.placement.policy.facts import Copied, CopyChange, GroupNow, Move, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Look
-from pipeline_runtime.placement.policy.rules import CpuAbove, LatencyAbove, Maintenance, Pack, Policy, Spread
+from pipeline_runtime.placement.policy.rules import (
+    Apart,
+    CpuAbove,
+    FollowUser,
+    LatencyAbove,
+    Maintenance,
+    Pack,
+    Policy,
+    Sites,
+    Spread,
+)
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-ORDER = ("battery", "maintenance", "latency", "cpu", "spread", "pack")
+ORDER = ("battery", "maintenance", "sites", "follow", "latency", "cpu", "apart", "spread", "pack")
 """What a node ends by comes first: what is to be moved off it is not moved for another reason as well."""
 
 
@@ -24,10 +34,12 @@ def evaluate(
     now_s: float,
     advised: Mapping[str, str] = NOTHING,
     links: Latencies = NO_LATENCIES,
+    copied: Sequence[Copied] = (),
+    changes: Sequence[CopyChange] = (),
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
     `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
-    with every sample.
+    with every sample. `copied`: pipelines with copies at sites; `changes`: what policies did to them.
 
     No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
     """
@@ -36,7 +48,18 @@ def evaluate(
     cpu_most = min((rule.target_most for rule in rules if isinstance(rule, CpuAbove)), default=1.0)
     shut = dict.fromkeys(maintenance.closed(policies, nodes, now_s), "is in maintenance")
     look = Look(
-        nodes, groups, list(moves), now_s, cpu_most, advised, threshold.weak(policies, nodes) | shut, links
+        nodes,
+        groups,
+        list(moves),
+        now_s,
+        cpu_most,
+        advised,
+        threshold.weak(policies, nodes) | shut,
+        links,
+        follow.kept(policies, groups),
+        [rule for rule in rules if isinstance(rule, Apart)],
+        copied,
+        list(changes),
     )
     return [verdict for policy in policies for verdict in _of(look, policy)]
 
@@ -45,6 +68,12 @@ def _of(look: Look, policy: Policy) -> list[Verdict]:
     rule = policy.rule
     if isinstance(rule, LatencyAbove):
         return latency.verdicts(look, policy, rule)
+    if isinstance(rule, FollowUser):
+        return follow.verdicts(look, policy, rule)
+    if isinstance(rule, Apart):
+        return apart.verdicts(look, policy, rule)
+    if isinstance(rule, Sites):
+        return sites.verdicts(look, policy, rule)
     if isinstance(rule, Pack):
         return balance.pack(look, policy, rule)
     if isinstance(rule, Spread):

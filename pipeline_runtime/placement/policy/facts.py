@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,10 @@ Code = Literal[
     "no-target",  # no node can take the group
     "budget",  # it would be moved, but for the budget
     "move",  # it is to be moved
+    "waits",  # copies wait for their site
+    "copy",  # a pipeline is to get its copy at a site
+    "take-out",  # a pipeline's copies at a site are to be taken out
+    "restore",  # the copy is to go on elsewhere
 ]
 
 HOUR_S = 3600.0
@@ -49,6 +53,15 @@ class Latency:
 
 
 @dataclass(frozen=True)
+class UserAt:
+    """Where the user of an element is, as was told."""
+
+    element: str
+    site: str
+    since_s: float
+
+
+@dataclass(frozen=True)
 class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
@@ -56,6 +69,9 @@ class NodeNow:
     refusal: str | None = None  # why it takes nothing new, said of it: "is cordoned"
     draining: bool = False
     site: str = ""
+    has_site: bool = False  # False: nobody has said where it stands, and it is a site of its own
+    up: bool = True
+    seen_s: float | None = None  # when it was heard last; None: never
 
 
 @dataclass(frozen=True)
@@ -70,6 +86,32 @@ class GroupNow:
     elements: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()  # the groups that it reads
     latencies: Sequence[Latency] = ()  # oldest first; empty: nobody asked for them
+    apart: frozenset[str] = frozenset()  # the groups that it shares no node with
+    users: tuple[UserAt, ...] = ()  # of its elements; empty: nobody asked, or nobody told
+    pinned: bool = False  # to a node or a site, by the document
+    refuge: str | None = None  # where it would go on if it were restored now; None: nowhere
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A pipeline that runs and has copies at sites."""
+
+    pipeline: str
+    at: Mapping[str, tuple[str, ...]]  # site -> the groups of its copies there
+    only: frozenset[str] = frozenset()  # sites at which something has its only copy
+    lacks: frozenset[str] = frozenset()  # of the other sites that nodes say, those where something has none
+    refusal: str | None = None  # why its copies cannot be changed now
+    changing: bool = False  # it is being upgraded
+
+
+@dataclass(frozen=True)
+class CopyChange:
+    """By a policy, in the last hour."""
+
+    pipeline: str
+    site: str
+    policy: str
+    at_s: float
 
 
 @dataclass(frozen=True)
@@ -85,9 +127,13 @@ class Move:
     policy: str | None = None
 
 
+What = tuple[str, str | None, str, str | None, str | None, str | None]
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """`group` None: of the node as a whole. `target`: only of "move" and "budget"."""
+    """`group` None: of the node as a whole. `target`: only of "move", "restore" and "budget". Of a site and a
+    pipeline there is no node."""
 
     policy: str
     node: str
@@ -95,11 +141,13 @@ class Verdict:
     why: str  # a sentence
     group: str | None = None
     target: str | None = None
+    site: str | None = None
+    pipeline: str | None = None
 
     @property
-    def what(self) -> tuple[str, str | None, str, str | None]:
+    def what(self) -> What:
         """What it says but for the figures: while that is the same, nothing new was decided."""
-        return (self.node, self.group, self.code, self.target)
+        return (self.node, self.group, self.code, self.target, self.site, self.pipeline)
 
 
 def crowded(cpu: float, most: float) -> str | None:

@@ -16,11 +16,9 @@ from math import inf
 from pipeline_runtime.placement.links import farthest_ms
 from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, crowded, percent
 from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since, so_far
-from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look, mean
+from pipeline_runtime.placement.policy.look import CPU_MOST, SETTLE_S, Choice, Look, mean
 from pipeline_runtime.placement.policy.rules import MARGIN, LatencyAbove, Policy
 
-CPU_MOST = 0.8
-"""A target's CPU stays under it, and under what policies of the CPU say."""
 NEARER_MS = 1.0
 """A way that is shorter by less, or by less than MARGIN of it, is no shorter: measurements vary."""
 
@@ -71,7 +69,8 @@ def _choose(look: Look, origin: NodeNow, group: GroupNow, window_s: float) -> Ch
             continue
         there_ms = way_ms(look, group, node)
         would_be = look.would_be(node, origin, share, window_s)
-        reason = look.unfit(node, window_s) or crowded(would_be, most)
+        reason = look.unfit(node, window_s, group=group) or look.not_apart(group, node.name)
+        reason = reason or crowded(would_be, most)
         nearer = there_ms < min(here_ms - NEARER_MS, here_ms * (1 - MARGIN))
         calmer = there_ms <= here_ms < inf and would_be <= here_cpu - MARGIN
         if reason is None and not nearer and not calmer:

@@ -4,13 +4,16 @@ which node has room. What was decided so far counts for what follows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline_runtime.placement.links import Latencies
+from pipeline_runtime.placement.needs import part_of
 from pipeline_runtime.placement.policy.facts import (
     GAP_S,
     HOUR_S,
     Code,
+    Copied,
+    CopyChange,
     GroupNow,
     Move,
     NodeNow,
@@ -19,7 +22,7 @@ from pipeline_runtime.placement.policy.facts import (
     percent,
 )
 from pipeline_runtime.placement.policy.lasting import NEVER_S
-from pipeline_runtime.placement.policy.rules import Policy
+from pipeline_runtime.placement.policy.rules import Apart, Policy
 
 REST_S = 600.0
 """A group that was moved stays where it is for that long."""
@@ -27,6 +30,10 @@ TRY_AGAIN_S = 60.0
 """Before a group whose move has failed is moved again, when all of a node has to leave."""
 SETTLE_S = 60.0
 """At least so long a node is watched after something was moved off or onto it."""
+CPU_MOST = 0.8
+"""Where nothing has to leave, a target's CPU stays under it, and under what policies of the CPU say."""
+BALANCING = ("apart", "spread", "pack")
+"""Kinds that look at nodes, not at what an element is for."""
 Choice = tuple[str | None, str]
 """(Where a group goes, and why there), or (None, why nowhere)."""
 
@@ -51,6 +58,10 @@ class Look:
     advised: Mapping[str, str]
     closed: Mapping[str, str]  # node -> why nothing is moved there by any policy, said of it
     links: Latencies
+    kept: Mapping[str, str]  # group -> why no policy that balances moves it
+    apart: Sequence[Apart]  # how many groups of a pipeline a node takes
+    copied: Sequence[Copied] = ()
+    changes: list[CopyChange] = field(default_factory=list)
 
     # -- a node ------------------------------------------------------------------------------------------
 
@@ -129,30 +140,48 @@ class Look:
         because: str,
         choose: Callable[[], Choice],
         has_to: bool = False,
+        own_rest_s: float = REST_S,
     ) -> Verdict:
-        """Whether the group moves now, and where `choose` says. `has_to`: it rests only after a failure."""
+        """Whether the group moves now, and where `choose` says. `has_to`: it rests only after a failure;
+        `own_rest_s`: for so long after a move that this policy has ordered."""
 
         def says(code: Code, why: str, target: str | None = None) -> Verdict:
             return Verdict(policy.name, group.node, code, why, group.id, target)
 
-        if group.refusal is not None:
-            return says("refused", f"{group.title} cannot move: {group.refusal}.")
-        rests = self._rests(group, has_to)
+        refusal = self.refusal(policy, group)
+        if refusal is not None:
+            return says("refused", f"{group.title} cannot move: {refusal}.")
+        rests = self._rests(policy, group, has_to, own_rest_s)
         if rests is not None:
             return says("resting", rests)
         chosen, why = choose()
         if chosen is None:
             return says("no-target", f"{why}.")
-        used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
-        if used >= policy.moves_per_hour:
-            spent = f"{used} of {policy.moves_per_hour} moves were made in the last hour"
+        spent = self.spent(policy)
+        if spent is not None:
             return says("budget", f"{group.title} would go to {chosen}, but {spent}.", chosen)
         # What it is only advised to do may come about as well: nobody else counts on the same room.
         self.moves.append(Move(group.id, group.node, chosen, self.now_s, policy=policy.name))
         return says("move", f"{because}; {why}.", chosen)
 
-    def unfit(self, node: NodeNow, window_s: float, all_of_it: bool = False) -> str | None:
-        """Why it takes nothing now, said of it. `all_of_it`: it comes off a node that has to be empty."""
+    def spent(self, policy: Policy) -> str | None:
+        """That the moves per hour are used up; an upgrade that the policy has made counts as one."""
+        used = sum(1 for m in self.moves if m.policy == policy.name and self.now_s - m.at_s < HOUR_S)
+        used += sum(1 for c in self.changes if c.policy == policy.name and self.now_s - c.at_s < HOUR_S)
+        if used < policy.moves_per_hour:
+            return None
+        return f"{used} of {policy.moves_per_hour} moves were made in the last hour"
+
+    def refusal(self, policy: Policy, group: GroupNow) -> str | None:
+        """Why the policy cannot move it now, or is not to."""
+        kept = self.kept.get(group.id) if policy.rule.kind in BALANCING else None
+        return group.refusal or kept
+
+    def unfit(
+        self, node: NodeNow, window_s: float, all_of_it: bool = False, group: GroupNow | None = None
+    ) -> str | None:
+        """Why it takes nothing now, said of it; `group`: or not that one. `all_of_it`: it comes off a node
+        that has to be empty."""
         if node.refusal is not None:
             return node.refusal
         if not self.is_heard(node):
@@ -165,7 +194,52 @@ class Look:
             return "is taking something else already"
         if self.now_s - self.settled_s(node.name) < window_s:
             return f"was part of a move less than {window_s:.0f} s ago"
+        return self._has_enough(node, group) if group is not None else None
+
+    def of_pipeline(self, pipeline: str) -> list[GroupNow]:
+        return [group for group in self.groups if group.pipeline == pipeline]
+
+    def come(self, node: NodeNow, pipeline: str) -> set[str]:
+        """The groups of the pipeline that run there, or are on their way."""
+        coming = {move.group for move in self.moves if move.target == node.name and move.ended_s is None}
+        own = self.of_pipeline(pipeline)
+        return {group.id for group in own if group.node == node.name or group.id in coming}
+
+    def _has_enough(self, node: NodeNow, group: GroupNow) -> str | None:
+        """Of the group's pipeline, for a policy that keeps its groups apart; said of the node."""
+        for rule in self.apart:
+            if rule.pipeline == group.pipeline:
+                all_of_it = len(self.of_pipeline(rule.pipeline))
+                there = len(self.come(node, rule.pipeline) - {group.id})
+                if there >= rule.limit(all_of_it):
+                    return f"has {there} of the {all_of_it} groups of {rule.pipeline}"
         return None
+
+    def not_apart(self, group: GroupNow, node: str) -> str | None:
+        """Which group that runs there, or is to go there, it is to be apart from, said of the node."""
+        goes = {move.group: move.target for move in self.moves if move.ended_s is None}
+        there = [each for each in self.groups if node in (each.node, goes.get(each.id))]
+        others = sorted(each.title for each in there if each.id in group.apart)
+        return f"runs {' and '.join(others)} which it is to be apart from" if others else None
+
+    def room(
+        self, origin: NodeNow, group: GroupNow, nodes: Iterable[NodeNow], keeps_apart: bool
+    ) -> tuple[dict[str, float], list[str]]:
+        """(Node -> its CPU with the group, of those that can take it; why not, of each other one). `nodes`:
+        others than its own. `keeps_apart`: not to where enough of its pipeline runs."""
+        share = self.share(group, origin, SETTLE_S)
+        most = min(self.cpu_most, CPU_MOST)
+        fit: dict[str, float] = {}
+        reasons = []
+        for node in nodes:
+            would_be = self.would_be(node, origin, share, SETTLE_S)
+            reason = self.unfit(node, SETTLE_S, group=group if keeps_apart else None)
+            reason = reason or self.not_apart(group, node.name) or crowded(would_be, most)
+            if reason is None:
+                fit[node.name] = would_be
+            else:
+                reasons.append(f"{node.name} {reason}")
+        return fit, reasons
 
     def share(self, group: GroupNow, node: NodeNow, window_s: float) -> float:
         return share_of(group, self.groups, mean(self.cpu(node, window_s)))
@@ -188,7 +262,8 @@ class Look:
         for node in self.nodes:
             if node.name == origin.name:
                 continue
-            reason = self.unfit(node, leaving.window_s, leaving.all_of_it)
+            reason = self.unfit(node, leaving.window_s, leaving.all_of_it, group)
+            reason = reason or self.not_apart(group, node.name)
             would_be = self.would_be(node, origin, share, leaving.window_s)
             if reason is None and (reason := crowded(would_be, leaving.cpu_most)) is not None:
                 busy.append((would_be, node.name))
@@ -210,13 +285,15 @@ class Look:
         others = ", ".join(reasons) or "there is no other node"
         return None, f"No node can take {group.title}: {others}"
 
-    def _rests(self, group: GroupNow, has_to: bool) -> str | None:
+    def _rests(self, policy: Policy, group: GroupNow, has_to: bool, own_rest_s: float) -> str | None:
         """Why it is not moved so soon after its last move; None: it may be."""
         ended = [move for move in self.moves if move.group == group.id and move.ended_s is not None]
         if not ended:
             return None
         moved = max(ended, key=lambda move: move.ended_s or 0.0)
-        rest_s = REST_S if not has_to else 0.0 if moved.done else TRY_AGAIN_S
+        rest_s = own_rest_s if moved.policy == policy.name else REST_S
+        if has_to:
+            rest_s = 0.0 if moved.done else TRY_AGAIN_S
         rests_s = (moved.ended_s or 0.0) + rest_s - self.now_s
         if rests_s <= 0:
             return None
@@ -232,9 +309,8 @@ def share_of(group: GroupNow, groups: Iterable[GroupNow], node_cpu: float) -> fl
 
     What else runs on the machine is counted in, so it is rather too much than too little.
     """
-    there = [each for each in groups if each.node == group.node]
-    rows = sum(each.rows_per_s for each in there)
-    return node_cpu * (group.rows_per_s / rows if rows > 0 else 1 / max(1, len(there)))
+    there = [each.rows_per_s for each in groups if each.node == group.node]
+    return node_cpu * part_of(group.rows_per_s, there)
 
 
 def mean(values: Sequence[float]) -> float:

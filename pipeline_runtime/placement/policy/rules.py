@@ -15,6 +15,7 @@ MARGIN = 0.1
 """Between what makes a node hot (its battery low) and what ends that."""
 FOR_S_MAX = 1800
 """Control looks an hour back."""
+GONE_S_MAX = 24 * 3600
 SAMPLE_S = 30
 """There is a sample each so often."""
 WEEK_S = 7 * 24 * 3600
@@ -123,8 +124,51 @@ class Pack(_CpuThreshold):
     kind: Literal["pack"]
 
 
+class Apart(_Rule):
+    """No node runs more than `most` groups of `pipeline`; None: than half of them, rounded up."""
+
+    kind: Literal["apart"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    most: int | None = Field(default=None, ge=1, le=100)
+
+    def limit(self, groups: int) -> int:
+        """Of a pipeline that has so many."""
+        return self.most if self.most is not None else max(1, (groups + 1) // 2)
+
+
+class FollowUser(_Rule):
+    """An element of `pipeline` runs on the node that is nearest to where its user has been for `for_s`;
+    `along`: so does what reads only from it, and from what goes along, and is not pinned."""
+
+    kind: Literal["follow"]
+    pipeline: str = Field(min_length=1, max_length=60)
+    element: str = Field(min_length=1, max_length=60)
+    along: bool
+    for_s: int = Field(ge=0, le=FOR_S_MAX)
+
+    def concerns(self, pipeline: str, elements: Collection[str]) -> bool:
+        """Of a group with these elements."""
+        return self.pipeline == pipeline and self.element in elements
+
+
+class Sites(_Rule):
+    """When a site appears (a node there takes elements, for `for_s` in one go), what `pipeline` (empty: each)
+    has copies of gets one there; when one goes (no node of it was heard for `gone_s`), its copies wait for
+    it, are taken out of the pipeline, or go on elsewhere."""
+
+    kind: Literal["sites"]
+    pipeline: str = Field(max_length=60)
+    for_s: int = Field(ge=0, le=FOR_S_MAX)
+    gone: Literal["wait", "take-out", "elsewhere"]
+    gone_s: int = Field(ge=0, le=GONE_S_MAX)
+
+    def concerns(self, pipeline: str) -> bool:
+        return self.pipeline in ("", pipeline)
+
+
 Rule = Annotated[
-    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack, Field(discriminator="kind")
+    CpuAbove | BatteryBelow | Maintenance | LatencyAbove | Spread | Pack | Apart | FollowUser | Sites,
+    Field(discriminator="kind"),
 ]
 _RULES: TypeAdapter[Any] = TypeAdapter(Rule)
 

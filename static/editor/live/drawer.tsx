@@ -23,6 +23,7 @@ import { DeadLetters, Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
 import { LiveSummary } from "./summary";
+import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
 import "./live.css";
@@ -109,6 +110,9 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
         <div className="drawer">
           <ElementErrorNote element={element} />
           {element.status !== "view" && <WhyHere pipeline={pipeline} element={element} />}
+          {element.status !== "view" && (
+            <UserPlace pipeline={pipeline} element={element} isSource={operator?.category === "sources"} />
+          )}
           <ActiveHandover pipeline={pipeline} element={element} />
           {element.status !== "view" && (
             <Actions pipeline={pipeline} element={element} operator={operator} ask={ask} />

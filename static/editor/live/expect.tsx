@@ -51,7 +51,24 @@ export function Expect({
           </Fragment>
         ))}
       </dl>
+      {target !== null && <Warnings node={target} warnings={data?.nodes[target]?.warnings ?? []} />}
     </section>
+  );
+}
+
+/** What speaks against the node. Whoever moves it there may know better. */
+function Warnings({ node, warnings }: { node: string; warnings: string[] }) {
+  if (warnings.length === 0) return null;
+  return (
+    <div className="notice notice--warning" role="status">
+      <ul className="plain-list">
+        {warnings.map((warning) => (
+          <li key={warning}>
+            {node} {warning}.
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -26,6 +26,7 @@ import {
 } from "./drawer";
 import { ForEngineers } from "./engineers";
 import { Percentiles } from "./percentiles";
+import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
 
@@ -131,6 +132,9 @@ function Loaded({ crumbs, element }: { crumbs: [string, string][]; element: Live
         <>
           <ElementErrorNote element={element} />
           {!isView && <WhyHere pipeline={name} element={element} />}
+          {!isView && (
+            <UserPlace pipeline={name} element={element} isSource={operator?.category === "sources"} />
+          )}
           <ActiveHandover pipeline={name} element={element} />
           {isView ? <ViewSection element={element} /> : <Running element={element} />}
           <Details {...shown} />

@@ -50,6 +50,10 @@ function Sentence({ why }: { why: Why }) {
   );
 }
 
+/** Why it takes nothing, else what speaks against it. */
+const standing = ({ refusal, warnings }: OtherNode): string =>
+  refusal ?? (warnings.length ? warnings.map((each) => `it ${each}`).join("; ") : "can take it");
+
 /** What it would be on the other nodes; why not. */
 function OtherNodes({ element, others }: { element: LiveElement; others: OtherNode[] }) {
   return (
@@ -78,7 +82,7 @@ function OtherNodes({ element, others }: { element: LiveElement; others: OtherNo
               <tr key={other.node}>
                 <td>
                   <a href={`/nodes/${encodeURIComponent(other.node)}`}>{other.node}</a>
-                  <div className="muted">{other.refusal ?? "can take it"}</div>
+                  <div className="muted">{standing(other)}</div>
                 </td>
                 <td className="num">{freeWords(other)}</td>
                 <td className="num">{ms === null ? "–" : ms === 0 ? "same site" : latency(ms)}</td>

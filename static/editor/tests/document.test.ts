@@ -36,6 +36,25 @@ describe("changing a document", () => {
     expect(doc.findElement(document, "file-2")?.inputs).toEqual({ in: "big-2" });
   });
 
+  test("what is to be apart is said once for both, and follows renames, copies and removals", () => {
+    const apart = doc.setApart(DOCUMENT, "big", "file", true);
+    const [big, file] = ["big", "file"].map((id) => doc.findElement(apart, id)!);
+    expect(doc.isApart(file!, big!)).toBe(true);
+    expect(doc.findElement(doc.renameElement(apart, "file", "sink"), "big")?.apart).toEqual(["sink"]);
+    expect(doc.findElement(doc.removeElements(apart, ["file"]), "big")).not.toHaveProperty("apart");
+    const pasted = doc.pasteElements(apart, doc.copyElements(apart, ["big", "file"])).document;
+    expect(doc.findElement(pasted, "big-2")?.apart).toEqual(["file-2"]);
+    expect(doc.copyElements(apart, ["big"])[0]).not.toHaveProperty("apart");
+    expect(doc.setApart(apart, "file", "big", false)).toEqual(DOCUMENT);
+  });
+
+  test("what is pasted is no copy of its site's, and runs there all the same", () => {
+    const copied = [{ id: "big", type: "filter", site: "Hall", copy_of: { part: "big", element: "big" } }];
+    const { document } = doc.pasteElements(DOCUMENT, copied);
+    expect(doc.findElement(document, "big-2")).toMatchObject({ site: "Hall" });
+    expect(doc.findElement(document, "big-2")).not.toHaveProperty("copy_of");
+  });
+
   test("a change never touches the document it came from", () => {
     const before = JSON.stringify(DOCUMENT);
     doc.connect(DOCUMENT, { element: "readings", port: "out" }, { element: "file", port: "in" });

@@ -119,6 +119,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     error: null,
     replicas: [replica({ node: "edge-a", role: "owner", phase: "owning" })],
     handover: null,
+    user: null,
     actions: {},
     ...change,
   };

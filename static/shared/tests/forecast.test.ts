@@ -19,6 +19,7 @@ const there = (change: Partial<NodeForecast> = {}): NodeForecast => ({
   "stop-and-copy": { ready: null, pause: figure(12_000, "typical", 0) },
   restore: { "hot-standby": null, checkpoint: figure(3_100, "node", 2), rewind: figure(900, "typical", 0) },
   cost: null,
+  warnings: [],
   ...change,
 });
 const forecast = (change: Partial<NodeForecast> = {}): Forecast => ({ nodes: { "edge-b": there(change) } });

@@ -60,6 +60,7 @@ test("other nodes", () => {
     upstream_ms: 0,
     downstream_ms: 12,
     state: "none",
+    warnings: [],
   };
   expect(freeWords(other)).toBe("1.5 of 2");
   expect(freeWords({ ...other, cores_free: null })).toBe("–");

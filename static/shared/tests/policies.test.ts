@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dryRunSentences, notable, policySentence } from "../policies";
+import { adviceOf, doneWords, dryRunSentences, notable, policySentence, sitesNow } from "../policies";
 import { ruleOf, typedOf } from "../policy-rules";
 import type { Standing } from "../types";
 
@@ -19,6 +19,39 @@ test("a policy is one sentence", () => {
     "When a node runs on a battery that has been below 20 %, all that it runs, the element with the least state first, is moved, at most 60 an hour.",
   );
   expect(policySentence({ ...battery, mode: "advice" })).toContain("the element with the least state first.");
+});
+
+test("of sites it is two sentences: of one that comes, and of one that goes", () => {
+  const rule = { kind: "sites", pipeline: "", for_s: 120, gone: "wait", gone_s: 600 } as const;
+  expect(policySentence({ ...busy, rule })).toBe(
+    "When a site has been there for 120 s, each pipeline whose elements are copied to each site gets its copy there, at most 6 upgrades an hour. When no node of a site has been heard for 600 s, its copies wait for it and are not restored elsewhere.",
+  );
+  expect(
+    policySentence({ ...busy, mode: "advice", rule: { ...rule, pipeline: "power", gone: "elsewhere" } }),
+  ).toBe(
+    "When a site has been there for 120 s, you are advised to give power its copy there. When no node of a site has been heard for 600 s, you are advised to restore its copies on other nodes.",
+  );
+  expect(policySentence({ ...busy, rule: { ...rule, gone: "take-out" } })).toContain(
+    "its copies are taken out of the pipeline, with the state that they keep; until then they wait for it.",
+  );
+  expect(typedOf(rule)).toEqual({ pipeline: "", for_s: "120", gone_s: "600", gone: "wait" });
+  expect(ruleOf("sites", typedOf(rule))).toEqual({ rule, faults: {} });
+});
+
+test("what it advises is one click, and what it has done is a link", () => {
+  const yard = { ...said("copy"), node: "", site: "Yard", pipeline: "power" };
+  expect(adviceOf(yard)).toEqual({ pipeline: "power", site: "Yard", change: "copy" });
+  expect(adviceOf({ ...yard, code: "waits" })).toEqual({});
+  expect(adviceOf({ ...said("restore"), pipeline: "power", element: "big", target: "edge-a" })).toEqual({
+    pipeline: "power",
+    element: "big",
+    restore_to: "edge-a",
+  });
+  const line = { ...yard, id: 1, at: "", policy: "plants", handover: null, operation: "1" };
+  expect(doneWords(line)).toBe("got its copies");
+  expect(doneWords({ ...line, operation: null, code: "resting" })).toBe("rests after a move");
+  expect(sitesNow([yard])).toBe("Each site that is there has its copies of power.");
+  expect(sitesNow([])).toContain("No pipeline that runs");
 });
 
 const said = (code: Standing["code"]): Standing => ({
@@ -120,4 +153,35 @@ test("what spreads and what packs say what they do", () => {
   expect(policySentence({ ...figures, rule: { kind: "pack", threshold: 0.8, for_s: 600 } })).toBe(
     "When all that the least busy node runs has fitted on busier ones for 600 s, whose CPU stays under 70 %, it is moved there, one element after another, at most 6 an hour.",
   );
+});
+
+const stands = { moves_per_hour: 6, mode: "automatic" } as const;
+
+test("what keeps a pipeline apart says how many a node runs", () => {
+  const rule = { kind: "apart", pipeline: "p", most: null } as const;
+  expect(policySentence({ ...stands, rule })).toBe(
+    "When a node runs more than half (rounded up) of the groups of p, the one of them with the least state is moved to the node that runs the fewest, at most 6 an hour.",
+  );
+  expect(policySentence({ ...stands, rule: { ...rule, most: 2 } })).toContain(
+    "more than 2 of the groups of p,",
+  );
+  expect(ruleOf("apart", typedOf(rule))).toEqual({ rule, faults: {} });
+  expect(ruleOf("apart", { pipeline: "p", most: "2" }).rule).toEqual({ ...rule, most: 2 });
+  expect(ruleOf("apart", { pipeline: "", most: "0" }).faults).toEqual({
+    pipeline: "A name.",
+    most: "Between 1 and 100.",
+  });
+});
+
+test("what follows a user says whom, and what goes along", () => {
+  const rule = { kind: "follow", pipeline: "p", element: "phone", along: false, for_s: 60 } as const;
+  expect(policySentence({ ...stands, rule })).toBe(
+    "When the user of phone of p has been at a site for 60 s, it is moved to the node that is nearest there, if that is nearer by more than 10 ms, at most 6 an hour.",
+  );
+  const along = { ...rule, along: true, for_s: 0 };
+  expect(policySentence({ rule: along, moves_per_hour: 6, mode: "advice" })).toBe(
+    "When the user of phone of p has come to a site, you are advised to move it (and what reads only from it, unless pinned) to the node that is nearest there, if that is nearer by more than 10 ms.",
+  );
+  expect(ruleOf("follow", typedOf(along))).toEqual({ rule: along, faults: {} });
+  expect(ruleOf("follow", { ...typedOf(rule), element: "" }).faults).toEqual({ element: "A name." });
 });

@@ -13,11 +13,12 @@ from pipeline_runtime.kafka.admin import TopicsFailed
 from pipeline_runtime.model.desired import ReplicaError, Role
 from tests.contract.control.conftest import report
 from webapp.audit.models import Event
-from webapp.nodes.models import GivenLatency, Node
+from webapp.nodes.models import GivenLatency, Link, Node
 from webapp.operations.models import Operation
 from webapp.operations.selectors import operation_json
 from webapp.pipelines.models import Pipeline, PipelineVersion
-from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.models import Deployment, GroupPlacement, Replica
+from webapp.placements.placing import first_placement
 from workers.control import operation_effects
 from workers.control.context import ControlContext
 from workers.control.operation_model import OperationPhase as P
@@ -195,6 +196,97 @@ def test_what_is_not_pinned_is_placed_nearest_to_what_it_reads(
     assert placed["readings"] == ("edge-c", "it was to run at yard; it was the only node that could take it")
     near = ("edge-c", "it was nearest to what it reads: at the same site")
     assert (placed["first"], placed["second"]) == (near, near)
+
+
+def drawn(apart: bool = False) -> dict[str, Any]:
+    """readings, and a filter that reads it."""
+    found = document()
+    found["spec"]["elements"].append(
+        {"id": "first", "type": "filter", "params": {"condition": "n >= 0"}, "inputs": {"in": "readings"}}
+    )
+    if apart:
+        found["spec"]["elements"][0]["apart"] = ["first"]
+    return found
+
+
+def test_what_is_to_be_apart_is_deployed_so_or_not_at_all(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    operation = ordered()
+    PipelineVersion.objects.update(document=drawn(apart=True))
+    Node.objects.exclude(name="edge-a").update(cordoned=True)
+    operation = ends(operation, context)
+    assert (
+        "There is no node for some elements: first: no node can take it (edge-a runs readings which it is to "
+        "be apart from, edge-b is cordoned, edge-c is cordoned); make room on one, or pin it to one that is "
+        "to take it all the same"
+    ) in operation.message
+    GivenLatency.objects.create(origin="edge-a", target="edge-b", ms=40)  # near is where it may not go
+    Node.objects.filter(name="edge-b").update(cordoned=False)
+    told = first_placement(drawn(apart=True), {})
+    assert [each["node"] for each in told] == ["edge-a", "edge-b"]
+
+
+def test_memory_is_asked_for_and_a_refusal_says_what_is_lacking(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    """As heartbeats have it; on one machine it is there once."""
+    load = {"memory_total_bytes": 1e9, "memory_ratio": 0.9, "cpu_ratio": 0.1}
+    Node.objects.update(load=load)
+    operation = ends(ordered(), context)
+    assert "edge-a has 100 MB free of the 170 MB that it is assumed to need, edge-b has" in operation.message
+    [fault] = operation.faults
+    assert (fault["element"], fault["code"]) == ("readings", "placement")
+
+    Pipeline.objects.all().delete()
+    Node.objects.update(load=load | {"memory_ratio": 0.7})
+    Node.objects.exclude(name="edge-c").update(url="http://one:1")
+    operation = ordered()
+    PipelineVersion.objects.update(document=drawn())
+    Node.objects.filter(name="edge-c").update(cordoned=True)
+    operation = ends(operation, context)
+    assert "first: no node can take it (edge-a has 130 MB free of the 170 MB" in operation.message
+
+
+def test_a_line_that_is_full_is_not_used_where_rates_are_known(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    """Those of what runs: here of the element that the new one reads."""
+    operation = ordered()
+    comes_to(P.RUN, operation, context)
+    placement = GroupPlacement.objects.get()
+    origin = placement.node.name
+    report(placement, order_id=placement.order_id)
+    Replica.objects.update(rates={"rows_out_per_s": 10, "bytes_per_s": {"readings.out": 250_000.0}})
+    for other in {"edge-a", "edge-b", "edge-c"} - {origin}:
+        Link.objects.create(
+            origin=nodes[other],
+            target=placement.node,
+            rtt_ms=2,
+            bytes_per_s=125_000,
+            measured_at=timezone.now(),
+        )
+    Node.objects.filter(name=origin).update(cordoned=True)
+    running = operation.deployment
+    [change] = first_placement(drawn(), {}, ["first"], running)
+    assert change["node"] is None
+    assert f"has no line for it: that from {origin} to " in str(change["problem"])
+    assert "carries 0 of 1 Mbit/s and it brings 2" in str(change["problem"])
+    Link.objects.update(bytes_per_s=375_000)
+    [change] = first_placement(drawn(), {}, ["first"], running)
+    assert change["node"] not in (None, origin)
+
+
+def test_a_pin_is_obeyed_and_what_speaks_against_it_said(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    pinned = drawn(apart=True)
+    for element in pinned["spec"]["elements"]:
+        element["node"] = "edge-a"
+    told = {each["element"]: each for each in first_placement(pinned, {})}
+    assert told["first"]["node"] == "edge-a"
+    assert told["first"]["warning"] == "runs readings which it is to be apart from"
+    assert told["readings"]["warning"] is None
 
 
 def test_a_restart_of_control_changes_no_deadline(nodes: dict[str, Node], context: ControlContext) -> None:

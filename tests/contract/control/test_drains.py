@@ -99,6 +99,21 @@ def test_groups_leave_one_after_another_and_the_end_is_told(
     assert events("node.drain_waits") == []
 
 
+def test_a_node_without_memory_is_not_filled_and_the_drain_says_what_each_lacks(
+    deployed: Deployed, operator: User, look: Look
+) -> None:
+    deployed("power", "edge-a")
+    full = {"memory_total_bytes": 1e9, "memory_ratio": 0.95, "java_bytes": 1, "memory_bytes": 0}
+    Node.objects.update(load=full)
+    actions.drain(operator, "edge-a")
+    assert look() == []
+    assert (
+        "edge-b has 50 MB free of the 170 MB needed, edge-c has 50 MB" in one_node("edge-a")["drain_blocked"]
+    )
+    Node.objects.filter(name="edge-c").update(load=full | {"memory_ratio": 0.5})
+    assert look() == [("power", "edge-c")]
+
+
 def test_ordered_again_it_moves_nothing_twice(deployed: Deployed, operator: User, look: Look) -> None:
     deployed("power", "edge-a")
     for _ in range(2):
@@ -279,7 +294,7 @@ def test_a_deployment_does_not_use_a_node_that_was_drained_since_it_was_chosen(
     with transaction.atomic():
         assert not order_owners((spec,), chosen, placement.deployment, {})
         assert not GroupPlacement.objects.exists()
-        placed = Placed("edge-b", "the only node that is free", "it was the only node that could take it")
+        placed = Placed("edge-b", "the only node that can take it", "it was the only node that could take it")
         assert order_owners((spec,), {"power": placed}, placement.deployment, {})
     placement = GroupPlacement.objects.get()
     assert (placement.node.name, placement.placed_why) == ("edge-b", placed.then)

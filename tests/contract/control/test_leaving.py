@@ -57,6 +57,16 @@ def report(context: ControlContext, real_redis: redis.Redis) -> Report:
     return once
 
 
+def test_what_a_node_that_ends_runs_goes_also_where_there_is_too_little_memory(
+    deployed: Deployed,
+    report: Report,
+    look: Look,  # noqa: F811
+) -> None:
+    Node.objects.update(load={"memory_total_bytes": 1e9, "memory_ratio": 0.95})
+    report(deployed("power", "edge-a"))
+    assert look() == [("power", "edge-b")]
+
+
 def test_it_counts_as_cordoned_its_groups_leave_and_the_end_is_told(
     deployed: Deployed,
     report: Report,

@@ -14,6 +14,7 @@ from webapp.audit.models import Event
 from webapp.handovers.if_it_fails import if_node_fails
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.pipelines.models import PipelineVersion
 from webapp.placements.models import GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
@@ -61,6 +62,25 @@ def test_what_may_be_what_ends_its_nodes_is_not_passed_on_for_ever(
     order_restorations(context, Bulkhead())
     assert ordered() == 0
     assert "each time its node fell silent" in Event.objects.get(kind="element.not_restored").message
+
+
+def test_memory_keeps_nothing_down_but_what_is_to_be_apart_stays_so(
+    context: ControlContext, deployed: Callable[..., GroupPlacement]
+) -> None:
+    placement, twin = deployed("power", "edge-a"), deployed("twin", "edge-b")
+    document = {"spec": {"elements": [{"id": "power", "apart": ["twin"]}, {"id": "twin"}]}}
+    PipelineVersion.objects.filter(deployments=placement.deployment).update(document=document)
+    GroupPlacement.objects.filter(pk=twin.pk).update(deployment=placement.deployment)
+    Node.objects.update(load={"memory_total_bytes": 1e9, "memory_ratio": 0.99})
+    Node.objects.filter(name="edge-c").update(cordoned=True)
+    silent(placement)
+    order_restorations(context, Bulkhead())
+    assert ordered() == 0
+    [waits] = Event.objects.filter(kind="element.waits")
+    assert "edge-b runs twin which it is to be apart from, edge-c is cordoned" in waits.message
+    Node.objects.filter(name="edge-c").update(cordoned=False)
+    order_restorations(context, Bulkhead())
+    assert Handover.objects.get().target == "edge-c"
 
 
 def test_restorations_of_long_ago_and_those_that_people_ordered_do_not_count(

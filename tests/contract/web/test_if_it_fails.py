@@ -12,8 +12,9 @@ from tests.contract.web.conftest import Caller, report
 from tests.contract.web.test_permissions import assert_problem
 from webapp.handovers.facts import group_facts
 from webapp.handovers.models import Handover
+from webapp.handovers.targets import restoration_target
 from webapp.nodes.models import Node
-from webapp.placements.group_state import restoration_target
+from webapp.placements.fleet import Fleet
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 
 Call = Callable[[str | None], Caller]
@@ -35,14 +36,15 @@ def of(caller: Call, node: str) -> dict[str, Any]:
 def test_each_group_goes_where_there_is_the_most_room_and_counts_there_for_the_next(
     caller: Call, deployment: Deployment, nodes: dict[str, Node]
 ) -> None:
-    # readings on edge-a, watch on edge-b; archive and power on cloud
+    # One element on edge-z, two on edge-b; archive and power on cloud. Equals go by name.
+    Node.objects.filter(name="edge-a").update(name="edge-z")
     groups = told(caller, "cloud")["groups"]
     assert [(group["element"], group["target"]) for group in groups] == [
-        ("archive", "edge-a"),
+        ("archive", "edge-z"),
         ("power", "edge-b"),
     ]
     assert all(group["by_itself"] and group["way"] == "checkpoint" for group in groups)
-    Node.objects.filter(name="edge-a").update(cordoned=True)
+    Node.objects.filter(name="edge-z").update(cordoned=True)
     assert {group["target"] for group in told(caller, "cloud")["groups"]} == {"edge-b"}
 
 
@@ -74,7 +76,7 @@ def test_it_is_what_the_control_side_would_choose(
     foretold = of(caller, "edge-b")["target"]
     Node.objects.filter(name="edge-b").update(up=False, silent_at=timezone.now())
     facts = group_facts([deployment])[deployment.pk]["watch"]
-    assert restoration_target(facts) == foretold
+    assert restoration_target(deployment, facts, Fleet()) == (foretold, None)
 
 
 def test_what_nobody_can_take_stands_still_with_the_reason(

@@ -435,7 +435,7 @@ def test_the_first_deployment_says_what_goes_where_and_why(caller: Call, documen
     save(editor, document)
     assert [told({})["power"][key] for key in ("node", "why")] == [
         "cloud",
-        "at cloud, as the draft says; the only node that is free",
+        "at cloud, as the draft says; the only node that can take it",
     ]
     del power["site"]
     save(editor, document)

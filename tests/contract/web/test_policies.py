@@ -18,8 +18,8 @@ from pipeline_runtime.wire import keys
 from tests.contract.web.conftest import PIPELINE, Caller, audited
 from webapp.nodes.links import latencies
 from webapp.nodes.models import GivenLatency, Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.models import Deployment
-from webapp.placements.placing import candidates
 from webapp.policies.facts import groups_now, pure, with_latencies
 from webapp.policies.models import Decision, Policy
 
@@ -211,7 +211,7 @@ def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deplo
     refused = move()
     assert refused.status_code == 409
     assert "edge-b is in maintenance: it takes nothing new" in refused.json()["detail"]
-    assert {each.name: each.refusal for each in candidates()}["edge-b"] == "is in maintenance"
+    assert {each.name: each.refusal for each in Fleet().nodes}["edge-b"] == "is in maintenance"
     # Nor does it count as one that could take what leaves another.
     Node.objects.exclude(name__in=["edge-a", "edge-b"]).update(up=False)
     assert "no other node" in caller("operator").post("/nodes/edge-a/drain").json()["detail"]

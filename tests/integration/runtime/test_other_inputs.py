@@ -159,3 +159,69 @@ def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node
     wait_until(lambda: len(deployed.records("sums")) >= 20 + len(rows), "it goes on")
     assert by_key(deployed.records("sums")[20:]) == running_sums(rows)
     deployed.assert_journal_lawful("sums")
+
+
+def merging(spec: GroupSpec, *producers: str) -> GroupSpec:
+    """The same merge of these streams."""
+    [element], stream = spec.elements, spec.inputs[0]
+    sources = [f"{producer}.out" for producer in producers]
+    inputs = {f"in{number}": source for number, source in enumerate(sources, 1)}
+    streams = [(source, stream_topic(spec.deployment, source.removesuffix(".out"))) for source in sources]
+    return spec.model_copy(
+        update={
+            "elements": (element.model_copy(update={"inputs": inputs}),),
+            "inputs": tuple(
+                stream.model_copy(update={"source": source, "topic": topic}) for source, topic in streams
+            ),
+            "schemas": {**spec.schemas, **dict.fromkeys(sources, stream.data_schema)},
+            "version": f"{spec.version}-{len(producers)}",
+        }
+    )
+
+
+def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, node: Node) -> None:
+    """What keeps nothing begins anew where it stands; who reads it is not touched."""
+    names = ["events", "others", "late"]
+    topics = [create_topic(kafka) for _ in names]
+    sources = [{**events(topic), "id": name} for name, topic in zip(names, topics, strict=True)]
+    merge = {"id": "merged", "type": "merge", "inputs": {"in1": "events", "in2": "others"}}
+    deployed = Deployed(kafka, [*sources, merge, sums("merged")])
+    first, second, late = (
+        Rows(kafka, topic, step) for topic, step in zip(topics, (1, 50, 1000), strict=True)
+    )
+    replicas = deployed.run(node)
+    for replica in replicas.values():
+        owning(replica)
+
+    def merged() -> list[int]:
+        return sorted(row["v"] for row in deployed.records("merged"))
+
+    def all_of(*rows: Rows) -> list[int]:
+        return sorted(row["v"] for each in rows for row in each.sent)
+
+    first.send(9)
+    second.send(6)
+    late.send(4)
+    wait_until(lambda: merged() == all_of(first, second), "both streams")
+    replicas["merged"].stop(STOP_S)
+    spec = merging(deployed.specs["merged"], *names)
+    order = ClaimOrder(id="more", over=Epoch(1), anew=True, starts=((f"{spec.inputs[2].topic}-0", 0),))
+    first.send(3)
+    owner = node.start(spec)
+    owner.own(order)
+    owning(owner)
+    late.send(2)
+    wait_until(lambda: merged() == all_of(first, second, late), "the third from its first row")
+
+    owner.stop(STOP_S)
+    spec = merging(deployed.specs["merged"], "others", "late")
+    owner = node.start(spec)
+    epoch = max(claim.epoch for claim in deployed.claims("merged"))
+    owner.own(ClaimOrder(id="fewer", over=Epoch(epoch), anew=True))
+    owning(owner)
+    second.send(5)
+    late.send(5)
+    wait_until(lambda: merged() == all_of(first, second, late), "without the first")
+    assert {commit.epoch for commit in deployed.commits("sums")} == {1}
+    for group in deployed.specs:
+        deployed.assert_journal_lawful(group)

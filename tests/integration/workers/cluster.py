@@ -6,13 +6,16 @@ import signal
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
 from pipeline_runtime.model.desired import ReplicaStatus
-from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec
+from pipeline_runtime.model.ids import stream_topic
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.spec import ElementSpec, Follow, GroupSpec, InputStream
 from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire import tasks
 from tests.integration.workers.stand_in_node import Ledger
@@ -93,6 +96,14 @@ def each_seq_was_committed_in_epoch_order(cluster: Cluster, deployment: Deployme
     commits = cluster.commits(deployment, "power")
     assert [epoch for epoch, _ in commits] == sorted(epoch for epoch, _ in commits)
     return commits
+
+
+def stream(deployment: str, origin: str, reader: str) -> InputStream:
+    """By which a group of one element reads another one."""
+    topic = stream_topic(deployment, origin, "out")
+    return InputStream(
+        source=f"{origin}.out", topic=topic, data_schema=StreamSchema(fields=()), consumer=reader
+    )
 
 
 @dataclass
@@ -219,25 +230,32 @@ class Cluster:
 
     def deployed(self, group: str, node: str, follow: Follow = "exact") -> Deployment:
         """A running deployment of one group; what the deploy operation would have written."""
-        pipeline = Pipeline.objects.create(name=f"p-{group}", draft={})
-        version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document={})
+        return self.deployed_chain((group,), node, follow)
+
+    def deployed_chain(self, groups: tuple[str, ...], node: str, follow: Follow = "exact") -> Deployment:
+        """The same of several, each of which reads the one before it."""
+        document = {"spec": {"elements": [{"id": group, "type": "filter"} for group in groups]}}
+        pipeline = Pipeline.objects.create(name=f"p-{groups[0]}", draft=document)
+        version = PipelineVersion.objects.create(pipeline=pipeline, number=1, document=document)
         deployment = Deployment.objects.create(
             pipeline=pipeline, version=version, status=Deployment.Status.RUNNING
         )
-        spec = GroupSpec(
-            deployment=deployment.pk,
-            pipeline=pipeline.name,
-            group=group,
-            elements=(ElementSpec(id=group, type="filter"),),
-            follow=follow,
-        )
-        GroupPlacement.objects.create(
-            deployment=deployment,
-            group=group,
-            spec=spec.model_dump(mode="json"),
-            node=Node.objects.get(name=node),
-            order_id="first",
-        )
+        for before, group in pairwise(("", *groups)):
+            spec = GroupSpec(
+                deployment=deployment.pk,
+                pipeline=pipeline.name,
+                group=group,
+                elements=(ElementSpec(id=group, type="filter"),),
+                inputs=(stream(deployment.pk, before, group),) if before else (),
+                follow=follow,
+            )
+            GroupPlacement.objects.create(
+                deployment=deployment,
+                group=group,
+                spec=spec.model_dump(mode="json"),
+                node=Node.objects.get(name=node),
+                order_id="first",
+            )
         assert self.control is not None
         self.control.context.desired.notify()
         return deployment

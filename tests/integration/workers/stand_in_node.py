@@ -6,8 +6,9 @@ Spark would leave, so that cuts, fetches and restarts work on real directories.
 
 Files in the ledger's directory make it fail: `<group>.broken-on-<node>` does not start there,
 `<group>.never-arms-on-<node>` does not arm, `<group>.never-releases` does not release. Others hold
-what it tells: `<group>.state-bytes` how large its state is,
-`<node>.battery` how full the battery that the node runs on (0..1).
+what it tells: `<group>.state-bytes` how large its state is, `<group>.latency-ms` how long its batches take,
+`<node>.battery` how full the battery that the node runs on (0..1), `<node>.cpu` how busy it is (0..1; without
+that, as it is).
 """
 
 from __future__ import annotations
@@ -143,6 +144,7 @@ class CountingReplica:
             order_refused=self._refused,
             armed=self._succeed if self._token is not None else None,
             state_bytes=int(self._said("state-bytes") or 0),
+            latency_ms_p95=float(latency) if (latency := self._said("latency-ms")) else None,
             released=self._released,
             behind=self._behind,
             takeover=Takeover(**self._takeover) if self._takeover else None,
@@ -330,6 +332,11 @@ def _battery(file: Path) -> Battery | None:
     return Battery(float(level) * 100, power_plugged=False) if level else None
 
 
+def _cpu(file: Path, measured: Callable[[], float]) -> float:
+    told = _text(file)
+    return float(told) * 100 if told else measured()
+
+
 def _now_ms() -> int:
     return int(time.time() * 1000)
 
@@ -345,4 +352,6 @@ def run(identity: dict[str, Any], ledger: Path) -> int:
         return CountingEngine(ledger, identity, changed)
 
     psutil.sensors_battery = lambda: _battery(ledger / f"{made.name}.battery")
+    measured = psutil.cpu_percent
+    psutil.cpu_percent = lambda interval=None: _cpu(ledger / f"{made.name}.cpu", measured)
     return NodeProcess(made, engine).run()

@@ -26,6 +26,15 @@ def stored(*nodes: BackupNode, group: GroupToBackUp = GROUP) -> str | None:
     return planned(*nodes, group=group).store
 
 
+# --- where it goes on
+
+
+def test_it_does_not_go_on_beside_what_it_is_to_be_apart_from() -> None:
+    apart = replace(GROUP, apart_from=frozenset({"b"}))
+    assert planned(A, B, replace(B, name="c"), group=apart).redeploy == "c"
+    assert planned(A, B, group=apart) == Backup("b", None), "its backup may lie there"
+
+
 # --- where a backup lies
 
 

@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline_runtime.placement.choose import (
-    Candidate,
-    GroupToPlace,
-    NoPlacement,
-    choose,
-    choose_target,
-    place,
-)
+from pipeline_runtime.placement.choose import NoPlacement, choose, choose_target, place
+from pipeline_runtime.placement.constraints import Candidate, Ground, GroupToPlace
 from pipeline_runtime.placement.geo import GeoGroup, Latencies, site_groups
 
 
@@ -61,11 +55,16 @@ def test_every_group_without_a_place_is_named() -> None:
 
 
 def test_a_target_is_never_the_node_that_is_left() -> None:
-    assert choose_target("g", 1, "a", [node("a"), node("b", elements=7)]) == "b"
-    assert choose_target("g", 1, "a", [node("a"), node("b", 7), node("c")], planned="b") == "b"
-    assert choose_target("g", 1, "a", [node("a"), node("b", 7), node("c", up=False)], planned="c") == "b"
+    leaves = GroupToPlace("g", 1, without=frozenset({"a"}))
+
+    def target(*nodes: Candidate, planned: str = "") -> str:
+        return choose_target(leaves, nodes, {"g": "a"}, planned=planned).node
+
+    assert target(node("a"), node("b", elements=7)) == "b"
+    assert target(node("a"), node("b", 7), node("c"), planned="b") == "b"
+    assert target(node("a"), node("b", 7), node("c", up=False), planned="c") == "b"
     with pytest.raises(NoPlacement):
-        choose_target("g", 1, "a", [node("a")])
+        target(node("a"), planned="a")
 
 
 def test_what_it_was_chosen_by_is_said_for_later() -> None:
@@ -103,7 +102,7 @@ LATENCIES = {
 
 
 def placed_by_latency(*groups: GroupToPlace, nodes: list[Candidate] = SITES) -> dict[str, tuple[str, str]]:
-    placed, faults = place(groups, nodes, latencies=LATENCIES)
+    placed, faults = place(groups, nodes, ground=Ground(LATENCIES))
     assert not faults
     return {group: (found.node, found.why) for group, found in placed.items()}
 
@@ -128,7 +127,7 @@ def test_a_group_goes_nearest_to_all_that_it_reads_and_there_to_the_fewest_eleme
 
 def test_what_is_as_near_or_not_known_goes_by_the_elements() -> None:
     groups = [GroupToPlace("a", 1, pin="hall-1"), GroupToPlace("b", 1, reads=frozenset({"a"}))]
-    close, _ = place(groups, SITES, latencies={("hall", "yard"): 9.0, ("hall", "cloud"): 4.0})
+    close, _ = place(groups, SITES, ground=Ground({("hall", "yard"): 9.0, ("hall", "cloud"): 4.0}))
     unknown, _ = place(groups, SITES)
     assert close["b"].node == unknown["b"].node == "cloud"
     assert close["b"].why == unknown["b"].why == "the fewest elements are there: none"
@@ -158,7 +157,7 @@ def test_it_is_the_site_that_spanedges_scheduler_takes() -> None:
     groups = [GroupToPlace("near-a", 1, pin="hall-1"), GroupToPlace("near-b", 1, pin="yard-1")]
     for group, origins in (("x", {"near-a"}), ("y", {"near-a", "near-b"})):
         found, _ = place(
-            [*groups, GroupToPlace(group, 1, reads=frozenset(origins))], SITES, latencies=LATENCIES
+            [*groups, GroupToPlace(group, 1, reads=frozenset(origins))], SITES, ground=Ground(LATENCIES)
         )
         sited = site_groups(
             [

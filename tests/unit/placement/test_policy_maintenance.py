@@ -30,6 +30,20 @@ def group(id: str, at: str = "edge-a", state: int = 0) -> GroupNow:
     return GroupNow(id, id, at, 100, state)
 
 
+def test_nothing_goes_where_it_is_to_be_apart_from_what_runs() -> None:
+    groups = [replace(group("g"), apart=frozenset({"other"})), group("other", "cloud")]
+    nodes = [node("edge-a", AT_S), node("cloud", AT_S, 0.0), node("edge-b", AT_S, 0.5)]
+
+    def found(*moves: Move) -> list[tuple[str, str | None, str]]:
+        verdicts = evaluate([NIGHT], nodes, groups, moves, AT_S)
+        return [(each.code, each.target, each.why) for each in verdicts]
+
+    assert [each[:2] for each in found()] == [("move", "edge-b")]
+    [(code, _, why)] = found(Move("other", "cloud", "edge-b", AT_S))
+    assert code == "no-target"
+    assert "edge-b runs other which it is to be apart from" in why
+
+
 def test_a_window_once() -> None:
     assert window(RULE, 0) == window(RULE, AT_S + 7199)
     found = window(RULE, AT_S)

@@ -6,7 +6,12 @@ import pytest
 
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.planning.upgrade import element_changes, group_changes, obsolete_topics
+from pipeline_runtime.planning.upgrade import (
+    begins_another_query,
+    element_changes,
+    group_changes,
+    obsolete_topics,
+)
 
 GROUPED = [{"id": "g", "elements": ["keep", "window"]}]
 
@@ -199,6 +204,25 @@ def test_a_group_keeps_its_streams(plan, changes, elements):
     assert found["statistics"].change == "added"
     assert {name.rpartition("dep.")[2] for name in obsolete_topics(new, old)} >= {"keep.out"}
     assert obsolete_topics(old, new) == ()
+
+
+def test_what_keeps_nothing_may_read_more_streams_or_fewer(plan, changes, source, keep, window):
+    def merged(*streams: str, groups: Any = ()):
+        merge = {"id": "m", "type": "merge", "inputs": {f"in{n}": id for n, id in enumerate(streams, 1)}}
+        return plan(source("a"), source("b"), source("c"), merge, window("w", "m"), groups=groups)
+
+    two, three = merged("a", "b"), merged("a", "b", "c")
+    for old, new in ((two, three), (three, two)):
+        assert group_changes(old, new).changed == tuple(group for group in new if group.group == "m")
+        assert {id for id, change in changes(old, new).items() if change.change != "unchanged"} == {"m"}
+        [was], [is_] = ([group for group in each if group.group == "m"] for each in (old, new))
+        assert begins_another_query(was, is_)
+    assert changes(two, three)["m"].change == "upgraded"
+    assert changes(two, three)["m"].reason == "it reads c now, with the rows that come from then on"
+    # What keeps a state in the same query would lose it.
+    together = [{"id": "g", "elements": ["m", "w"]}]
+    grouped = [merged("a", "b", groups=together), merged("a", "b", "c", groups=together)]
+    assert changes(*grouped)["m"].change == "incompatible"
 
 
 def test_an_operator_whose_code_changed_is_told_apart(plan, changes, elements):

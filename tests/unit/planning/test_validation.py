@@ -153,6 +153,20 @@ def test_a_site_is_known_and_is_no_second_place(registry, pipeline, source):
     assert (both.path, both.code) == ("spec.elements[0].site", "node_and_site")
 
 
+def test_elements_that_are_to_be_apart_exist_and_do_not_run_as_one(faults, pipeline, source, keep):
+    def at(*apart, groups=()):
+        return faults(pipeline(source(apart=list(apart)), keep("f"), groups=groups))
+
+    assert at("f") == []
+    assert at("source", "gone") == [
+        ("source", "spec.elements[0].apart[0]", "apart_itself"),
+        ("source", "spec.elements[0].apart[1]", "unknown_element"),
+    ]
+    assert at("f", groups=[{"id": "g", "elements": ["source", "f"]}]) == [
+        ("source", "spec.elements[0].apart[0]", "apart_together")
+    ]
+
+
 def group(*elements, id="g"):
     return {"id": id, "elements": list(elements)}
 
@@ -314,7 +328,8 @@ def test_an_optional_input_may_stay_unconnected_and_fits_where_it_is_connected(
 
     assert faults(merged(in1="a", in2="b")) == []
     assert faults(merged(in1="a", in2="b", in4="source")) == []
-    assert faults(merged(in1="a", in4="b")) == [("m", "spec.elements[4].inputs.in2", "missing_input")]
+    assert faults(merged(in1="a")) == []
+    assert faults(merged(in2="a", in4="b")) == [("m", "spec.elements[4].inputs.in1", "missing_input")]
     assert {fault[1:] for fault in faults(merged(in1="a", in2="b", in3="w"))} == {
         ("spec.elements[4].inputs.in3", "schema")
     }

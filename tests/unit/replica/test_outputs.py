@@ -47,6 +47,7 @@ def test_rows_go_where_they_are_tagged_in_their_order() -> None:
         ("users", None, 2, b"{2}"),
     ]
     assert (out.rows_out, out.dead_letters) == (3, 0)
+    assert out.stream_bytes == {"x.out": 7, "y.out": 3}
 
 
 def test_dead_letters_say_whose_they_are_and_why() -> None:

@@ -14,15 +14,14 @@ from webapp.placements.group_state import (
     StandbyFacts,
     actions_of,
     checkpoint_refusal,
-    default_target,
     drop_standby_refusal,
     keep_standby_refusal,
     migrate_refusal,
     pause_refusal,
     restoration_strategy,
-    restoration_target,
     restore_refusal,
     resume_refusal,
+    standby_target,
     status_of,
 )
 
@@ -122,22 +121,6 @@ def test_a_restoration_of_an_operator_that_is_not_deterministic_says_so() -> Non
     assert "may differ" in restore["note"]
 
 
-def test_a_restoration_goes_where_it_is_planned_or_to_the_ready_node_with_the_fewest_groups() -> None:
-    nodes = {
-        "a": node("a"),
-        "b": node("b", groups=5),
-        "d": node("d", groups=2),
-        "e": node("e", groups=0, closed="cordoned"),
-        "f": node("f", groups=0, up=False),
-        "g": node("g", groups=0, ready=False),
-    }
-    assert default_target(group(nodes=nodes)) == "d"
-    assert default_target(group(nodes={"a": node("a")})) is None
-    for planned, chosen in (("b", "b"), ("e", "d"), ("f", "d"), ("a", "d"), ("gone", "d")):
-        assert default_target(group(nodes=nodes, recovery_node=planned)) == chosen
-    assert default_target(group(nodes=nodes, recovery_node="b"), without={"b"}) == "d"
-
-
 def following(name: str, seq: int, **status: Any) -> ReplicaFacts:
     return ReplicaFacts(name, "standby", 1, seq, status)
 
@@ -150,48 +133,27 @@ def with_standbys(*replicas: ReplicaFacts, **changes: Any) -> GroupFacts:
 
 
 @pytest.mark.parametrize(
-    ("law", "facts", "target", "strategy"),
+    ("law", "facts", "target"),
     [
-        ("no standby", with_standbys(), "b", "checkpoint"),
-        (
-            "the standby that is furthest",
-            with_standbys(following("d", 8), following("e", 9)),
-            "e",
-            "hot-standby",
-        ),
-        (
-            "one that has failed",
-            with_standbys(following("e", 9, error={"message": "x"})),
-            "b",
-            "checkpoint",
-        ),
+        ("no standby", with_standbys(), None),
+        ("the standby that is furthest", with_standbys(following("d", 8), following("e", 9)), "e"),
+        ("one that has failed", with_standbys(following("e", 9, error={"message": "x"})), None),
         (
             "one whose node is down",
             with_standbys(
                 following("e", 9), nodes={"a": node("a"), "b": node("b"), "e": node("e", up=False)}
             ),
-            "b",
-            "checkpoint",
+            None,
         ),
-        (
-            "a copy that nobody wants",
-            with_standbys(following("e", 9), standbys=()),
-            "b",
-            "checkpoint",
-        ),
+        ("a copy that nobody wants", with_standbys(following("e", 9), standbys=()), None),
     ],
 )
-def test_a_restoration_prefers_a_hot_standby(law: str, facts: GroupFacts, target: str, strategy: str) -> None:
-    chosen = restoration_target(facts)
-    assert chosen == target
-    assert restoration_strategy(facts, chosen, None) == strategy
-    assert restoration_strategy(facts, chosen, 5) == "checkpoint"
-
-
-def test_a_restoration_that_failed_somewhere_goes_elsewhere() -> None:
-    facts = with_standbys(following("e", 9))
-    assert restoration_target(facts, without={"e"}) == "b"
-    assert restoration_target(facts, without={"b", "d", "e"}) is None
+def test_a_restoration_prefers_a_hot_standby(law: str, facts: GroupFacts, target: str | None) -> None:
+    assert standby_target(facts) == target
+    assert standby_target(facts, without={"e"}) is None
+    if target is not None:
+        assert restoration_strategy(facts, target, None) == "hot-standby"
+    assert restoration_strategy(facts, "e", 5) == "checkpoint"
 
 
 def test_a_standby_is_kept_where_the_group_could_move_and_only_if_it_can_follow() -> None:

@@ -44,7 +44,7 @@ def test_after_a_restart_of_control_the_database_says_which_run_is_the_newest() 
 def test_rates_are_of_the_last_seconds() -> None:
     rates = Rates()
     first = rates.update("a", status(), 0)
-    assert first == {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0, "elements": {}}
+    assert first == {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0, "elements": {}, "bytes_per_s": {}}
     for second in range(1, 21):
         rate = 10 if second <= 10 else 100
         rows = 10 * min(second, 10) + 100 * max(0, second - 10)
@@ -67,6 +67,13 @@ def test_each_element_of_a_group_has_rates_of_its_own() -> None:
         found = rates.update("a", status(rows_in_total=50, elements=elements), second * 1000)
     assert found["rows_in_per_s"] == 0.0
     assert found["elements"] == {"alerts": {"rows_in_per_s": 2.0, "rows_out_per_s": None}}
+
+
+def test_each_stream_has_its_bytes() -> None:
+    rates = Rates()
+    rates.update("a", status(stream_bytes_total={"x.out": 1000}), 0)
+    found = rates.update("a", status(stream_bytes_total={"x.out": 5000, "x.late": 80}), 2000)
+    assert found["bytes_per_s"] == {"x.out": 2000.0, "x.late": 40.0}
 
 
 def power() -> str:

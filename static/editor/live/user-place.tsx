@@ -1,0 +1,56 @@
+/** Where the user of an element is: policies may have it follow them. */
+import { useState } from "react";
+import { MapPin } from "lucide-react";
+import { setUserPlace } from "../../shared/actions";
+import { instant, momentShort } from "../../shared/format";
+import { useLive } from "../../shared/live";
+import { roleReason } from "../../shared/page";
+import { nameOf } from "../../shared/status";
+import type { LiveElement } from "../../shared/types";
+import { SiteDialog } from "../../shared/ui/site-dialog";
+
+/** Of a source, and of what somebody has told it of. */
+export function UserPlace({
+  pipeline,
+  element,
+  isSource,
+}: {
+  pipeline: string;
+  element: LiveElement;
+  isSource: boolean;
+}) {
+  const nodes = useLive((live) => live.nodes);
+  const [open, setOpen] = useState(false);
+  const locked = roleReason("operator");
+  if (!isSource && element.user === null) return null;
+  return (
+    <div className="row row--wrap">
+      {element.user && (
+        <span className="small">
+          Its user is at {element.user.site} since {momentShort(instant(element.user.since) ?? 0)}.
+        </span>
+      )}
+      <button
+        className="button button--quiet button--small"
+        disabled={!!locked}
+        title={locked ?? "A policy may have it run on the node that is nearest to its user"}
+        onClick={() => setOpen(true)}
+      >
+        <MapPin aria-hidden="true" />
+        {element.user ? "Change where its user is" : "Say where its user is"}
+      </button>
+      {open && (
+        <SiteDialog
+          title={`Where is the user of ${nameOf(element)}?`}
+          description="A site of the map: where a node stands, or one of which latencies are given. It stays until another one is told, here or by the user's device. A policy may have the element follow; without one nothing moves."
+          label="Site, empty: not known"
+          action="Save place"
+          site={element.user?.site ?? ""}
+          known={nodes.map((node) => node.site || node.name)}
+          save={(site) => setUserPlace(pipeline, element, site)}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+"""Where a group is restored, unless a person says where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipeline_runtime.placement.choose import NoPlacement
+from webapp.placements.fleet import Fleet
+from webapp.placements.group_state import GroupFacts, restore_refusal, standby_target
+from webapp.placements.models import Deployment
+
+
+def restoration_target(
+    deployment: Deployment, group: GroupFacts, fleet: Fleet, without: Collection[str] = ()
+) -> tuple[str | None, str | None]:
+    """(Node, None), or (None, why it cannot be restored now): at its hot standby, else as planned, else where
+    it would be deployed, at any cost: it does not run now. Of `without` only if nobody else can."""
+    refusal = restore_refusal(group)
+    if refusal is not None:
+        return None, refusal
+    for tried in (without, ()) if without else ((),):
+        node = standby_target(group, tried)
+        if node is not None:
+            return node, None
+        try:
+            found = fleet.target(
+                deployment, group.group, without=tried, planned=group.recovery_node, at_any_cost=True
+            )
+            return found.node, None
+        except NoPlacement as error:
+            refusal = error.faults[0].message
+    return None, refusal

@@ -1,0 +1,128 @@
+"""Copies of elements at sites: what the editor is to draw, and what is added to, or taken out of, a pipeline
+that runs when a site comes or goes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
+
+from django.db import transaction
+
+from pipeline_runtime.model.document import structural_faults
+from pipeline_runtime.planning import copies
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.operations.actions import Because, refuse_invalid, upgrade, upgrade_failed
+from webapp.operations.models import Operation
+from webapp.operations.upgrades import refuse_upgrade
+from webapp.pipelines.checking import fault_json
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.schemas import Copies
+from webapp.pipelines.selectors import pipeline_named
+from webapp.pipelines.shape import names_of
+from webapp.placements.models import Deployment
+from webapp.placements.selectors import active_deployment, is_what_runs
+from webapp.problems import Conflict, Invalid, Problem
+
+SAFE = "Nothing was changed."
+Change = Literal["copy", "take-out"]
+
+
+def drawn(name: str, document: dict[str, Any], elements: Collection[str], sites: Sequence[str]) -> Copies:
+    """The document with copies of the elements at the sites; nothing is saved."""
+    faults = structural_faults(document)
+    if faults:
+        raise Invalid(
+            "The elements were not copied: the draft has mistakes.",
+            safe=SAFE,
+            next="Correct them first.",
+            faults=[fault_json(fault) for fault in faults],
+        )
+    names = names_of(document)
+    refused = copies.refusal(document, names, elements)
+    if not sites or not any(each["id"] in elements for each in document["spec"].get("elements") or ()):
+        refused = "Choose elements and sites."
+    if refused is not None:
+        raise Conflict(refused, safe=SAFE)
+    made, ids = copies.with_copies(document, names, elements, sites, _spent(pipeline_named(name)))
+    return {"document": made, "elements": ids}
+
+
+@transaction.atomic
+def change_copies(actor: User | None, name: str, site: str, change: Change, reason: str = "") -> Operation:
+    """Add what lacks a copy at the site, or take its copies out, in the draft and in what runs. `actor` None:
+    the control side, for that reason. Only where the draft is what runs: else more would be deployed than
+    that."""
+    if actor is not None:
+        require(actor, Role.EDITOR, "deploy pipelines")
+    pipeline = pipeline_named(name, for_update=True)
+    deployment, document = _changed(pipeline, site, change)
+    deployment.pipeline = pipeline
+    pipeline.draft = document
+    pipeline.draft_revision += 1
+    pipeline.updated_by = actor
+    pipeline.save()
+    audit(
+        actor,
+        "pipeline.copies",
+        name,
+        site=site,
+        change=change,
+        revision=pipeline.draft_revision,
+        **({"reason": reason} if reason else {}),
+    )
+    announce()
+    done = f"copies at {site}" if change == "copy" else f"without its copies at {site}"
+    because = Because(reason, site, f"{done}, by the {reason}" if reason else done)
+    return upgrade(actor, deployment, because=because)
+
+
+def why_not(name: str, site: str, change: Change) -> str | None:
+    """Why `change_copies` would refuse now; None: it would not."""
+    try:
+        _changed(pipeline_named(name), site, change)
+    except (Conflict, Invalid) as problem:
+        return in_words(problem)
+    return None
+
+
+def draft_refusal(deployment: Deployment) -> str | None:
+    """Why the copies of what runs are not to be changed, whatever the site; None: they may be."""
+    if not is_what_runs(deployment.pipeline.draft, deployment):
+        return "its draft is another one than what runs: deploy it first, or take its changes back"
+    return "its last upgrade has failed: deploy it again first" if upgrade_failed(deployment) else None
+
+
+def _changed(pipeline: Pipeline, site: str, change: Change) -> tuple[Deployment, dict[str, Any]]:
+    """What is to be deployed. Raises Conflict or Invalid."""
+    name = pipeline.name
+    deployment = active_deployment(pipeline)
+    if deployment is None or deployment.status != Deployment.Status.RUNNING:
+        raise Conflict(f'"{name}" does not run.', safe=SAFE, next="Deploy it first.")
+    refused = draft_refusal(deployment)
+    if refused is not None:
+        raise Conflict(f"The copies of {name} at {site} were not changed: {refused}.", safe=SAFE)
+    draft = pipeline.draft
+    if change == "copy":
+        document = copies.with_site(draft, names_of(draft), site, _spent(pipeline))
+    else:
+        document = copies.without_site(draft, site)
+    if document == draft:
+        what = "has all copies there that it can have" if change == "copy" else "has none that can go"
+        raise Conflict(f"Of {site} nothing was changed: {name} {what}.", safe=SAFE)
+    refuse_invalid(name, document)
+    refuse_upgrade(deployment, document, {}, ())
+    return deployment, document
+
+
+def _spent(pipeline: Pipeline) -> set[str]:
+    """Ids that nothing new may have in what runs."""
+    deployment = active_deployment(pipeline)
+    return set() if deployment is None else deployment.gone
+
+
+def in_words(problem: Problem) -> str:
+    faults = "; ".join(fault["message"] for fault in problem.faults)
+    return f"{problem} {faults}".strip()

@@ -1,0 +1,153 @@
+"""Where the users of elements are: told by REST, followed by policies of the kind follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from pipeline_runtime.placement.policy.facts import GroupNow, UserAt
+from pipeline_runtime.placement.policy.rules import FollowUser, Policy
+from webapp.accounts.models import Role, User
+from webapp.accounts.permissions import require
+from webapp.audit.announcements import announce
+from webapp.audit.records import audit
+from webapp.nodes.links import known_sites
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.selectors import no_element, pipeline_named
+from webapp.pipelines.shape import element_of, is_view, names_of
+from webapp.placements.selectors import active_deployment
+from webapp.policies import schemas
+from webapp.policies.facts import DeployedGroup, inputs_of
+from webapp.policies.models import UserPlace
+from webapp.problems import Conflict, Invalid, TooSoon
+
+CHANGE_EACH = timedelta(seconds=2)
+"""So often another place is taken of an element."""
+TOLD_EACH = timedelta(seconds=10)
+"""So often it is written that a place was told again."""
+AUDITED_EACH = timedelta(hours=1)
+"""Of places that the same one tells of an element: a device may tell one each few seconds."""
+
+
+@transaction.atomic
+def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
+    """The user of the element is at `site` now. Told again, only the time of that is kept."""
+    require(actor, Role.OPERATOR, "say where users are")
+    pipeline, site = _with_element(name, element), _known(site)
+    now, by = timezone.now(), actor.username
+    first = {"site": site, "since": now, "told_at": now, "told_by": by, "audited_at": now}
+    row, is_new = UserPlace.objects.get_or_create(pipeline=pipeline, element=element, defaults=first)
+    if is_new:
+        audit(actor, "element.place", f"{name}/{element}", site=site)
+        announce()
+        return row
+    row = UserPlace.objects.select_for_update().get(pk=row.pk)
+    if row.site == site:
+        if now - row.told_at >= TOLD_EACH:
+            row.told_at, row.told_by = now, by
+            row.save(update_fields=["told_at", "told_by"])
+        return row
+    if now - row.since < CHANGE_EACH:
+        seconds = int(CHANGE_EACH.total_seconds())
+        raise TooSoon(
+            f"The user of {element} came to {row.site} less than {seconds} s ago.",
+            safe="Nothing was changed.",
+            next=f"Tell it again in {seconds} s.",
+            retry_after_s=seconds,
+        )
+    if row.told_by != by or now - row.audited_at >= AUDITED_EACH:
+        audit(actor, "element.place", f"{name}/{element}", site=site, before=row.site)
+        row.audited_at = now
+    row.site, row.since, row.told_at, row.told_by = site, now, now, by
+    row.save()
+    announce()
+    return row
+
+
+@transaction.atomic
+def forget(actor: User, name: str, element: str) -> None:
+    """Nobody knows where its user is. Done twice, it is done once."""
+    require(actor, Role.OPERATOR, "say where users are")
+    pipeline = _with_element(name, element)
+    gone, _ = UserPlace.objects.filter(pipeline=pipeline, element=element).delete()
+    if gone:
+        audit(actor, "element.place", f"{name}/{element}", site=None)
+        announce()
+
+
+def place_json(row: UserPlace) -> schemas.UserPlace:
+    return {**_note(row), "told_at": row.told_at.isoformat(), "told_by": row.told_by}
+
+
+def places_of(pipelines: Iterable[Pipeline]) -> dict[tuple[int, str], schemas.UserPlaceNote]:
+    """By pipeline and element."""
+    rows = UserPlace.objects.filter(pipeline__in=list(pipelines))
+    return {(row.pipeline_id, row.element): _note(row) for row in rows}
+
+
+def with_users(
+    measured: Sequence[GroupNow], groups: Mapping[str, DeployedGroup], policies: Iterable[Policy]
+) -> list[GroupNow]:
+    """Those that a policy follows a user with, with where that is; of their pipelines all with their inputs,
+    if others go along."""
+    asked = [policy.rule for policy in policies if isinstance(policy.rule, FollowUser)]
+    if not asked:
+        return list(measured)
+    users: dict[tuple[str, str], UserAt] = {
+        (row.pipeline.name, row.element): UserAt(row.element, row.site, row.since.timestamp())
+        for row in UserPlace.objects.filter(pipeline__name__in={rule.pipeline for rule in asked})
+        .select_related("pipeline")
+        .only("pipeline__name", "element", "site", "since")
+    }
+    along = {rule.pipeline for rule in asked if rule.along}
+    inputs = inputs_of({group.deployment.pk for group in groups.values() if group.now.pipeline in along})
+
+    def told(group: GroupNow) -> GroupNow:
+        own = tuple(
+            user
+            for (pipeline, id), user in users.items()
+            if group.pipeline == pipeline and id in group.elements
+        )
+        return replace(group, users=own, inputs=group.inputs or inputs.get(group.id, ()))
+
+    return [told(group) for group in measured]
+
+
+def _note(row: UserPlace) -> schemas.UserPlaceNote:
+    return {"site": row.site, "since": row.since.isoformat()}
+
+
+def _with_element(name: str, element: str) -> Pipeline:
+    """The pipeline, if what it runs, or its draft, has such an element that nodes run."""
+    pipeline = pipeline_named(name)
+    deployment = active_deployment(pipeline)
+    documents = [deployment.version.document] if deployment else []
+    for document in (*documents, pipeline.draft):
+        found = element_of(document, element)
+        if found is not None and is_view(found.get("type")):
+            title = names_of(document)[element]
+            raise Conflict(
+                f"{title} follows nobody: the dashboard itself shows it, no node runs it.",
+                safe="Nothing was changed.",
+            )
+        if found is not None:
+            return pipeline
+    raise no_element(name, element)
+
+
+def _known(site: str) -> str:
+    site, known = " ".join(site.split()), known_sites()
+    if site not in known:
+        some = ", ".join(sorted(known)) or "none"
+        message = f"there is no site {site}; there are {some}"
+        raise Invalid(
+            f"That is no place: {message}.",
+            safe="Nothing was changed.",
+            next="Say where a node stands, or give the latencies to it on the map.",
+            faults=[{"element": None, "path": "site", "message": message, "code": "unknown"}],
+        )
+    return site

@@ -30,7 +30,8 @@ from pipeline_runtime.journal.records import Commit
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.ids import journal_topic, stream_topic
-from pipeline_runtime.placement.choose import Candidate, GroupToPlace, place
+from pipeline_runtime.placement.choose import place
+from pipeline_runtime.placement.constraints import Candidate, Ground, GroupToPlace
 from tests.benchmarks import halls
 from tests.benchmarks.harness import QUICK, log, machine, plain_producer, write_results
 from tests.benchmarks.load import observing
@@ -122,10 +123,10 @@ def where_the_rule_merges() -> str:
     """Asked of the rule itself: on this one machine, whose CPU all nodes report as theirs, a deployment often
     finds all of them too busy to be taken for being near, and goes by the number of elements."""
     names = [CLOUD.name, *(hall.name for hall in HALLS)]
-    nodes = [Candidate(name, True, True, None, 0, name) for name in names]
+    nodes = [Candidate(name, up=True, ready=True, closed=None, place=name) for name in names]
     parts = [GroupToPlace(f"local-{hall.name}", 3, site=hall.name) for hall in HALLS]
     whole = GroupToPlace("global", 3, reads=frozenset(part.group for part in parts))
-    placed, faults = place([*parts, whole], nodes, latencies=matrix()[1])
+    placed, faults = place([*parts, whole], nodes, ground=Ground(latencies=matrix()[1]))
     assert not faults, faults
     return placed["global"].node
 

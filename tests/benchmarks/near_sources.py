@@ -421,7 +421,7 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _range(values: list[float]) -> str:
-    return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+    return f"{median(values):,.1f} ({min(values):,.1f} to {max(values):,.1f})"
 
 
 def figure(rows: list[dict[str, Any]]) -> go.Figure:

@@ -14,6 +14,8 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
+from pipeline_runtime.kafka.decoders import generate_one_at_a_time
+
 # What others need of kafka-python they take from here.
 __all__ = [
     "TRANSACTION_TIMEOUT_MS",
@@ -26,6 +28,8 @@ __all__ = [
     "open_consumer",
     "open_producer",
 ]
+
+generate_one_at_a_time()
 
 # A producer's. The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
 # "concurrent transactions"; at 1 ms it is 3 ms.

@@ -12,6 +12,8 @@ CARD_WIDTH, CARD_HEIGHT = 240, 92
 CLEAR = GRID
 """Room between two cards."""
 GAP = 3 * GRID
+ROW_GAP = 4 * GRID
+"""What runs as one has a box around it, with a name above."""
 
 
 class Point(NamedTuple):
@@ -39,7 +41,7 @@ def beside_offset(taken: Sequence[Point], cards: Sequence[Point]) -> Point:
     if not cards:
         return Point(0, 0)
     xs, ys = [card.x for card in cards], [card.y for card in cards]
-    step = snap(Point(max(xs) - min(xs) + CARD_WIDTH + GAP, max(ys) - min(ys) + CARD_HEIGHT + GAP))
+    step = snap(Point(max(xs) - min(xs) + CARD_WIDTH + GAP, max(ys) - min(ys) + CARD_HEIGHT + ROW_GAP))
     return next(
         by for by in _ways(step) if not any(_touch(at, card.moved(by)) for card in cards for at in taken)
     )

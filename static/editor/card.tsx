@@ -12,7 +12,7 @@ import { CardName } from "./card-name";
 import { judge } from "./connect";
 import { displayName, kindName, portName } from "./document";
 import type { Mark } from "./difference";
-import { portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
+import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
 import { current, faultsOf, isEditable, useEditor, type LocatedFault } from "./store";
 import { LookContext } from "./view";
@@ -31,6 +31,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
     <div
       className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${mark ? ` diff diff--${mark}` : ""}`}
       data-category={operator?.category}
+      style={live ? undefined : { minHeight: draftHeight(operator) }}
     >
       {/* the card itself has the focus: its tip is for who points at it */}
       <span id={problemsId(id)} hidden>

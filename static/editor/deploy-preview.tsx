@@ -232,7 +232,7 @@ function Place({ each, document }: { each: DeployChange; document: PipelineDocum
       <td>
         <b>{name}</b>
       </td>
-      <td>{each.node ?? <span className="muted">no node</span>}</td>
+      <td className="nowrap">{each.node ?? <span className="muted">no node</span>}</td>
       <td>
         {each.problem ? (
           <span className={each.waits ? "place__waits" : "place__wrong"}>

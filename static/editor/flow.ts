@@ -44,6 +44,15 @@ export const portsOf = (operator: Operator | undefined): { inputs: Port[]; outpu
   };
 
 /** How far down the card's side a port is: 0 to 1. */
+/** From one port of a side to the next, where that has so many that the card is made higher for them. */
+const PORT_STEP = 17;
+
+/** Of a card in the draft, without what its head needs more than usual. */
+export function draftHeight(operator: Operator | undefined): number {
+  const { inputs, outputs } = portsOf(operator);
+  return Math.max(CARD.draftHeight, (Math.max(inputs.length, outputs.length) + 1) * PORT_STEP);
+}
+
 export const portPlace = (index: number, count: number): number => (index + 1) / (count + 1);
 
 function edgeId(from: PortRef, to: PortRef): string {
@@ -136,7 +145,7 @@ function card(
     domAttributes: { "aria-describedby": `${problemsId(element.id)} ${KEYS_HELP}` },
   };
   if (known && known.data.operator === operator) return fresh;
-  return sized(fresh, { width: CARD.width, height: live ? CARD.height : CARD.draftHeight });
+  return sized(fresh, { width: CARD.width, height: live ? CARD.height : draftHeight(operator) });
 }
 
 /**

@@ -11,6 +11,8 @@ export const CARD = { width: 240, height: 92, draftHeight: 62 };
 /** Room between two cards. */
 const CLEAR = GRID;
 const GAP = 3 * GRID;
+/** What runs as one has a box around it, with a name above. */
+const ROW_GAP = 4 * GRID;
 
 export const snap = ({ x, y }: Point): Point => ({
   x: Math.round(x / GRID) * GRID,
@@ -36,7 +38,7 @@ export function besideOffset(taken: readonly Point[], cards: readonly Point[]): 
     const all = cards.map((card) => card[side]);
     return Math.max(...all) - Math.min(...all);
   };
-  const step = snap({ x: span("x") + CARD.width + GAP, y: span("y") + CARD.height + GAP });
+  const step = snap({ x: span("x") + CARD.width + GAP, y: span("y") + CARD.height + ROW_GAP });
   const free = (by: Point) =>
     cards.every((card) => !taken.some((at) => touch(at, { x: card.x + by.x, y: card.y + by.y })));
   const none = { x: 0, y: 0 };

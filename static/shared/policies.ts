@@ -67,8 +67,9 @@ function sitesSentence(
   most: number,
 ): string {
   const who = pipeline || "each pipeline whose elements are copied to each site";
-  const comes = `When a site has been there${lasted(for_s)}`;
-  const goes = `When no node of a site has been heard${lasted(gone_s)}`;
+  const comes = for_s > 0 ? `When a site has been there${lasted(for_s)}` : "When a site appears";
+  const goes =
+    gone_s > 0 ? `When no node of a site has been heard${lasted(gone_s)}` : "When no node of a site answers";
   const advises = mode === "advice";
   const first = advises
     ? `${comes}, you are advised to give ${who} its copy there.`

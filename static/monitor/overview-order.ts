@@ -1,5 +1,5 @@
 /** What a person has to look at first. Pure. */
-import type { LiveElement, PipelineItem } from "../shared/types";
+import type { PipelineItem } from "../shared/types";
 
 /** What a deployed pipeline's sources gave, in equal steps up to `until_ms`; null: nothing was reported. */
 export interface Throughput {
@@ -37,12 +37,4 @@ export function ordered<P extends Pick<PipelineItem, "name" | "status" | "deploy
       .filter((each) => each.deployed_version === null)
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at)),
   };
-}
-
-/** Rows a second that enter the pipeline now; null: not known. */
-export function enters(elements: readonly LiveElement[], sources: readonly string[]): number | null {
-  const known = elements.flatMap((element) =>
-    sources.includes(element.id) ? (element.rows_out_per_s ?? []) : [],
-  );
-  return known.length ? known.reduce((sum, rate) => sum + rate, 0) : null;
 }

@@ -1,11 +1,11 @@
 import { ago, count, listed, plural, rate } from "../shared/format";
 import { useElements } from "../shared/live";
-import { total } from "../shared/points";
+import { enters, total } from "../shared/points";
 import { nameOf, wordOf } from "../shared/status";
 import type { LiveElement, PipelineItem } from "../shared/types";
 import { Ago, Figure, StatusMark } from "../shared/ui/parts";
 import { Spark } from "../shared/ui/spark";
-import { enters, type Throughput } from "./overview-order";
+import type { Throughput } from "./overview-order";
 import "./pipeline-tile.css";
 
 const pageOf = (pipeline: PipelineItem): string =>

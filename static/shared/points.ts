@@ -116,3 +116,12 @@ export function total(elements: LiveElement[], figure: "rows_out_per_s" | "lag_r
   const known = elements.flatMap((element) => element[figure] ?? []);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
 }
+
+/** Rows a second that enter the pipeline now; null: not known. Of a source that runs as one with its readers only
+ * what it reads is known. */
+export function enters(elements: readonly LiveElement[], sources: readonly string[]): number | null {
+  const known = elements.flatMap((element) =>
+    sources.includes(element.id) ? (element.rows_out_per_s ?? element.rows_in_per_s ?? []) : [],
+  );
+  return known.length ? known.reduce((sum, rate) => sum + rate, 0) : null;
+}

@@ -21,7 +21,7 @@ STEP_MS = 10_000
 POINTS_READ = 160
 """Of each source, one each 2 s: a bit more than the span."""
 
-Point = Mapping[str, Any]  # {"t": ms, "rows_out_per_s"}
+Point = Mapping[str, Any]  # {"t": ms, "rows_out_per_s", "rows_in_per_s"}
 
 
 def throughputs(board: Board) -> dict[str, Throughput]:
@@ -67,6 +67,8 @@ def summed(histories: Iterable[Iterable[Point]], now_ms: int) -> list[Number | N
         for point in points:
             index = int(point["t"]) // STEP_MS - (last - length)
             rate = point.get("rows_out_per_s")
+            if rate is None:  # of one that runs as one with its readers only what it reads is known
+                rate = point.get("rows_in_per_s")
             if 0 <= index < length and rate is not None:
                 steps.setdefault(index, []).append(float(rate))
         for index, rates in steps.items():

@@ -1,7 +1,7 @@
 import { useShallow } from "zustand/react/shallow";
 import { count, plural, rate } from "../../shared/format";
 import { useElements, useLive } from "../../shared/live";
-import { total } from "../../shared/points";
+import { enters } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { Figure, StatusMark } from "../../shared/ui/parts";
@@ -46,10 +46,6 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
       </div>
     );
   }
-  const flowIn = total(
-    elements.filter((element) => sources.includes(element.id)),
-    "rows_out_per_s",
-  );
   return (
     <div className="inspector">
       <header className="inspector__head">
@@ -60,7 +56,7 @@ export function LiveSummary({ pipeline }: { pipeline: string }) {
       </header>
       <div className="drawer">
         <div className="figures">
-          <Figure label="From sources" value={rate(flowIn)} unit="rows/s" />
+          <Figure label="From sources" value={rate(enters(elements, sources))} unit="rows/s" />
           <Figure
             label="Most lag"
             value={count(worst(elements.map((element) => element.lag_rows)))}

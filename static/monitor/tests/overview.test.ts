@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { element } from "../../shared/tests/fixtures";
 import type { AuditEntry, PipelineItem } from "../../shared/types";
 import { actionWords, pipelineOf } from "../audit-words";
-import { enters, ordered } from "../overview-order";
+import { enters } from "../../shared/points";
+import { ordered } from "../overview-order";
 
 const pipeline = (
   name: string,
@@ -41,6 +42,7 @@ test("what enters a pipeline is what its sources give, unknown while none of the
   ];
   expect(enters(elements, ["in", "two"])).toBe(7.5);
   expect(enters([element({ id: "in" })], ["in"])).toBeNull();
+  expect(enters([element({ id: "in", rows_in_per_s: 3 })], ["in"])).toBe(3);
 });
 
 function entry(action: string, detail: unknown, change: Partial<AuditEntry> = {}): AuditEntry {

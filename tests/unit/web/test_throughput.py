@@ -28,6 +28,11 @@ def test_a_step_of_which_nothing_is_known_is_none_and_not_zero() -> None:
     assert summed([[at(2, None), at(1, 0.0)]], NOW_MS)[-2:] == [None, 0.0]
 
 
+def test_of_a_source_that_runs_as_one_with_its_readers_what_it_reads_counts() -> None:
+    point = {**at(1, None), "rows_in_per_s": 7.0}
+    assert summed([[point]], NOW_MS)[-1] == 7.0
+
+
 def test_the_step_that_runs_and_what_is_older_than_the_span_are_left_out() -> None:
     points = [at(0, 99.0), at(LENGTH, 1.0), at(LENGTH + 1, 99.0)]
     assert summed([points], NOW_MS) == [1.0, *[None] * (LENGTH - 1)]

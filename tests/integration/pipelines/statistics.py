@@ -76,7 +76,9 @@ def assert_agrees_with_oracle(records: list[Any], events: list[Any]) -> None:
 def owner_again(client: httpx.Client, pipeline: str, above_seq: int, node: str) -> dict[str, Any]:
     def running() -> dict[str, Any] | None:
         found = element(client, pipeline, "stats")
-        return found if found["node"] == node and found["seq"] > above_seq else None
+        # Who has read its own disk, and does not own yet, has a seq as well.
+        owns = found["node"] == node and found["status"] in ("running", "lagging")
+        return found if owns and found["seq"] > above_seq else None
 
     found: dict[str, Any] = wait_until(
         running, f"stats to commit on {node}", RECOVERY_S, look_every_s=LOOK_EVERY_S
@@ -84,11 +86,17 @@ def owner_again(client: httpx.Client, pipeline: str, above_seq: int, node: str) 
     return found
 
 
-def kill_node(fogline: RunningFogline, name: str) -> None:
-    """SIGKILL of the node's process; the supervisor starts it again."""
+def kill_node(fogline: RunningFogline, client: httpx.Client, pipeline: str, name: str) -> None:
+    """SIGKILL of the process of the node on which stats runs; the supervisor starts it again. Over when that
+    is noticed: until then its last reports come in, and stats seems to go on."""
     pid = fogline.pid(name)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
+
+    def is_noticed() -> bool:
+        return not element(client, pipeline, "stats")["actions"]["migrate"]["allowed"]
+
+    wait_until(is_noticed, "the end of the node to be noticed", RECOVERY_S)
 
 
 def freeze_node(fogline: RunningFogline, name: str) -> list[psutil.Process]:

@@ -41,19 +41,19 @@ def test_the_output_is_the_oracles_through_three_kills_and_two_migrations(
     producer = steady(fogline.bootstrap, topic, keyed_event, 100)
     owner_again(client, "exactly-once", 5, "edge-a")
 
-    kill_node(fogline, "edge-a")
+    kill_node(fogline, client, "exactly-once", "edge-a")
     seq = owner_again(client, "exactly-once", element(client, "exactly-once", "stats")["seq"], "edge-a")[
         "seq"
     ]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-b")
     assert (handover["outcome"], handover["strategy"]) == ("done", "standby"), handover
     seq = owner_again(client, "exactly-once", seq, "edge-b")["seq"]
-    kill_node(fogline, "edge-b")
+    kill_node(fogline, client, "exactly-once", "edge-b")
     seq = owner_again(client, "exactly-once", seq + 1, "edge-b")["seq"]
     handover = hand_over(client, "exactly-once", "stats", "migrate", "edge-a", "stop-and-copy")
     assert handover["outcome"] == "done", handover
     seq = owner_again(client, "exactly-once", seq, "edge-a")["seq"]
-    kill_node(fogline, "edge-a")
+    kill_node(fogline, client, "exactly-once", "edge-a")
     owner_again(client, "exactly-once", seq + 1, "edge-a")
 
     events = producer.finish(5_000)

@@ -21,6 +21,7 @@ from pipeline_runtime.placement.constraints import (
     Ground,
     GroupToPlace,
     Room,
+    percent,
     warnings,
     why_not,
 )
@@ -212,7 +213,7 @@ class _Words:
             return "the only node that can take it"
         if self.alike < self.fit:
             fewest = f", with the fewest elements of {self.alike}" if self.alike > 1 else ""
-            return f"the least busy: {_percent(self.cpu)} of its CPU{fewest}"
+            return f"the least busy: {percent(self.cpu)} of its CPU{fewest}"
         there = f"{self.elements} element{'' if self.elements == 1 else 's'}" if self.elements else "none"
         return f"the fewest elements are there: {there}"
 
@@ -224,7 +225,7 @@ class _Words:
         of = f"of the {self.fit} nodes that could take it"
         if self.alike < self.fit:
             fewest = f", and the fewest elements of {self.alike} such" if self.alike > 1 else ""
-            return f"it was the least busy ({_percent(self.cpu)} of its CPU) {of}{fewest}"
+            return f"it was the least busy ({percent(self.cpu)} of its CPU) {of}{fewest}"
         return f"it had the fewest elements ({self.elements or 'none'}) {of}"
 
     def _nearest(self) -> str:
@@ -234,10 +235,6 @@ class _Words:
         if self.alike == 1:
             return f"nearest to what it reads: {near}, the least busy of {self.near}"
         return f"nearest to what it reads: {near}, with the fewest elements of {self.alike}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio * 100:.0f} %"
 
 
 def _who_could_not(refused: Mapping[str, str]) -> str:

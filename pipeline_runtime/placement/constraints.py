@@ -224,6 +224,10 @@ def warnings(group: GroupToPlace, node: Candidate, room: Room) -> list[str]:
     return [reason for reason in reasons if reason is not None]
 
 
+def percent(ratio: float) -> str:
+    return f"{ratio:.0%}".replace("%", " %")
+
+
 def _megabytes(count: float) -> str:
     return f"{count / 1e6:,.0f} MB"
 

@@ -117,15 +117,14 @@ def _check_other_sites(policy: Policy) -> None:
 
 def _check_rule(rule: Rule) -> None:
     """Whether what it names is there."""
-    if isinstance(rule, LatencyAbove | FollowUser | Apart):
+    # One of sites may be about each pipeline.
+    if isinstance(rule, LatencyAbove | FollowUser | Apart) or (isinstance(rule, Sites) and rule.pipeline):
         pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
         if pipeline is None:
             _refuse(f"rule.{rule.kind}.pipeline", f"there is no pipeline {rule.pipeline}")
-        element = "" if isinstance(rule, Apart) else rule.element
+        element = rule.element if isinstance(rule, LatencyAbove | FollowUser) else ""
         if element and element_of(pipeline.draft, element) is None:
             _refuse(f"rule.{rule.kind}.element", f"the draft of {rule.pipeline} has no element {element}")
-    if isinstance(rule, Sites) and rule.pipeline and not Pipeline.objects.filter(name=rule.pipeline).exists():
-        _refuse("rule.sites.pipeline", f"there is no pipeline {rule.pipeline}")
     if not isinstance(rule, Maintenance):
         return
     nodes = list(Node.objects.all())

@@ -136,7 +136,7 @@ def _target(
     fleet = Fleet(coming())
     if not kept:
         return restoration_target(deployment, group, fleet, without)
-    elsewhere = {*Node.objects.values_list("name", flat=True)} - {*group.nodes}
+    elsewhere = fleet.rows.keys() - group.nodes.keys()
     for tried in ({*without, *elsewhere}, elsewhere):
         target, refusal = restoration_target(deployment, group, fleet, tried)
         if target in group.nodes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
+from pipeline_runtime.placement.constraints import percent
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import Choice, Look
 from pipeline_runtime.placement.policy.rules import Apart, Policy
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, percent
+from pipeline_runtime.placement.constraints import percent
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict
 from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Leaving, Look, mean
 from pipeline_runtime.placement.policy.rules import MARGIN, Pack, Policy, Spread
 

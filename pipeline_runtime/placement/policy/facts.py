@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pipeline_runtime.placement.constraints import percent
+
 Code = Literal[
     "unknown",  # nothing is heard of it
     "calm",  # there is nothing to do
@@ -153,7 +155,3 @@ class Verdict:
 def crowded(cpu: float, most: float) -> str | None:
     """Why a node whose CPU would come to that takes nothing, said of it; None: it has room."""
     return f"would come to {percent(cpu)} of its CPU, more than {percent(most)}" if cpu > most else None
-
-
-def percent(ratio: float) -> str:
-    return f"{ratio:.0%}".replace("%", " %")

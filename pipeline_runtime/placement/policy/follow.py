@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from pipeline_runtime.placement.choose import NEAR_MS
+from pipeline_runtime.placement.constraints import percent
 from pipeline_runtime.placement.links import farthest_ms
 from pipeline_runtime.placement.policy.facts import (
     GAP_S,
@@ -23,7 +24,6 @@ from pipeline_runtime.placement.policy.facts import (
     NodeNow,
     UserAt,
     Verdict,
-    percent,
 )
 from pipeline_runtime.placement.policy.look import SETTLE_S, Choice, Look
 from pipeline_runtime.placement.policy.rules import FollowUser, Policy

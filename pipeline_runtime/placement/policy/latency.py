@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from math import inf
 
+from pipeline_runtime.placement.constraints import percent
 from pipeline_runtime.placement.links import farthest_ms
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, crowded, percent
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, GroupNow, NodeNow, Verdict, crowded
 from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since, so_far
 from pipeline_runtime.placement.policy.look import CPU_MOST, SETTLE_S, Choice, Look, mean
 from pipeline_runtime.placement.policy.rules import MARGIN, LatencyAbove, Policy

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pipeline_runtime.placement.constraints import percent
 from pipeline_runtime.placement.links import Latencies
 from pipeline_runtime.placement.needs import part_of
 from pipeline_runtime.placement.policy.facts import (
@@ -19,7 +20,6 @@ from pipeline_runtime.placement.policy.facts import (
     NodeNow,
     Verdict,
     crowded,
-    percent,
 )
 from pipeline_runtime.placement.policy.lasting import NEVER_S
 from pipeline_runtime.placement.policy.rules import Apart, Policy

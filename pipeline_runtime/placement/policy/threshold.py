@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict, percent
+from pipeline_runtime.placement.constraints import percent
+from pipeline_runtime.placement.policy.facts import GAP_S, Code, NodeNow, Sample, Verdict
 from pipeline_runtime.placement.policy.lasting import NEVER_S, beyond_since, so_far
 from pipeline_runtime.placement.policy.look import SETTLE_S, Leaving, Look
 from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Policy

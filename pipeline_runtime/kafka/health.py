@@ -1,10 +1,12 @@
-"""Whether the broker answers."""
+"""Whether the broker answers, and how soon."""
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from kafka import KafkaAdminClient
 
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_admin, within
 
 
 def check_broker(kafka: KafkaSettings, timeout_s: float) -> None:
@@ -21,3 +23,25 @@ def check_broker(kafka: KafkaSettings, timeout_s: float) -> None:
         client.list_topics()
     finally:
         client.close()
+
+
+def round_trip_ms(kafka: KafkaSettings, tries: int, timeout_s: float) -> float:
+    """The least of `tries` small requests over a connection that stands already. Raises KafkaError when the
+    broker does not answer within the time."""
+    milliseconds = int(timeout_s * 1000)
+    timeouts = {"bootstrap_timeout_ms": milliseconds, "request_timeout_ms": milliseconds}
+    client = within(timeout_s, lambda: open_admin(kafka, **timeouts))
+    try:
+        # The first one connects.
+        return min([_answered_ms(client, timeout_s) for _ in range(tries + 1)][1:])
+    finally:
+        close_spent(client)
+
+
+def _answered_ms(client: KafkaAdminClient, timeout_s: float) -> float:
+    def ask() -> float:
+        began = perf_counter()
+        client.describe_cluster()
+        return (perf_counter() - began) * 1000
+
+    return within(timeout_s, ask)

@@ -298,6 +298,13 @@ class LinkReport(Frozen):
     error: str | None = None  # why it does not answer
 
 
+class BrokerReport(Frozen):
+    """The newest probe of the way to the Kafka broker that was answered. The time is the node's."""
+
+    rtt_ms: float = PydanticField(ge=0, allow_inf_nan=False)
+    at_ms: int
+
+
 class NodeReport(Frozen):
     """One heartbeat: an entry of the Redis stream `fogline:reports`."""
 
@@ -317,3 +324,4 @@ class NodeReport(Frozen):
     # It was told to stop and hands its elements over, until then at the latest, by its clock; None: neither.
     leaving_until_ms: int | None = None
     links: tuple[LinkReport, ...] = ()  # to its peers, all of a round; empty: none has ended yet
+    broker: BrokerReport | None = None  # None: none has been answered yet

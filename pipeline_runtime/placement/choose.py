@@ -2,7 +2,9 @@
 nearest to what it reads, of these the least busy, of these the one with the fewest elements.
 
 "Nearest" is SpanEdge's rule for a global group (see geo.py): the least of the greatest latencies from the
-sites of all that it reads. A group that holds a source reads nothing here; its site says where it has to be.
+sites of all that it reads. Streams go by the Kafka broker, so these are latencies by that, once it is
+measured (links.py), and what is nearest to it is nearest to all. A group that holds a source reads nothing
+here; its site says where it has to be.
 Added here: the constraints (constraints.py), that a busy node is not taken while another is calm, and what
 decides between nodes that are as near as each other.
 """
@@ -166,7 +168,8 @@ def _where_free(group: GroupToPlace, room: Room) -> Placed | PlacementFault:
     least = min(cpu[node.name] for node in near)
     alike = [node for node in near if cpu[node.name] <= least + CPU_MARGIN]
     best = min(alike, key=lambda node: (room.elements[node.name], node.name)).name
-    words = _Words(room.elements[best], len(fit), len(near), len(alike), cpu[best], ms)
+    by = ", by the broker" if room.ground.by_broker else ""
+    words = _Words(room.elements[best], len(fit), len(near), len(alike), cpu[best], ms, by)
     why, then = words.why(), words.then()
     if group.site is not None:
         why, then = f"at {group.site}, as the draft says; {why}", f"it was to run at {group.site}; {then}"
@@ -205,6 +208,7 @@ class _Words:
     alike: int  # and so many of these as little busy
     cpu: float  # of the node with the group
     ms: float | None  # it is so near, and others are further; None: that has decided nothing
+    by: str = ""  # which way
 
     def why(self) -> str:
         if self.ms is not None:
@@ -229,7 +233,7 @@ class _Words:
         return f"it had the fewest elements ({self.elements or 'none'}) {of}"
 
     def _nearest(self) -> str:
-        near = f"at most {self.ms:.3g} ms" if self.ms else "at the same site"
+        near = f"at most {self.ms:.3g} ms{self.by}" if self.ms else "at the same site"
         if self.near == 1:
             return f"nearest to what it reads: {near}"
         if self.alike == 1:

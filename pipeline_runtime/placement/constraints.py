@@ -70,11 +70,16 @@ class GroupToPlace:
 class Ground:
     """What is known of lines and streams."""
 
-    latencies: Latencies = field(default_factory=dict)
+    latencies: Latencies = field(default_factory=dict)  # of the rows of streams
     bytes_per_s: Rates = field(default_factory=dict)  # that lines carry at most
     flows: Flows = field(default_factory=dict)  # among the groups of the pipeline
     carried: Mapping[Way, float] = field(default_factory=dict)  # bytes/s, of others
     names: Mapping[str, str] = field(default_factory=dict)  # group -> as people say
+
+    @property
+    def by_broker(self) -> bool:
+        """The latencies are those by the Kafka broker: there is one within a site, too."""
+        return any(a == b for a, b in self.latencies)
 
 
 UNKNOWN = Ground()

@@ -30,9 +30,22 @@ NO_LATENCIES: Latencies = MappingProxyType({})
 
 
 def farthest_ms(ways: Iterable[tuple[str, str]], latencies: Latencies) -> float:
-    """The greatest latency of these ways, each from a site to a site; 0 within a site, and where there are no
-    ways; inf where one of them is not known."""
-    return max((0.0 if a == b else latencies.get((a, b), inf) for a, b in ways), default=0.0)
+    """The greatest latency of these ways, each from a site to a site: 0 within one, if nothing else is known,
+    and where there are no ways; inf where one of them is not known."""
+    return max((latencies.get((a, b), 0.0 if a == b else inf) for a, b in ways), default=0.0)
+
+
+def ways_of_streams(between: Latencies, to_broker: Mapping[str, float], given: Latencies) -> Latencies:
+    """How long a row of a stream is under way from a site to another, or to a reader at the same one.
+
+    Every stream goes by the Kafka broker, so that is what counts once it is known of any site: of the others
+    nothing is then. As long as it is known of none, the way `between` the sites stands for it; and what was
+    `given` counts whatever was measured.
+    """
+    if not to_broker:
+        return between
+    by_broker = {(a, b): to_broker[a] + to_broker[b] for a in to_broker for b in to_broker}
+    return {**by_broker, **given}
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,18 @@ def node_history(node: str) -> str:
     return f"fogline:history:node:{node}"
 
 
-NODE_SAMPLES_MAX = 2_880
+SAMPLES_MAX = 2_880
 """A day, at one each 30 s."""
 
 
 def node_samples(node: str) -> str:
     """A list of JSON samples of the last day, oldest first: by these policies decide."""
     return f"fogline:samples:node:{node}"
+
+
+def group_samples(deployment: str, group: str) -> str:
+    """A list of JSON samples of the last day, oldest first: policies of the latency are tried on them."""
+    return f"fogline:samples:group:{deployment}.{group}"
 
 
 def element_history(deployment: str, element: str) -> str:

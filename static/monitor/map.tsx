@@ -43,7 +43,8 @@ function Shown({ map, sites }: { map: SiteMap; sites: Site[] }) {
     <>
       <p className="muted">
         Latency is how long a row is on its way from one site to another: half the time in which a small
-        request is answered. It is what is saved by running an element nearer to what it reads.
+        request is answered. What elements send each other goes by the Kafka broker, so a row takes the way
+        there and on to who reads it.
       </p>
       {unknown.length > 0 && (
         <Warning>
@@ -56,7 +57,7 @@ function Shown({ map, sites }: { map: SiteMap; sites: Site[] }) {
         <>
           <MapGraph sites={sites} lines={linesOf(names, map.links)} />
           <Section title="From site to site">
-            <Matrix names={names} links={map.links} />
+            <Matrix names={names} links={map.links} broker={map.broker} />
           </Section>
         </>
       )}
@@ -97,7 +98,8 @@ function Alone({ sites }: { sites: Site[] }) {
   );
 }
 
-function Matrix({ names, links }: { names: string[]; links: MapLink[] }) {
+function Matrix({ names, links, broker }: { names: string[] } & Pick<SiteMap, "links" | "broker">) {
+  const toBroker = new Map(broker.map((each) => [each.site, each]));
   const way = new Map(links.map((link) => [`${link.a}\n${link.b}`, link]));
   return (
     // what is wider than the window is scrolled, by keys as well
@@ -116,6 +118,9 @@ function Matrix({ names, links }: { names: string[]; links: MapLink[] }) {
                 {name}
               </th>
             ))}
+            <th scope="col" className="num">
+              Kafka broker
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -127,6 +132,9 @@ function Matrix({ names, links }: { names: string[]; links: MapLink[] }) {
                   <Cell same={from === to} link={way.get(`${from}\n${to}`)} />
                 </td>
               ))}
+              <td className="num">
+                <BrokerCell way={toBroker.get(from)} />
+              </td>
             </tr>
           ))}
         </tbody>
@@ -153,6 +161,11 @@ function Cell({ same, link }: { same: boolean; link: MapLink | undefined }) {
       )}
     </span>
   );
+}
+
+function BrokerCell({ way }: { way: SiteMap["broker"][number] | undefined }) {
+  if (!way) return <span className="muted">not measured yet</span>;
+  return <span title={`Measured ${exact(way.measured_at)}`}>{latency(way.latency_ms)}</span>;
 }
 
 function Sites({ sites }: { sites: Site[] }) {

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { patch, post, problemText } from "../shared/api";
 import { exact } from "../shared/format";
-import { dryRunSentences, policySentence } from "../shared/policies";
+import { dryActWords, dryRunSentences, policySentence } from "../shared/policies";
 import {
   KINDS,
   numberFault,
@@ -20,7 +20,7 @@ import { PolicyFields } from "./policy-fields";
 
 type Mode = Policy["mode"];
 
-const SHOWN_MOVES = 20;
+const SHOWN_ACTS = 20;
 const FIELD_MAX = 40;
 
 const MOVES = { least: 1, most: 100, unit: "" };
@@ -112,18 +112,14 @@ export function PolicyForm({
             {refused}
           </p>
         )}
-        {KINDS[kind].untried ? (
-          <p className="muted small">{KINDS[kind].untried}</p>
-        ) : (
-          <TryOut key={JSON.stringify(sent)} figures={sent} />
-        )}
+        <TryOut key={JSON.stringify(sent)} figures={sent} note={KINDS[kind].tried ?? ""} />
       </div>
     </Dialog>
   );
 }
 
 /** `figures` null: they are no policy yet. */
-function TryOut({ figures }: { figures: object | null }) {
+function TryOut({ figures, note }: { figures: object | null; note: string }) {
   const [run, setRun] = useState<DryRun | null>(null);
   const [state, setState] = useState<{ busy: boolean; error: string }>({ busy: false, error: "" });
   const start = () => {
@@ -141,7 +137,7 @@ function TryOut({ figures }: { figures: object | null }) {
         <button className="button button--small" disabled={!figures || state.busy} onClick={start}>
           {state.busy ? "Trying…" : "Try it on the last day"}
         </button>
-        <span className="muted small">Changes nothing.</span>
+        <span className="muted small">Changes nothing. {note}</span>
       </div>
       {state.error && (
         <p className="field__error" role="alert">
@@ -150,21 +146,21 @@ function TryOut({ figures }: { figures: object | null }) {
       )}
       <div role="status" className="stack stack--tight">
         {run && dryRunSentences(run).map((sentence) => <p key={sentence}>{sentence}</p>)}
-        {run && run.moves.length > 0 && <Moves moves={run.moves} />}
+        {run && run.acts.length > 0 && <Acts acts={run.acts} />}
       </div>
     </div>
   );
 }
 
-function Moves({ moves }: { moves: DryRun["moves"] }) {
+function Acts({ acts }: { acts: DryRun["acts"] }) {
   return (
     <ol className="policies__said">
-      {moves.slice(0, SHOWN_MOVES).map((move) => (
-        <li key={`${move.at} ${move.pipeline} ${move.element}`} title={move.why}>
-          {exact(move.at)}: {move.title} from {move.origin} to {move.target}
+      {acts.slice(0, SHOWN_ACTS).map((act) => (
+        <li key={`${act.at} ${act.pipeline} ${act.element ?? act.title} ${act.site}`} title={act.why}>
+          {exact(act.at)}: {dryActWords(act)}
         </li>
       ))}
-      {moves.length > SHOWN_MOVES && <li className="muted">and {moves.length - SHOWN_MOVES} more</li>}
+      {acts.length > SHOWN_ACTS && <li className="muted">and {acts.length - SHOWN_ACTS} more</li>}
     </ol>
   );
 }

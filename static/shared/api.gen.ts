@@ -207,13 +207,16 @@ export interface DrainProgress {
   moving: Moving | null;
 }
 
-export interface DryMove {
+/** A move, or what was done to a pipeline's copies at a site. */
+export interface DryAct {
   at: string;
+  code: "unknown" | "calm" | "not-yet" | "moving" | "draining" | "empty" | "refused" | "resting" | "no-target" | "budget" | "move" | "waits" | "copy" | "take-out" | "restore";
   pipeline: string;
-  element: string;
-  title: string;
+  element: string | null;
+  title: string | null;
   origin: string;
-  target: string;
+  target: string | null;
+  site: string | null;
   why: string;
 }
 
@@ -221,7 +224,7 @@ export interface DryMove {
 export interface DryRun {
   since: string | null;
   until: string | null;
-  moves: DryMove[];
+  acts: DryAct[];
   held: Held[];
 }
 
@@ -512,8 +515,16 @@ export interface Maintenance {
 
 export interface Map {
   sites: MapSite[];
+  broker: MapBroker[];
   links: MapLink[];
   given: GivenLatencies;
+}
+
+/** From a site to the Kafka broker. */
+export interface MapBroker {
+  site: string;
+  latency_ms: number;
+  measured_at: string;
 }
 
 /** From a site to another. There is one each way. */

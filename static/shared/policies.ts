@@ -132,11 +132,21 @@ export function dryRunSentences(run: DryRun): string[] {
     return ["Nothing has been measured yet. A node is measured each 30 s: try again in some minutes."];
   const hours = (Date.parse(run.until) - Date.parse(run.since)) / 3_600_000;
   const span = hours < 1 ? `${Math.max(1, Math.round(hours * 60))} min` : `${hours.toFixed(1)} h`;
-  const first = run.moves.length
-    ? `In the last ${span} it would have made ${plural(run.moves.length, "move")}, had every element been where it is now.`
-    : `In the last ${span} it would have moved nothing.`;
+  const first = run.acts.length
+    ? `In the last ${span} it would have acted ${run.acts.length === 1 ? "once" : `${run.acts.length} times`}, had every element been where it is now.`
+    : `In the last ${span} it would have done nothing.`;
   const held = run.held.map(({ code, seconds }) => `${codeWords(code)}: ${Math.ceil(seconds / 60)} min`);
-  return held.length ? [first, `Beyond the threshold without a move: ${held.join(", ")}.`] : [first];
+  return held.length ? [first, `It would have acted, but for this: ${held.join(", ")}.`] : [first];
+}
+
+/** "2026-11-26 02:00:04: Power of demo from edge-a to cloud" but for the time. */
+export function dryActWords({ code, title, pipeline, origin, target, site }: DryRun["acts"][number]): string {
+  const what = title ?? `a copy of ${pipeline}${site ? ` at ${site}` : ""}`;
+  if (code === "copy") return `${pipeline} gets its copies at ${site ?? ""}`;
+  if (code === "take-out") return `${pipeline} loses its copies at ${site ?? ""}`;
+  return code === "restore"
+    ? `${what} goes on at ${target ?? ""}`
+    : `${what} from ${origin} to ${target ?? ""}`;
 }
 
 /** What of it one click does; nothing: no click does it. */

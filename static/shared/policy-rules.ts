@@ -65,8 +65,8 @@ interface KindSpec {
   /** an hour, as usual */
   moves: string;
   fields: readonly Field[];
-  /** why it is not tried on the last day; absent: it is */
-  untried?: string;
+  /** what is to be known of a trial on the last day */
+  tried?: string;
 }
 
 export const KINDS: Record<Kind, KindSpec> = {
@@ -83,7 +83,7 @@ export const KINDS: Record<Kind, KindSpec> = {
   maintenance: {
     when: "a node or a site is to be empty for maintenance",
     moves: "60",
-    untried: "It goes by the clock, so there is nothing to try on the last day.",
+    tried: "As if the window had been in the last day, at the same time of the day.",
     fields: [
       {
         type: "choice",
@@ -115,8 +115,8 @@ export const KINDS: Record<Kind, KindSpec> = {
   latency: {
     when: "an element takes longer than it may",
     moves: "6",
-    untried:
-      "It is not tried on the last day: what a move does to the latency is known only when it is made, and of elements only an hour is kept.",
+    tried:
+      "What its latency would have been elsewhere nobody knows: of each element only the first move is told.",
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       {
@@ -150,7 +150,6 @@ export const KINDS: Record<Kind, KindSpec> = {
   apart: {
     when: "too much of one pipeline runs on one node",
     moves: "6",
-    untried: "It goes by where elements run now, so there is nothing to try on the last day.",
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       {
@@ -162,7 +161,7 @@ export const KINDS: Record<Kind, KindSpec> = {
   follow: {
     when: "the user of an element is elsewhere",
     moves: "12",
-    untried: "It goes by where its user is, and where that was before is not kept.",
+    tried: "By where its user was, as was told.",
     fields: [
       { type: "name", name: "pipeline", label: "Pipeline", usual: "", known: "pipelines" },
       { type: "name", name: "element", label: "Element", usual: "", known: "elements" },
@@ -183,7 +182,8 @@ export const KINDS: Record<Kind, KindSpec> = {
   sites: {
     when: "a site comes or goes",
     moves: "6",
-    untried: "It is not tried on the last day: it goes by what is copied to each site now.",
+    tried:
+      "With what is copied to each site now; copies at a site that was not there at first are taken to have come later.",
     fields: [
       {
         type: "name",

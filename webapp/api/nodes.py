@@ -10,8 +10,8 @@ from pydantic import Field
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor, bearer_secret
 from webapp.handovers import node_removal
-from webapp.handovers.if_it_fails import if_node_fails
 from webapp.handovers.schemas import NodeFailure
+from webapp.monitoring.if_it_fails import if_node_fails
 from webapp.monitoring.nodes import all_nodes, one_node
 from webapp.monitoring.selectors import node_history
 from webapp.nodes import actions

@@ -20,7 +20,7 @@ from pipeline_runtime.placement.policy.facts import GroupNow
 from pipeline_runtime.placement.policy.look import share_of
 from webapp.handovers.facts import coming
 from webapp.handovers.schemas import BeforeAfter, MoveCost, OtherNode
-from webapp.nodes.links import site_links
+from webapp.nodes.links import site_links, stream_ways
 from webapp.nodes.models import Node
 from webapp.placements.fleet import Fleet, machine_of
 from webapp.placements.group_state import GroupFacts, rows_per_s, target_refusal
@@ -45,7 +45,7 @@ def surroundings(deployment: Deployment, group: GroupFacts) -> Surroundings:
     links = site_links()
     return Surroundings(
         spots=spots,
-        latencies={(link.a, link.b): link.latency_ms for link in links},
+        latencies=stream_ways(links),
         rates={(link.a, link.b): link.bytes_per_s for link in links},
         neighbours=_neighbours(deployment, group, spots),
         share=_share(deployment, group, cpu) if cpu is not None else None,

@@ -11,14 +11,20 @@ from webapp.placements.models import Deployment
 
 
 def restoration_target(
-    deployment: Deployment, group: GroupFacts, fleet: Fleet, without: Collection[str] = ()
+    deployment: Deployment,
+    group: GroupFacts,
+    fleet: Fleet,
+    without: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> tuple[str | None, str | None]:
     """(Node, None), or (None, why it cannot be restored now): at its hot standby, else as planned, else where
-    it would be deployed, at any cost: it does not run now. Of `without` only if nobody else can."""
+    it would be deployed, at any cost: it does not run now. Of `without` only if nobody else can; at no other
+    node than `only`, if that is given."""
     refusal = restore_refusal(group)
     if refusal is not None:
         return None, refusal
-    for tried in (without, ()) if without else ((),):
+    never = frozenset() if only is None else fleet.rows.keys() - set(only)
+    for tried in ({*without, *never}, never) if without else (never,):
         node = standby_target(group, tried)
         if node is not None:
             return node, None

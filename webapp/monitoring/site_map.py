@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webapp.backends.control_state import control_state
 from webapp.handovers.node_removal import names_by_deployment
-from webapp.nodes.links import given_latencies, links_now
+from webapp.nodes.links import broker_ways, given_latencies, links_now
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import Map, MapLink, MapNode, MapSite, MapSource
 from webapp.placements.models import GroupPlacement
@@ -21,6 +21,10 @@ def site_map() -> Map:
         site["sources"] += sources.get(node.name, [])
     return {
         "sites": sorted(sites.values(), key=lambda site: site["name"]),
+        "broker": [
+            {"site": way.site, "latency_ms": way.latency_ms, "measured_at": way.measured_at.isoformat()}
+            for way in broker_ways()
+        ],
         "links": _links(),
         "given": given_latencies(),
     }

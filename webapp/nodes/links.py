@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 from typing import Literal
 
 from pipeline_runtime.placement import links as decisions
@@ -33,6 +34,15 @@ class BrokenLink:
     since: datetime
 
 
+@dataclass(frozen=True)
+class BrokerWay:
+    """One way, from a site to the Kafka broker."""
+
+    site: str
+    latency_ms: float
+    measured_at: datetime
+
+
 def site_links() -> list[SiteLink]:
     """All that are known, by name. Within a site there is no link.
 
@@ -44,8 +54,30 @@ def site_links() -> list[SiteLink]:
 
 def latencies() -> decisions.Latencies:
     """Between the sites of nodes; and what was given of others, where users may be."""
-    given = {(each.origin, each.target): each.ms for each in GivenLatency.objects.all()}
-    return {**given, **{(link.a, link.b): link.latency_ms for link in site_links()}}
+    return {**_given(), **{(link.a, link.b): link.latency_ms for link in site_links()}}
+
+
+def stream_ways(links: Iterable[SiteLink] | None = None) -> decisions.Latencies:
+    """How long a row of a stream is under way between the sites of nodes. `links`: as `site_links`, if they
+    were asked for already."""
+    between = {(link.a, link.b): link.latency_ms for link in (site_links() if links is None else links)}
+    to_broker = {way.site: way.latency_ms for way in broker_ways()}
+    return decisions.ways_of_streams(between, to_broker, _given())
+
+
+def broker_ways() -> list[BrokerWay]:
+    """One way, from each site of which it was measured, by name: the median of its nodes."""
+    found: dict[str, list[Node]] = {}
+    for node in Node.objects.exclude(broker_rtt_ms=None):
+        found.setdefault(node.place, []).append(node)
+    return [
+        BrokerWay(
+            site,
+            median(node.broker_rtt_ms for node in nodes) / 2,
+            max(node.broker_measured_at for node in nodes),
+        )
+        for site, nodes in sorted(found.items())
+    ]
 
 
 def known_sites() -> set[str]:
@@ -55,11 +87,10 @@ def known_sites() -> set[str]:
 
 def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:
     """As `site_links`, and the pairs of sites between which no probe gets through now."""
-    given = {(each.origin, each.target): each.ms for each in GivenLatency.objects.all()}
     measurements, sites = list(_measurements()), _sites()
     known = [
         SiteLink(a, b, link.latency_ms, link.bytes_per_s, link.source, link.measured_at)
-        for (a, b), link in sorted(decisions.between_sites(measurements, given, sites).items())
+        for (a, b), link in sorted(decisions.between_sites(measurements, _given(), sites).items())
     ]
     broken = decisions.unreachable(measurements, sites)
     return known, [BrokenLink(a, b, since) for (a, b), since in sorted(broken.items())]
@@ -71,6 +102,15 @@ def given_latencies() -> GivenLatencies:
     for cell in GivenLatency.objects.all():
         rows.setdefault(cell.origin, []).append(cell.ms)
     return {"sites": list(rows), "rows": list(rows.values()), "unknown": sorted(rows.keys() - _sites())}
+
+
+def _given() -> dict[tuple[str, str], float]:
+    """What lies on the diagonal is kept and not used."""
+    return {
+        (each.origin, each.target): each.ms
+        for each in GivenLatency.objects.all()
+        if each.origin != each.target
+    }
 
 
 def _sites() -> set[str]:

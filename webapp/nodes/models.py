@@ -40,6 +40,9 @@ class Node(models.Model):
     load = models.JSONField(default=dict, blank=True)  # NodeLoad
     # What its newest report says is wrong with it: [{"message", "since"}]. Gone when it says so no more.
     alerts = models.JSONField(default=list, blank=True)
+    # A small request to the Kafka broker and its answer, smoothed; by the node's clock. Null: not measured.
+    broker_rtt_ms = models.FloatField(null=True, blank=True)
+    broker_measured_at = models.DateTimeField(null=True, blank=True)
     revision_wanted = models.BigIntegerField(default=0)  # of NodeDesired; rises with each change
     revision_seen = models.BigIntegerField(default=0)  # the one that the node works on
 

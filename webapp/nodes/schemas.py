@@ -156,8 +156,19 @@ class MapLink(TypedDict):
     """since when no probe between the two gets through; null: one does, or nobody probes"""
 
 
+class MapBroker(TypedDict):
+    """From a site to the Kafka broker."""
+
+    site: str
+    latency_ms: Number
+    """one way"""
+    measured_at: str
+
+
 class Map(TypedDict):
     sites: list[MapSite]
+    broker: list[MapBroker]
+    """of the sites of which it was measured"""
     links: list[MapLink]
     given: GivenLatencies
 

@@ -13,8 +13,9 @@ from pipeline_runtime.model.document import PipelineDocument, parse_reference
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.placement.choose import Placed, choose_target
 from pipeline_runtime.placement.constraints import Candidate, Flows, Ground, GroupToPlace, Room, warnings
+from pipeline_runtime.placement.links import Latencies
 from pipeline_runtime.placement.needs import NOTHING, GroupUse, Need, NodeUse, need_of
-from webapp.nodes.links import site_links
+from webapp.nodes.links import site_links, stream_ways
 from webapp.nodes.models import Node
 from webapp.pipelines.shape import apart_of, names_of
 from webapp.placements.group_state import rows_per_s
@@ -118,10 +119,10 @@ class Fleet:
     # -- lines -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _lines(self) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float | None]]:
+    def _lines(self) -> tuple[Latencies, dict[tuple[str, str], float | None]]:
         links = site_links()
         return (
-            {(link.a, link.b): link.latency_ms for link in links},
+            stream_ways(links),
             {(link.a, link.b): link.bytes_per_s for link in links},
         )
 

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from pipeline_runtime.placement.policy.rules import (
-    Apart,
-    FollowUser,
-    LatencyAbove,
-    Maintenance,
-    Rule,
-    Sites,
-    rule_of,
-)
+from pipeline_runtime.placement.policy.rules import Rule, Sites, rule_of
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit
-from webapp.nodes.models import Node
-from webapp.pipelines.models import Pipeline
-from webapp.pipelines.shape import element_of
+from webapp.policies.checks import check_rule, refuse
 from webapp.policies.models import Policy
-from webapp.problems import Conflict, Fault, Invalid, Missing
+from webapp.problems import Conflict, Missing
 
 NAME = re.compile(r"[\w .-]{1,40}")
 OPPOSITES = {"spread": ("pack",), "apart": ("pack",), "pack": ("spread", "apart")}
@@ -37,7 +27,7 @@ def create(actor: User, name: str, rule: Rule, **fields: Any) -> Policy:
     name = " ".join(name.split())
     policy = Policy(name=name, created_by=actor, rule=_stored(rule), **fields)
     _check_name(name)
-    _check_rule(rule)
+    check_rule(rule)
     _check_opposite(policy)
     try:
         with transaction.atomic():
@@ -57,7 +47,7 @@ def change(actor: User, id: int, rule: Rule | None = None, **fields: Any) -> Pol
     require(actor, Role.OPERATOR, "change policies")
     policy = _locked(id)
     if rule is not None:
-        _check_rule(rule)
+        check_rule(rule)
         fields["rule"] = _stored(rule)
     changed = {name: value for name, value in fields.items() if getattr(policy, name) != value}
     if not changed:
@@ -115,29 +105,6 @@ def _check_other_sites(policy: Policy) -> None:
             )
 
 
-def _check_rule(rule: Rule) -> None:
-    """Whether what it names is there."""
-    # One of sites may be about each pipeline.
-    if isinstance(rule, LatencyAbove | FollowUser | Apart) or (isinstance(rule, Sites) and rule.pipeline):
-        pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
-        if pipeline is None:
-            _refuse(f"rule.{rule.kind}.pipeline", f"there is no pipeline {rule.pipeline}")
-        element = rule.element if isinstance(rule, LatencyAbove | FollowUser) else ""
-        if element and element_of(pipeline.draft, element) is None:
-            _refuse(f"rule.{rule.kind}.element", f"the draft of {rule.pipeline} has no element {element}")
-    if not isinstance(rule, Maintenance):
-        return
-    nodes = list(Node.objects.all())
-    known = {node.name for node in nodes} if rule.of == "node" else {node.place for node in nodes}
-    if rule.name not in known:
-        _refuse("rule.maintenance.name", f"there is no {rule.of} {rule.name}")
-
-
-def _refuse(path: str, message: str) -> NoReturn:
-    fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
-    raise Invalid(f"That is no policy: {path}: {message}.", safe="Nothing was changed.", faults=[fault])
-
-
 def _stored(rule: Rule) -> dict[str, Any]:
     found: dict[str, Any] = rule.model_dump(mode="json")
     return found
@@ -145,7 +112,7 @@ def _stored(rule: Rule) -> dict[str, Any]:
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
-        _refuse("name", "up to 40 letters, digits, spaces, dots, hyphens and underscores")
+        refuse("name", "up to 40 letters, digits, spaces, dots, hyphens and underscores")
 
 
 def _locked(id: int) -> Policy:

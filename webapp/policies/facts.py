@@ -60,6 +60,15 @@ def _sample(point: Mapping[str, Any]) -> Sample:
     )
 
 
+def nodes_then(nodes: Iterable[Node]) -> list[NodeNow]:
+    """As policies are tried on them: whether one was up is to be seen by its samples."""
+    rows = {node.name: node for node in nodes}
+    return [
+        replace(now, refusal=f"is {closed}" if (closed := rows[now.name].closed) else None)
+        for now in nodes_now(rows.values(), {})
+    ]
+
+
 def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> list[NodeNow]:
     return [
         NodeNow(
@@ -143,6 +152,13 @@ def with_latencies(
         replace(group.now, inputs=inputs.get(id, ()), latencies=latencies.get(id, ()))
         for id, group in groups.items()
     ]
+
+
+def latencies_of(groups: Mapping[str, DeployedGroup], redis_url: str) -> dict[str, list[Latency]]:
+    """By group, oldest first: what was measured in the last day. Raises BackendAway."""
+    names = [keys.group_samples(group.deployment.pk, group.facts.group) for group in groups.values()]
+    found = points(names, keys.SAMPLES_MAX, redis_url)
+    return {id: [_latency(point) for point in each] for id, each in zip(groups, found, strict=True)}
 
 
 def _latency(point: Mapping[str, Any]) -> Latency:

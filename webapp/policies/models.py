@@ -51,6 +51,23 @@ class UserPlace(models.Model):
         return f"{self.element}: {self.site}"
 
 
+class UserStay(models.Model):
+    """Where the user of an element was before, in the last day: policies are tried on it."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
+    element = models.CharField(max_length=60)
+    site = models.CharField(max_length=40)
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        ordering = ["since"]
+        indexes = [models.Index(fields=["pipeline", "element", "until"], name="stays_of_users")]
+
+    def __str__(self) -> str:
+        return f"{self.element}: {self.site}"
+
+
 class Decision(models.Model):
     """Another verdict of a policy than before, about a node or one of its groups. It outlives all of them."""
 

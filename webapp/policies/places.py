@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
 from pipeline_runtime.placement.policy.facts import GroupNow, UserAt
+from pipeline_runtime.placement.policy.replay import Stay
 from pipeline_runtime.placement.policy.rules import FollowUser, Policy
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
@@ -22,7 +23,7 @@ from webapp.pipelines.shape import element_of, is_view, names_of
 from webapp.placements.selectors import active_deployment
 from webapp.policies import schemas
 from webapp.policies.facts import DeployedGroup, inputs_of
-from webapp.policies.models import UserPlace
+from webapp.policies.models import UserPlace, UserStay
 from webapp.problems import Conflict, Invalid, TooSoon
 
 CHANGE_EACH = timedelta(seconds=2)
@@ -31,6 +32,7 @@ TOLD_EACH = timedelta(seconds=10)
 """So often it is written that a place was told again."""
 AUDITED_EACH = timedelta(hours=1)
 """Of places that the same one tells of an element: a device may tell one each few seconds."""
+STAYS_KEPT = timedelta(days=1)
 
 
 @transaction.atomic
@@ -62,6 +64,7 @@ def tell(actor: User, name: str, element: str, site: str) -> UserPlace:
     if row.told_by != by or now - row.audited_at >= AUDITED_EACH:
         audit(actor, "element.place", f"{name}/{element}", site=site, before=row.site)
         row.audited_at = now
+    _has_left(row, now)
     row.site, row.since, row.told_at, row.told_by = site, now, now, by
     row.save()
     announce()
@@ -73,10 +76,18 @@ def forget(actor: User, name: str, element: str) -> None:
     """Nobody knows where its user is. Done twice, it is done once."""
     require(actor, Role.OPERATOR, "say where users are")
     pipeline = _with_element(name, element)
-    gone, _ = UserPlace.objects.filter(pipeline=pipeline, element=element).delete()
-    if gone:
+    row = UserPlace.objects.select_for_update().filter(pipeline=pipeline, element=element).first()
+    if row is not None:
+        _has_left(row, timezone.now())
+        row.delete()
         audit(actor, "element.place", f"{name}/{element}", site=None)
         announce()
+
+
+def _has_left(row: UserPlace, now: datetime) -> None:
+    stay = {"pipeline": row.pipeline, "element": row.element}
+    UserStay.objects.filter(**stay, until__lt=now - STAYS_KEPT).delete()
+    UserStay.objects.create(**stay, site=row.site, since=row.since, until=now)
 
 
 def place_json(row: UserPlace) -> schemas.UserPlace:
@@ -115,6 +126,23 @@ def with_users(
         return replace(group, users=own, inputs=group.inputs or inputs.get(group.id, ()))
 
     return [told(group) for group in measured]
+
+
+def stays_of(pipeline: str, groups: Mapping[str, DeployedGroup]) -> dict[str, list[Stay]]:
+    """By group, oldest first: where the users of its elements have been in the last day, and are."""
+    came = [
+        (row.element, Stay(UserAt(row.element, row.site, row.since.timestamp()), row.until.timestamp()))
+        for row in UserStay.objects.filter(pipeline__name=pipeline)
+    ]
+    came += [
+        (row.element, Stay(UserAt(row.element, row.site, row.since.timestamp())))
+        for row in UserPlace.objects.filter(pipeline__name=pipeline)
+    ]
+    return {
+        id: [stay for element, stay in came if element in group.now.elements]
+        for id, group in groups.items()
+        if group.now.pipeline == pipeline
+    }
 
 
 def _note(row: UserPlace) -> schemas.UserPlaceNote:

@@ -78,13 +78,20 @@ class Decision(TypedDict):
     """id of the upgrade that was ordered"""
 
 
-class DryMove(TypedDict):
+class DryAct(TypedDict):
+    """A move, or what was done to a pipeline's copies at a site."""
+
     at: str
+    code: Code
     pipeline: str
-    element: str
-    title: str
+    element: str | None
+    """null: of all its copies at the site, as the next one; or of a copy that is not there now"""
+    title: str | None
     origin: str
-    target: str
+    """empty: of all its copies at the site"""
+    target: str | None
+    site: str | None
+    """of a policy of sites"""
     why: str
 
 
@@ -99,6 +106,6 @@ class DryRun(TypedDict):
     since: str | None
     """of the first sample; null: there is none yet"""
     until: str | None
-    moves: list[DryMove]
+    acts: list[DryAct]
     held: list[Held]
-    """for how long it would have moved something and could not, by reason"""
+    """for how long it would have done something and could not, by reason"""

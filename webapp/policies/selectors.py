@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
-from pipeline_runtime.placement.policy.replay import replay
+from pipeline_runtime.placement.policy.facts import GroupNow
+from pipeline_runtime.placement.policy.replay import Past, ReplayedAct, replay
 from pipeline_runtime.placement.policy.rules import (
-    BatteryBelow,
-    CpuAbove,
-    Pack,
+    FollowUser,
+    LatencyAbove,
     Policy as PurePolicy,
     Rule,
-    Spread,
     rule_of,
 )
-from pipeline_runtime.wire.keys import NODE_SAMPLES_MAX
+from pipeline_runtime.wire.keys import SAMPLES_MAX
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
+from webapp.nodes.links import latencies, stream_ways
 from webapp.nodes.models import Node
 from webapp.policies import schemas
-from webapp.policies.facts import groups_now, nodes_now, samples_of
+from webapp.policies.checks import check_rule
+from webapp.policies.facts import (
+    DeployedGroup,
+    groups_now,
+    inputs_of,
+    latencies_of,
+    nodes_then,
+    samples_of,
+)
 from webapp.policies.models import Decision, Policy
-from webapp.problems import Invalid, Missing
+from webapp.policies.places import stays_of
+from webapp.policies.sites import copied_now
+from webapp.problems import Missing
 
 DAY = timedelta(days=1)
-REPLAYED = (CpuAbove, BatteryBelow, Spread, Pack)
-"""Kinds that decide by the samples of which a day is kept."""
 ACTS = ("move", "copy", "take-out", "restore")
 """What a policy advises, or does."""
 
@@ -97,39 +107,63 @@ def _decision_json(row: Decision) -> schemas.Decision:
 
 
 def dry_run(actor: User, rule: Rule, moves_per_hour: int) -> schemas.DryRun:
-    """With what was measured in the last day. Changes nothing, but takes a while on many nodes."""
+    """With what was measured and told in the last day. Changes nothing, but takes a while on many nodes."""
     require(actor, Role.OPERATOR, "try policies out")
-    if not isinstance(rule, REPLAYED):
-        raise Invalid(
-            f"A policy of the kind {rule.kind} is not tried on the last day: it does not decide by what was"
-            " measured then.",
-            safe="Nothing was changed.",
-        )
+    check_rule(rule)
     policy = PurePolicy("dry run", rule, moves_per_hour=moves_per_hour)
-    nodes = list(Node.objects.all())
-    from_s = (timezone.now() - DAY).timestamp()
-    kept = samples_of([node.name for node in nodes], NODE_SAMPLES_MAX, settings.FOGLINE.redis_url)
-    history = {
-        name: [sample for sample in samples if sample.at_s >= from_s] for name, samples in kept.items()
-    }
-    groups = groups_now()
-    found = replay(policy, history, nodes_now(nodes, {}), [group.now for group in groups.values()])
+    nodes, groups = list(Node.objects.all()), groups_now()
+    found = replay(
+        policy,
+        _last_day(rule, nodes, groups),
+        nodes_then(nodes),
+        _with_inputs(rule, groups),
+        latencies(),
+        [replace(each, refusal=None, changing=False) for each in copied_now([policy], groups)],
+        stream_ways(),
+    )
     return {
         "since": _iso(found.from_s),
         "until": _iso(found.until_s),
-        "moves": [
-            {
-                "at": datetime.fromtimestamp(move.at_s, UTC).isoformat(),
-                "pipeline": groups[move.group].deployment.pipeline.name,
-                "element": groups[move.group].element,
-                "title": groups[move.group].now.title,
-                "origin": move.origin,
-                "target": move.target,
-                "why": move.why,
-            }
-            for move in found.moves
-        ],
+        "acts": [_act_json(act, groups) for act in found.acts],
         "held": [{"code": code, "seconds": seconds} for code, seconds in sorted(found.held.items())],
+    }
+
+
+def _last_day(rule: Rule, nodes: Sequence[Node], groups: Mapping[str, DeployedGroup]) -> Past:
+    redis_url, from_s = settings.FOGLINE.redis_url, (timezone.now() - DAY).timestamp()
+    kept = samples_of([node.name for node in nodes], SAMPLES_MAX, redis_url)
+    samples = {name: [each for each in of_node if each.at_s >= from_s] for name, of_node in kept.items()}
+    if isinstance(rule, LatencyAbove):
+        about = {
+            id: each for id, each in groups.items() if rule.concerns(each.now.pipeline, each.now.elements)
+        }
+        late = latencies_of(about, redis_url)
+        return Past(samples, {id: [x for x in of_group if x.at_s >= from_s] for id, of_group in late.items()})
+    if isinstance(rule, FollowUser):
+        return Past(samples, stays=stays_of(rule.pipeline, groups))
+    return Past(samples)
+
+
+def _with_inputs(rule: Rule, groups: Mapping[str, DeployedGroup]) -> list[GroupNow]:
+    if not isinstance(rule, LatencyAbove | FollowUser):
+        return [group.now for group in groups.values()]
+    about = {each.deployment.pk for each in groups.values() if each.now.pipeline == rule.pipeline}
+    inputs = inputs_of(about)
+    return [replace(group.now, inputs=inputs.get(id, ())) for id, group in groups.items()]
+
+
+def _act_json(act: ReplayedAct, groups: Mapping[str, DeployedGroup]) -> schemas.DryAct:
+    group = groups.get(act.group or "")
+    return {
+        "at": datetime.fromtimestamp(act.at_s, UTC).isoformat(),
+        "code": act.code,
+        "pipeline": group.deployment.pipeline.name if group else act.pipeline or "",
+        "element": group.element if group else None,
+        "title": group.now.title if group else None,
+        "origin": act.origin,
+        "target": act.target,
+        "site": act.site,
+        "why": act.why,
     }
 
 

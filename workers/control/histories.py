@@ -26,10 +26,11 @@ class Histories:
         self._at_s: dict[str, float] = {}
         self._points: list[tuple[str, dict[str, Any], int]] = []
 
-    def due(self, of: str) -> bool:
-        """True once each HISTORY_INTERVAL_S: a point of it is to be added."""
+    def due(self, of: str, each_s: float | None = None) -> bool:
+        """True once each HISTORY_INTERVAL_S, or `each_s`: a point of it is to be added."""
         now_s = time.monotonic()
-        if now_s - self._at_s.get(of, float("-inf")) < messages.HISTORY_INTERVAL_S - 0.1:
+        each_s = messages.HISTORY_INTERVAL_S if each_s is None else each_s
+        if now_s - self._at_s.get(of, float("-inf")) < each_s - 0.1:
             return False
         self._at_s[of] = now_s
         return True

@@ -31,7 +31,7 @@ from workers.control.context import ControlContext, now_ms as our_now_ms
 from workers.control.detector import Hearing, judge
 from workers.control.histories import Histories, NodeSamples
 from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
-from workers.control.links import LinkRows
+from workers.control.links import LinkRows, note_broker
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
 from workers.control.reports import Rates, Runs, notices
 from workers.control.restorations import on_silent_nodes
@@ -231,6 +231,7 @@ class Ingest:
         node.last_seen_at = moment_of_ms(heard_ms)
         node.load = report.load.model_dump(mode="json")
         node.alerts = _alerts_now(node, report, heard_ms)
+        note_broker(node, report)
         leaving = FIELDS if note_leaving(node, report) else ()
         if leaving:
             transaction.on_commit(self._context.work.notify)
@@ -249,6 +250,8 @@ class Ingest:
                 "last_seen_at",
                 "load",
                 "alerts",
+                "broker_rtt_ms",
+                "broker_measured_at",
                 *leaving,
             ]
         )
@@ -258,7 +261,7 @@ class Ingest:
             self._histories.add(key, {"t": heard_ms, **load})
         sample = self._samples.take(node.name, heard_ms, report.load)
         if sample is not None:
-            self._histories.add(keys.node_samples(node.name), sample, keys.NODE_SAMPLES_MAX)
+            self._histories.add(keys.node_samples(node.name), sample, keys.SAMPLES_MAX)
 
     def _say_goodbye(self, node: Node) -> None:
         if node.leaving_since is None:
@@ -322,9 +325,15 @@ class Ingest:
         row.epoch, row.seq, row.at = status.epoch, status.seq, moment_of_ms(heard_ms)
         row.status, row.rates = status.model_dump(mode="json"), rates
         row.save()
-        if status.role is Role.OWNER and self._histories.due(status.group):
+        if status.role is not Role.OWNER:
+            return
+        whole = {name: rates[name] for name in ("rows_in_per_s", "rows_out_per_s")}
+        samples = keys.group_samples(deployment.pk, group)
+        if self._histories.due(samples, self._context.tuning.sample_s):
+            sample = {"t": heard_ms, **whole, "latency_ms_p95": row.status["latency_ms_p95"]}
+            self._histories.add(samples, sample, keys.SAMPLES_MAX)
+        if self._histories.due(status.group):
             by_element = rates["elements"]
-            whole = {name: rates[name] for name in ("rows_in_per_s", "rows_out_per_s")}
             measured = {name: row.status[name] for name in _STATUS_POINT}
             for element in self._elements_of(deployment.pk, group):
                 point = {"t": heard_ms, **by_element.get(element, whole), **measured}

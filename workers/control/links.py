@@ -43,6 +43,16 @@ class LinkRows:
         transaction.on_commit(lambda: self._taken.update({node.name: report.links}))
 
 
+def note_broker(node: Node, report: NodeReport) -> None:
+    """The node after its newest probe of the broker; it is not saved here."""
+    if report.broker is None:
+        return
+    at = moment_of_ms(report.broker.at_ms)
+    if node.broker_measured_at != at:
+        node.broker_rtt_ms = smoothed(node.broker_rtt_ms, report.broker.rtt_ms)
+        node.broker_measured_at = at
+
+
 def followed(row: Link, link: LinkReport) -> Link:
     """The row after the newest probe; it is not saved here.
 

@@ -22,7 +22,7 @@ from pipeline_runtime.placement.policy.rules import Policy as PurePolicy
 from webapp.audit.announcements import announce
 from webapp.handovers.actions import order
 from webapp.handovers.models import Handover
-from webapp.nodes.links import latencies
+from webapp.nodes.links import latencies, stream_ways
 from webapp.nodes.models import Node
 from webapp.operations.copies import Change, change_copies, in_words, why_not
 from webapp.operations.models import Operation
@@ -49,8 +49,6 @@ from workers.control.drains import order_move
 log = logging.getLogger(__name__)
 
 QUIET = ("calm", "unknown")
-BY_WAYS = ("latency", "follow")
-"""Kinds that look at what lies between sites."""
 CHANGES = ("copy", "take-out")
 Ordered = Handover | Operation | None
 DECISIONS_KEPT = 5_000
@@ -84,6 +82,7 @@ class PolicyKeeper:
         redis_url = self._context.settings.redis_url
         policies, now, groups = [pure(row) for row in rows], timezone.now(), groups_now()
         copied = copied_now(policies, groups)
+        kinds = {policy.rule.kind for policy in policies}
         newest = round(HOUR_S / self._context.tuning.sample_s)
         try:
             samples = samples_of([node.name for node in nodes], newest, redis_url)
@@ -97,9 +96,10 @@ class PolicyKeeper:
             moves_now(now),
             now.timestamp(),
             _advised(rows),
-            latencies() if any(policy.rule.kind in BY_WAYS for policy in policies) else {},
+            latencies() if "follow" in kinds else {},
             copied,
             changes_now(now) if copied else (),
+            stream_ways() if "latency" in kinds else {},
         )
         for row in rows:
             own = [verdict for verdict in verdicts if verdict.policy == row.name]

@@ -9,7 +9,6 @@ their site are restored there alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import transaction
@@ -118,7 +117,10 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tupl
         return
     if isinstance(again, Later):
         return
-    target, refusal = _target(placement.deployment, group, again.without, kept is not None)
+    only = group.nodes if kept is not None else None
+    target, refusal = restoration_target(
+        placement.deployment, group, Fleet(coming()), again.without, only=only
+    )
     if target is None:
         waits = f"{name} waits to be restored: {refusal}. It is when a node comes up."
         if kept is not None:
@@ -127,21 +129,6 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tupl
         _tell_once(placement, "element.waits", waits)
         return
     _order(placement, group, target, name)
-
-
-def _target(
-    deployment: Deployment, group: GroupFacts, without: Collection[str], kept: bool
-) -> tuple[str | None, str | None]:
-    """As `restoration_target`; `kept`: at no other node than those of `group`."""
-    fleet = Fleet(coming())
-    if not kept:
-        return restoration_target(deployment, group, fleet, without)
-    elsewhere = fleet.rows.keys() - group.nodes.keys()
-    for tried in ({*without, *elsewhere}, elsewhere):
-        target, refusal = restoration_target(deployment, group, fleet, tried)
-        if target in group.nodes:
-            return target, None
-    return None, refusal
 
 
 def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> None:

@@ -1,4 +1,5 @@
-"""Measures the lines to the node's peers: how long a small request takes, and how fast a peer sends.
+"""Measures the lines to the node's peers: how long a small request takes, and how fast a peer sends; and how
+long one to the Kafka broker takes.
 
 Bounded: one probe at a time, never more than control named as peers, each within seconds. What that costs is
 in docs/map.md.
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pipeline_runtime.checkpoint import access
-from pipeline_runtime.model.desired import LinkReport, Peer
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
+from pipeline_runtime.kafka.health import round_trip_ms
+from pipeline_runtime.model.desired import BrokerReport, LinkReport, Peer
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +59,18 @@ class LinkProbe:
     def __init__(
         self,
         tokens: Callable[[str], str],
+        kafka: KafkaSettings,
         every_s: float = EVERY_S,
         rate_after_s: float = RATE_AFTER_S,
     ) -> None:
         """`tokens(scope)` mints what a peer's service asks for."""
         self._tokens = tokens
+        self._kafka = kafka
         self._every_s = every_s
         self._rates_from_s = time.monotonic() + rate_after_s
         self._peers: tuple[Peer, ...] = ()
         self._links: tuple[LinkReport, ...] = ()  # replaced as a whole, so it is read without a lock
+        self._broker: BrokerReport | None = None
         self._rates: dict[Peer, Rate] = {}
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -87,10 +93,16 @@ class LinkProbe:
         """Of the newest round: one for each peer of then."""
         return self._links
 
+    def broker(self) -> BrokerReport | None:
+        """The newest that was answered."""
+        return self._broker
+
     def _run(self) -> None:
         while not self._closing.is_set():
             self._wake.clear()
             self._round(self._peers)
+            if not self._closing.is_set():
+                self._probe_broker()
             self._wake.wait(self._every_s)
 
     def _round(self, peers: tuple[Peer, ...]) -> None:
@@ -101,6 +113,14 @@ class LinkProbe:
                 return
             found.append(self._probed(peer))
         self._links = tuple(found)
+
+    def _probe_broker(self) -> None:
+        try:
+            rtt_ms = round_trip_ms(self._kafka, ROUND_TRIPS, ANSWER_S)
+        except (KafkaError, OSError) as error:
+            log.debug("the broker does not answer a probe: %s", error)
+            return
+        self._broker = BrokerReport(rtt_ms=round(rtt_ms, 3), at_ms=_now_ms())
 
     def _probed(self, peer: Peer) -> LinkReport:
         try:

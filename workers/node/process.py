@@ -94,7 +94,7 @@ class NodeProcess:
         )
         self._files = NodeFiles(identity.directory / "files", identity.central_url, identity.cluster_key)
         self._engine = engine(identity, self._replica_changed, self._files.resolve)
-        self._links = LinkProbe(token_minter(identity.cluster_key))
+        self._links = LinkProbe(token_minter(identity.cluster_key), identity.kafka)
         runtime = NodeRuntime(
             directory=identity.directory,
             open_replica=self._open_replica,
@@ -271,6 +271,7 @@ class NodeProcess:
             alerts=self._checkpoints.alerts(),
             leaving_until_ms=self._leaving_until_ms,
             links=self._links.links(),
+            broker=self._links.broker(),
         )
 
 

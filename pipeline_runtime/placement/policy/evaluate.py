@@ -36,10 +36,12 @@ def evaluate(
     links: Latencies = NO_LATENCIES,
     copied: Sequence[Copied] = (),
     changes: Sequence[CopyChange] = (),
+    ways: Latencies | None = None,
 ) -> list[Verdict]:
     """What each policy says of each node now. `moves`: those of the last hour, and all that are under way.
     `advised`: group -> target, of the last time: that stays so while it fits, so that advice does not change
     with every sample. `copied`: pipelines with copies at sites; `changes`: what policies did to them.
+    `links`: between sites; `ways`: of the rows of streams, which go by the broker; None: as `links`.
 
     No node is to give up two groups at once, and none is to take two at once for its neighbours' CPU.
     """
@@ -60,6 +62,7 @@ def evaluate(
         [rule for rule in rules if isinstance(rule, Apart)],
         copied,
         list(changes),
+        links if ways is None else ways,
     )
     return [verdict for policy in policies for verdict in _of(look, policy)]
 

@@ -97,7 +97,7 @@ def way_ms(look: Look, group: GroupNow, node: NodeNow) -> float:
     known."""
     inputs = {each.node for each in look.groups if each.id in group.inputs}
     sites = {each.site for each in look.nodes if each.name in inputs}
-    return farthest_ms(((site, node.site) for site in sites), look.links)
+    return farthest_ms(((site, node.site) for site in sites), look.ways)
 
 
 def _far(way: float) -> str:

@@ -62,6 +62,7 @@ class Look:
     apart: Sequence[Apart]  # how many groups of a pipeline a node takes
     copied: Sequence[Copied] = ()
     changes: list[CopyChange] = field(default_factory=list)
+    ways: Latencies = field(default_factory=dict)  # of the rows of streams
 
     # -- a node ------------------------------------------------------------------------------------------
 

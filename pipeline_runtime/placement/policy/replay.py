@@ -1,117 +1,249 @@
-"""What a policy would have moved in the past, by what was measured then. Pure.
+"""What a policy would have done in the past, by what was measured and told then. Pure.
 
 As if every element had been where it is now, with the rows/s that it has now, and each move had taken no
 time: with an element its share of the CPU goes to its target. So it says how often a policy would act, and
 why; not what would have come of it to the last percent.
+
+What an element's latency would have been elsewhere nobody knows, so of each only its first move for that is
+told. A window of maintenance is tried as if it had been in that time, and copies at sites that were not there
+at its beginning are taken to have come later (replay_sites.py).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from math import ceil, inf
+from typing import TypeVar
 
+from pipeline_runtime.placement.links import NO_LATENCIES, Latencies
 from pipeline_runtime.placement.policy.evaluate import evaluate
-from pipeline_runtime.placement.policy.facts import HOUR_S, Code, GroupNow, Move, NodeNow, Sample
+from pipeline_runtime.placement.policy.facts import (
+    HOUR_S,
+    Code,
+    Copied,
+    GroupNow,
+    Latency,
+    Move,
+    NodeNow,
+    Sample,
+    UserAt,
+    Verdict,
+)
+from pipeline_runtime.placement.policy.lasting import Timed
 from pipeline_runtime.placement.policy.look import share_of
-from pipeline_runtime.placement.policy.rules import Policy
+from pipeline_runtime.placement.policy.replay_sites import CopiesThen
+from pipeline_runtime.placement.policy.rules import SAMPLE_S, LatencyAbove, Maintenance, Policy
 
+DAY_S = 24 * 3600.0
 EACH_S = 30.0
 """Samples that are nearer to each other are looked at together."""
+UP_S = 2.5 * SAMPLE_S
+"""A node without a sample for so long was not up."""
+HELD = ("refused", "resting", "no-target", "budget", "draining", "empty", "waits")
 
 
 @dataclass(frozen=True)
-class ReplayedMove:
+class Stay:
+    """Of a user, until then."""
+
+    user: UserAt
+    until_s: float = inf
+
+
+@dataclass(frozen=True)
+class Past:
+    """Each oldest first."""
+
+    samples: Mapping[str, Sequence[Sample]]  # of each node
+    latencies: Mapping[str, Sequence[Latency]] = field(default_factory=dict)  # of groups
+    stays: Mapping[str, Sequence[Stay]] = field(default_factory=dict)  # of the users of groups
+
+
+@dataclass(frozen=True)
+class ReplayedAct:
+    """A move, or what was done to copies at a site (`group` None: all that `pipeline` has there)."""
+
     at_s: float
-    group: str
-    origin: str
-    target: str
+    code: Code
     why: str
+    group: str | None = None
+    origin: str = ""
+    target: str | None = None
+    site: str | None = None
+    pipeline: str | None = None
 
 
 @dataclass(frozen=True)
 class Replay:
     from_s: float | None  # when the first sample was taken; None: there is none
     until_s: float | None
-    moves: tuple[ReplayedMove, ...]
-    held: Mapping[Code, float]  # why nothing was moved off a node that was beyond -> for how many s
-
-
-HELD = ("refused", "resting", "no-target", "budget", "draining", "empty")
+    acts: tuple[ReplayedAct, ...]
+    held: Mapping[Code, float]  # why nothing was done where it was beyond -> for how many s
 
 
 def replay(
     policy: Policy,
-    history: Mapping[str, Sequence[Sample]],
+    past: Past,
     nodes: Sequence[NodeNow],
     groups: Sequence[GroupNow],
+    links: Latencies = NO_LATENCIES,
+    copied: Sequence[Copied] = (),
+    ways: Latencies | None = None,
 ) -> Replay:
-    """`history`: of each node, oldest first. What `nodes` say of themselves now is taken to be of always,
-    but for their samples."""
-    world = _World(policy, nodes, list(groups))
-    waiting = {name: deque(samples) for name, samples in history.items()}
-    times = sorted(sample.at_s for samples in history.values() for sample in samples)
-    found: list[ReplayedMove] = []
+    """What `nodes` say of themselves now is taken to be of always, but for their samples and whether they are
+    up; so are `links` between sites and the `ways` of streams (None: as `links`)."""
+    times = sorted(sample.at_s for samples in past.samples.values() for sample in samples)
+    if not times:
+        return Replay(None, None, (), {})
+    if isinstance(policy.rule, Maintenance):
+        policy = replace(policy, rule=as_if_before(policy.rule, times[-1]))
+    world = _World(policy, past, nodes, list(groups), (links, ways), copied)
+    found: list[ReplayedAct] = []
     held: dict[Code, float] = {}
-    at_s = float("-inf")
+    at_s = -inf
     for each_s in times:
         if each_s - at_s < EACH_S:
             continue
         step_s, at_s = min(each_s - at_s, EACH_S), each_s
-        for name, samples in waiting.items():
-            while samples and samples[0].at_s <= at_s:
-                world.measured(name, samples.popleft())
-        moves, codes = world.step(at_s)
-        found += moves
+        acts, codes = world.step(at_s)
+        found += acts
         for code in codes:
             held[code] = held.get(code, 0.0) + step_s
-    return Replay(times[0] if times else None, times[-1] if times else None, tuple(found), held)
+    return Replay(times[0], times[-1], tuple(found), held)
+
+
+def as_if_before(rule: Maintenance, until_s: float) -> Maintenance:
+    """The window moved by whole days, so that what it empties began to leave in the day before `until_s`."""
+    leaves_s = rule.begins.timestamp() - rule.lead_minutes * 60
+    days = ceil((leaves_s - until_s) / DAY_S)
+    return rule.model_copy(update={"begins": rule.begins - timedelta(days=days)})
+
+
+T = TypeVar("T", bound=Timed)
+
+
+def _add(seen: deque[T], each: T) -> None:
+    """As far back as control looks: an hour."""
+    seen.append(each)
+    while seen[0].at_s < each.at_s - HOUR_S:
+        seen.popleft()
+
+
+def _until(waiting: deque[T], now_s: float) -> Iterable[T]:
+    while waiting and waiting[0].at_s <= now_s:
+        yield waiting.popleft()
 
 
 class _World:
-    def __init__(self, policy: Policy, nodes: Sequence[NodeNow], groups: list[GroupNow]) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        past: Past,
+        nodes: Sequence[NodeNow],
+        groups: list[GroupNow],
+        lines: tuple[Latencies, Latencies | None],
+        copied: Sequence[Copied],
+    ) -> None:
         self._policy = policy
+        self._links, self._ways = lines
         self._nodes = {node.name: node for node in nodes}
-        self._groups = groups
         self._moves: list[Move] = []
         self._came: dict[str, float] = dict.fromkeys(self._nodes, 0.0)  # of CPU, by moves; may be negative
-        # As far back as control looks: an hour.
+        self._samples = {name: deque(each) for name, each in past.samples.items() if name in self._nodes}
+        self._latencies = {id: deque(each) for id, each in past.latencies.items()}
+        self._stays = {id: deque(each) for id, each in past.stays.items()}
         self._seen: dict[str, deque[Sample]] = {name: deque() for name in self._nodes}
+        self._late: dict[str, deque[Latency]] = {id: deque() for id in past.latencies}
+        first_s = min((each[0].at_s for each in self._samples.values() if each), default=0.0)
+        there = {
+            node.site
+            for name, node in self._nodes.items()
+            if (samples := self._samples.get(name)) and samples[0].at_s - first_s <= UP_S
+        }
+        self._copies = CopiesThen(copied, there)
+        self._groups = self._copies.begin(groups)
 
-    def measured(self, node: str, sample: Sample) -> None:
-        if node not in self._nodes:
-            return
-        if sample.cpu_ratio is not None:
-            would_be = min(1.0, max(0.0, sample.cpu_ratio + self._came[node]))
-            sample = replace(sample, cpu_ratio=would_be)
-        seen = self._seen[node]
-        seen.append(sample)
-        while seen[0].at_s < sample.at_s - HOUR_S:
-            seen.popleft()
-
-    def step(self, now_s: float) -> tuple[list[ReplayedMove], set[Code]]:
-        nodes = [replace(node, samples=list(self._seen[name])) for name, node in self._nodes.items()]
+    def step(self, now_s: float) -> tuple[list[ReplayedAct], set[Code]]:
         self._moves = [move for move in self._moves if now_s - move.at_s < HOUR_S]
-        verdicts = evaluate([self._policy], nodes, self._groups, self._moves, now_s)
+        nodes, groups = self._nodes_at(now_s), [self._group_at(group, now_s) for group in self._groups]
+        verdicts = evaluate(
+            [self._policy],
+            nodes,
+            self._copies.with_refuges(groups, nodes),
+            self._moves,
+            now_s,
+            links=self._links,
+            copied=self._copies.now(),
+            changes=self._copies.changes_at(now_s),
+            ways=self._ways,
+        )
         found = []
         for verdict in verdicts:
-            if verdict.code == "move" and verdict.group is not None and verdict.target is not None:
-                self._carry_out(verdict.group, verdict.target, now_s)
-                found.append(ReplayedMove(now_s, verdict.group, verdict.node, verdict.target, verdict.why))
-        gone = {verdict.node for verdict in verdicts if verdict.code == "move"}
-        held = {verdict.code for verdict in verdicts if verdict.code in HELD and verdict.node not in gone}
-        return found, held
+            if verdict.code in ("move", "restore") and verdict.group is not None and verdict.target:
+                self._move(verdict.group, verdict.target, now_s)
+            elif verdict.code in ("copy", "take-out"):
+                self._groups = self._copies.change(verdict, self._groups, nodes, now_s)
+            else:
+                continue
+            found.append(_act(verdict, now_s))
+        acted = {(act.origin, act.site) for act in found}
+        return found, {v.code for v in verdicts if v.code in HELD and (v.node, v.site) not in acted}
 
-    def _carry_out(self, id: str, target: str, now_s: float) -> None:
+    def _nodes_at(self, now_s: float) -> list[NodeNow]:
+        found = []
+        for name, node in self._nodes.items():
+            for sample in _until(self._samples.get(name, deque()), now_s):
+                if sample.cpu_ratio is not None:
+                    would_be = min(1.0, max(0.0, sample.cpu_ratio + self._came[name]))
+                    sample = replace(sample, cpu_ratio=would_be)
+                _add(self._seen[name], sample)
+            seen = list(self._seen[name])
+            seen_s = seen[-1].at_s if seen else None
+            up = seen_s is not None and now_s - seen_s <= UP_S
+            found.append(replace(node, samples=seen, up=up, seen_s=seen_s))
+        return found
+
+    def _group_at(self, group: GroupNow, now_s: float) -> GroupNow:
+        """With what was measured of it, and where its users were."""
+        if group.id not in self._late and group.id not in self._stays:
+            return group
+        for latency in _until(self._latencies.get(group.id, deque()), now_s):
+            _add(self._late[group.id], latency)
+        stays = self._stays.get(group.id, deque())
+        while stays and stays[0].until_s <= now_s:
+            stays.popleft()
+        users = tuple(stay.user for stay in stays if stay.user.since_s <= now_s < stay.until_s)
+        return replace(group, latencies=list(self._late.get(group.id, ())), users=users)
+
+    def _move(self, id: str, target: str, now_s: float) -> None:
         index = next(i for i, group in enumerate(self._groups) if group.id == id)
         group = self._groups[index]
         origin = self._nodes[group.node]
-        measured = self._seen[origin.name][-1].cpu_ratio or 0.0
-        share = share_of(group, self._groups, measured)
+        seen = self._seen[origin.name]
+        share = share_of(group, self._groups, (seen[-1].cpu_ratio or 0.0) if seen else 0.0)
         cores = self._nodes[target].cores
         self._came[origin.name] -= share
         self._came[target] += share * (origin.cores / cores if origin.cores and cores else 1.0)
         self._groups[index] = replace(group, node=target)
+        if isinstance(self._policy.rule, LatencyAbove):
+            self._latencies.pop(id, None)
+            self._late.pop(id, None)
         self._moves.append(
             Move(id, origin.name, target, now_s, ended_s=now_s, done=True, policy=self._policy.name)
         )
+
+
+def _act(verdict: Verdict, now_s: float) -> ReplayedAct:
+    return ReplayedAct(
+        now_s,
+        verdict.code,
+        verdict.why,
+        verdict.group,
+        verdict.node,
+        verdict.target,
+        verdict.site,
+        verdict.pipeline,
+    )

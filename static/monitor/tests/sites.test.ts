@@ -33,6 +33,7 @@ const NO_MATRIX = { sites: [], rows: [], unknown: [] };
 test("sites are where the live nodes stand, each with what its nodes read", () => {
   const map: SiteMap = {
     sites: [{ name: "before", named: true, nodes: [], sources: [source("edge-b"), source("gone")] }],
+    broker: [],
     links: [],
     given: NO_MATRIX,
   };

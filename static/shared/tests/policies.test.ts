@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
-import { adviceOf, doneWords, dryRunSentences, notable, policySentence, sitesNow } from "../policies";
+import {
+  adviceOf,
+  doneWords,
+  dryActWords,
+  dryRunSentences,
+  notable,
+  policySentence,
+  sitesNow,
+} from "../policies";
 import { ruleOf, typedOf } from "../policy-rules";
-import type { Standing } from "../types";
+import type { DryRun, Standing } from "../types";
 
 const cpu = { kind: "cpu", threshold: 0.8, for_s: 60 } as const;
 const busy = { rule: cpu, moves_per_hour: 6, mode: "automatic" } as const;
@@ -71,16 +79,37 @@ test("of calm nodes nothing is told, and what is to be moved comes first", () =>
   expect(codes).toEqual(["move", "not-yet"]);
 });
 
+const act: DryRun["acts"][number] = {
+  at: "",
+  code: "move",
+  pipeline: "p",
+  element: "e",
+  title: "e of p",
+  origin: "a",
+  target: "b",
+  site: null,
+  why: "",
+};
+
+test("what a dry run would have done is said in words", () => {
+  const copies = { ...act, element: null, title: null, origin: "", target: null, site: "Yard" };
+  expect(dryActWords(act)).toBe("e of p from a to b");
+  expect(dryActWords({ ...act, code: "restore", site: "Yard" })).toBe("e of p goes on at b");
+  expect(dryActWords({ ...copies, code: "copy" })).toBe("p gets its copies at Yard");
+  expect(dryActWords({ ...copies, code: "take-out" })).toBe("p loses its copies at Yard");
+  expect(dryActWords({ ...copies, code: "restore", target: "b" })).toBe("a copy of p at Yard goes on at b");
+});
+
 test("a dry run says how long it looked back, and what was in the way", () => {
-  const run = { since: "2026-11-25T10:00:00Z", until: "2026-11-25T12:30:00Z", moves: [], held: [] };
-  expect(dryRunSentences(run)).toEqual(["In the last 2.5 h it would have moved nothing."]);
+  const run = { since: "2026-11-25T10:00:00Z", until: "2026-11-25T12:30:00Z", acts: [], held: [] };
+  expect(dryRunSentences(run)).toEqual(["In the last 2.5 h it would have done nothing."]);
   expect(dryRunSentences({ ...run, held: [{ code: "no-target", seconds: 90 }] })[1]).toBe(
-    "Beyond the threshold without a move: fits nowhere: 2 min.",
+    "It would have acted, but for this: fits nowhere: 2 min.",
   );
-  const move = { at: "", pipeline: "p", element: "e", title: "e of p", origin: "a", target: "b", why: "" };
-  expect(dryRunSentences({ ...run, until: "2026-11-25T10:10:00Z", moves: [move] })[0]).toContain(
-    "In the last 10 min it would have made 1 move,",
+  expect(dryRunSentences({ ...run, until: "2026-11-25T10:10:00Z", acts: [act] })[0]).toContain(
+    "In the last 10 min it would have acted once,",
   );
+  expect(dryRunSentences({ ...run, acts: [act, act] })[0]).toContain("acted 2 times,");
   expect(dryRunSentences({ ...run, since: null, until: null })[0]).toContain("Nothing has been measured");
 });
 

@@ -1,4 +1,4 @@
-"""A node's probes of two real chunk services: one answers slowly, one dies."""
+"""A node's probes of two real chunk services: one answers slowly, one dies; and of a real broker."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from starlette.requests import Request
@@ -13,8 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.service import PROBE_BYTES, chunk_service
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import LinkReport, Peer
 from tests.contract.checkpoint.services import KEY, breaking, serving
+from tests.ports import free_ports
 from tests.waiting import wait_until
 from workers.node.checkpoints import token_minter
 from workers.node.links import ROUND_TRIPS, LinkProbe, rate_of
@@ -35,12 +38,36 @@ class Slow:
         await self.app(scope, receive, send)
 
 
-@pytest.fixture
-def probe() -> Iterator[LinkProbe]:
-    made = LinkProbe(token_minter(KEY), every_s=0.05, rate_after_s=0.0)
+@contextmanager
+def probing(bootstrap: str) -> Iterator[LinkProbe]:
+    made = LinkProbe(token_minter(KEY), KafkaSettings(bootstrap), every_s=0.05, rate_after_s=0.0)
     made.start()
     yield made
     made.close()
+
+
+@pytest.fixture
+def probe(kafka: str) -> Iterator[LinkProbe]:
+    with probing(kafka) as made:
+        yield made
+
+
+def test_the_way_to_the_broker_is_measured_whether_there_are_peers_or_not(probe: LinkProbe) -> None:
+    wait_until(probe.broker, "a first answer")
+    first = probe.broker()
+    assert first is not None
+    assert first.rtt_ms > 0
+    wait_until(lambda: probe.broker() != first, "it is measured again")
+
+
+def test_without_a_broker_peers_are_probed_on() -> None:
+    (port,) = free_ports(1)
+    with probing(f"127.0.0.1:{port}") as probe:
+        probe.direct((Peer(node="a", url="http://127.0.0.1:99999"),))
+        wait_until(lambda: probe.links(), "a round")
+        probe.direct((Peer(node="b", url="http://127.0.0.1:99999"),))
+        wait_until(lambda: "b" in links(probe), "another round")
+        assert probe.broker() is None
 
 
 def links(probe: LinkProbe) -> dict[str, LinkReport]:

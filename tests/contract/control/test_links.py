@@ -10,12 +10,13 @@ import redis
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from pipeline_runtime.model.desired import LinkReport
+from pipeline_runtime.model.desired import BrokerReport, LinkReport
 from pipeline_runtime.placement.links import WEIGHT
 from pipeline_runtime.wire import keys
 from tests.contract.control.test_bad_rows import sent
-from webapp.nodes.links import links_now, site_links
-from webapp.nodes.models import Link, Node
+from webapp.nodes.links import broker_ways, links_now, site_links, stream_ways
+from webapp.nodes.models import GivenLatency, Link, Node
+from webapp.placements.fleet import Fleet
 from workers.control.context import ControlContext
 from workers.control.ingest import Ingest
 from workers.control.links import peers_of
@@ -46,6 +47,34 @@ def test_a_node_is_told_its_peers_whether_they_are_up_or_not(nodes: dict[str, No
     Node.objects.filter(name__in=["edge-a", "edge-b"]).update(site="hall")
     found = peers_of(Node.objects.get(name="edge-a"), Node.objects.all())
     assert [peer.node for peer in found] == ["edge-c"]
+
+
+def test_the_way_to_the_broker_is_smoothed_and_counts_for_streams(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    assert broker_ways() == []
+    ingest = Ingest(context)
+    for number, (at_ms, rtt_ms) in enumerate([(T0, 40), (T0, 40), (T0 + 30_000, 50)]):
+        probe = BrokerReport(at_ms=at_ms, rtt_ms=rtt_ms).model_dump()
+        sent(real_redis, "edge-a", number + 1, broker=probe)
+        sent(real_redis, "edge-b", number + 1, broker=BrokerReport(at_ms=T0, rtt_ms=1).model_dump())
+        ingest._round()
+    sent(real_redis, "edge-a", 4)  # an older one, or one that has just started
+    ingest._round()
+    smoothed_ms = 40 + WEIGHT * 10
+    assert [(way.site, way.latency_ms) for way in broker_ways()] == [
+        ("edge-a", smoothed_ms / 2),
+        ("edge-b", 0.5),
+    ]
+    GivenLatency.objects.create(origin="edge-b", target="edge-a", ms=3.0)
+    GivenLatency.objects.create(origin="edge-b", target="edge-b", ms=7.0)  # the diagonal is not used
+    assert stream_ways() == {
+        ("edge-a", "edge-a"): smoothed_ms,
+        ("edge-a", "edge-b"): smoothed_ms / 2 + 0.5,
+        ("edge-b", "edge-a"): 3.0,
+        ("edge-b", "edge-b"): 1.0,
+    }
+    assert Fleet().ground(None, {}, {}).by_broker
 
 
 def test_probes_are_smoothed_each_once_and_what_is_probed_no_more_is_gone(

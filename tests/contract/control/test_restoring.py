@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import Event
-from webapp.handovers.if_it_fails import if_node_fails
 from webapp.handovers.models import Handover
+from webapp.monitoring.if_it_fails import if_node_fails
 from webapp.nodes.models import Node
 from webapp.pipelines.models import PipelineVersion
 from webapp.placements.models import GroupPlacement

@@ -159,3 +159,19 @@ def test_what_becomes_of_copies_is_said_once(caller: Call) -> None:
     assert off.status_code == 201
     wrong = caller("operator").post("/policies", {"name": "third", "rule": RULE | {"pipeline": "none"}})
     assert wrong.status_code == 422
+
+
+def test_what_if_the_node_of_a_copy_dies_is_told_by_the_policy(caller: Call, copied: Deployment) -> None:
+    def outcome() -> tuple[str | None, bool, str | None]:
+        [group] = caller("viewer").get("/nodes/edge-b/failure").json()["groups"]
+        return group["target"], group["by_itself"], group["reason"]
+
+    assert outcome()[:2] != (None, False)
+    rule = {"kind": "sites", "pipeline": "", "for_s": 60, "gone": "wait", "gone_s": 60}
+    policy = Policy.objects.create(name="plants", rule=rule, mode="automatic")
+    assert outcome() == (None, False, "it waits for Barn: the policy plants keeps its copies there")
+    other = Node.objects.create(name="edge-c", site="Barn", up=True, ready=True)
+    assert outcome() == (other.name, True, None)
+    Policy.objects.filter(pk=policy.pk).update(rule=rule | {"gone": "elsewhere"})
+    other.delete()
+    assert outcome()[:2] != (None, False)

@@ -55,6 +55,12 @@ def test_the_map_has_sites_with_their_nodes_and_sources_and_the_lines_between(
     assert (there["a"], there["b"], there["latency_ms"], there["bytes_per_s"]) == ("cloud", "hall", 10, 3e6)
     assert (back["a"], back["b"], back["latency_ms"], back["bytes_per_s"]) == ("hall", "cloud", 10, None)
     assert found["given"] == {"sites": [], "rows": [], "unknown": []}
+    assert found["broker"] == []
+    now = timezone.now()
+    for name, rtt_ms in (("edge-a", 40.0), ("edge-b", 44.0)):
+        Node.objects.filter(name=name).update(broker_rtt_ms=rtt_ms, broker_measured_at=now)
+    [way] = caller("viewer").get("/map").json()["broker"]
+    assert way == {"site": "hall", "latency_ms": 21.0, "measured_at": now.isoformat()}
 
 
 def test_a_line_that_no_probe_gets_through_says_since_when(caller: Call, sited: dict[str, Node]) -> None:

@@ -140,7 +140,7 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
     response = caller("operator").post("/policies/dry-run", body)
     assert response.status_code == 200, response.content
     found = response.json()
-    assert found["moves"] == []
+    assert found["acts"] == []
     assert {held["code"] for held in found["held"]} == {"no-target"}  # each is alone on its busy node
 
     real_redis.flushall()
@@ -148,17 +148,17 @@ def test_a_dry_run_says_what_would_have_moved(caller: Call, real_redis: redis.Re
     measured("edge-b", 0.6)
     measured("cloud", 0.9)  # power and archive are there
     found = caller("operator").post("/policies/dry-run", body).json()
-    assert [(m["element"], m["origin"], m["target"]) for m in found["moves"]] == [
+    assert [(m["element"], m["origin"], m["target"]) for m in found["acts"]] == [
         ("archive", "cloud", "edge-a")
     ]
-    assert found["since"] < found["moves"][0]["at"] < found["until"]
+    assert found["since"] < found["acts"][0]["at"] < found["until"]
     assert not Decision.objects.exists()
 
 
 def test_a_dry_run_without_samples_says_so(caller: Call) -> None:
     body = {"rule": {"kind": "battery", "threshold": 0.2, "for_s": 0}}
     found = caller("operator").post("/policies/dry-run", body).json()
-    assert found == {"since": None, "until": None, "moves": [], "held": []}
+    assert found == {"since": None, "until": None, "acts": [], "held": []}
 
 
 WINDOW = {
@@ -193,10 +193,21 @@ def test_a_maintenance_window_is_of_a_node_that_is_there(caller: Call) -> None:
     assert "there is no node nobody" in refused.json()["detail"]
 
 
-def test_what_does_not_go_by_samples_is_not_tried_on_the_last_day(caller: Call) -> None:
-    refused = caller("operator").post("/policies/dry-run", {"rule": WINDOW})
+@pytest.mark.usefixtures("deployment")
+def test_a_window_is_tried_as_if_it_had_been_in_the_last_day(caller: Call, real_redis: redis.Redis) -> None:
+    now = timezone.now()
+    for node in ("edge-a", "edge-b", "cloud"):
+        for i in range(20):
+            point = {"t": int(now.timestamp() * 1000) - 30_000 * (20 - i), "cpu_ratio": 0.1}
+            real_redis.rpush(keys.node_samples(node), json.dumps(point))
+    begins = (now + timedelta(days=2, minutes=-5)).isoformat()
+    rule = WINDOW | {"begins": begins, "lead_minutes": 0}
+    found = caller("operator").post("/policies/dry-run", {"rule": rule}).json()
+    assert [(act["element"], act["code"], act["origin"]) for act in found["acts"]] == [
+        ("readings", "move", "edge-a")
+    ]
+    refused = caller("operator").post("/policies/dry-run", {"rule": rule | {"name": "nobody"}})
     assert refused.status_code == 422
-    assert "not tried on the last day" in refused.json()["detail"]
 
 
 def test_a_node_in_maintenance_takes_nothing_new(caller: Call, deployment: Deployment) -> None:
@@ -256,6 +267,24 @@ def test_what_the_latency_is_decided_by(deployment: Deployment, real_redis: redi
     assert latencies()["edge-a", "cloud"] == 20.0
 
 
+def test_a_budget_of_latency_is_tried_on_the_last_day(
+    caller: Call, deployment: Deployment, real_redis: redis.Redis
+) -> None:
+    now_ms = int(time.time() * 1000)
+    GivenLatency.objects.create(origin="edge-a", target="edge-b", ms=10.0)
+    GivenLatency.objects.create(origin="edge-a", target="cloud", ms=40.0)
+    for i in range(20):
+        at = {"t": now_ms - 30_000 * (20 - i)}
+        for node in ("edge-a", "edge-b", "cloud"):
+            real_redis.rpush(keys.node_samples(node), json.dumps(at | {"cpu_ratio": 0.1}))
+        sample = json.dumps(at | {"rows_in_per_s": 5.0, "latency_ms_p95": 700.5})
+        real_redis.rpush(keys.group_samples(deployment.pk, "power"), sample)
+    found = caller("operator").post("/policies/dry-run", {"rule": LATE}).json()
+    assert [(act["element"], act["origin"], act["target"]) for act in found["acts"]] == [
+        ("power", "cloud", "edge-a")
+    ]
+
+
 def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:
     spread = made(caller, name="even", rule={"kind": "spread", "difference": 0.4, "for_s": 60})
     pack = {"name": "few", "rule": {"kind": "pack", "threshold": 0.8, "for_s": 60}}
@@ -269,4 +298,4 @@ def test_what_spreads_and_what_packs_are_not_on_at_once(caller: Call) -> None:
     assert caller("operator").call("PATCH", path, {"enabled": True}).json()["enabled"] is True
     # Whether it would have acted: it decides by samples of which a day is kept.
     tried = caller("operator").post("/policies/dry-run", {"rule": pack["rule"]})
-    assert (tried.status_code, tried.json()["moves"]) == (200, [])
+    assert (tried.status_code, tried.json()["acts"]) == (200, [])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from pipeline_runtime.placement.policy.facts import UserAt
 from tests.contract.web.conftest import PIPELINE, Caller, audited
@@ -15,8 +16,15 @@ from webapp.nodes.links import latencies
 from webapp.nodes.models import GivenLatency, Node
 from webapp.placements.models import Deployment
 from webapp.policies.facts import groups_now, pure, with_latencies
-from webapp.policies.models import Policy, UserPlace
-from webapp.policies.places import AUDITED_EACH, CHANGE_EACH, TOLD_EACH, with_users
+from webapp.policies.models import Policy, UserPlace, UserStay
+from webapp.policies.places import (
+    AUDITED_EACH,
+    CHANGE_EACH,
+    STAYS_KEPT,
+    TOLD_EACH,
+    stays_of,
+    with_users,
+)
 
 Call = Callable[[str | None], Caller]
 E = f"/pipelines/{PIPELINE}/elements/readings"
@@ -108,6 +116,22 @@ def test_it_is_forgotten_once(caller: Call) -> None:
     assert audited("element.place") == 2
 
 
+def test_where_they_were_is_kept_for_a_day(caller: Call) -> None:
+    for site in ("hall 1", "edge-b"):
+        told(caller, site)
+        passes(CHANGE_EACH)
+    caller("operator").delete(PLACE)
+    told(caller, "cloud")
+    [stays] = [each for each in stays_of(PIPELINE, groups_now()).values() if each]
+    assert [stay.user.site for stay in stays] == ["hall 1", "edge-b", "cloud"]
+    assert stays[0].until_s <= stays[1].until_s < stays[2].until_s == float("inf")
+
+    UserStay.objects.filter(site="hall 1").update(until=timezone.now() - STAYS_KEPT)
+    passes(CHANGE_EACH)
+    told(caller, "edge-b")
+    assert [stay.site for stay in UserStay.objects.all()] == ["edge-b", "cloud"]
+
+
 def test_a_site_without_a_node_is_one_if_latencies_to_it_are_given(caller: Call) -> None:
     assert told(caller, "yard").status_code == 422
     GivenLatency.objects.create(origin="yard", target="hall 1", ms=12.0)
@@ -155,4 +179,4 @@ def test_policies_are_of_what_is_there(caller: Call) -> None:
     assert '"apart" keeps apart the elements already' in refused.json()["detail"]
     for rule in (FOLLOW, APART):
         tried = caller("operator").post("/policies/dry-run", {"rule": rule})
-        assert tried.status_code == 422
+        assert (tried.status_code, tried.json()["acts"]) == (200, [])

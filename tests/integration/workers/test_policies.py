@@ -45,7 +45,7 @@ def test_a_battery_that_runs_down_moves_its_elements_in_order(cluster_of_three: 
         name="night", rule={"kind": "battery", "threshold": 0.2, "for_s": 0}, moves_per_hour=60
     )
     wait_until(lambda: standing(policy, "edge-a") == [("calm", None, None)], "edge-a is looked at")
-    assert standing(policy, "edge-b") == [("empty", None, None)]
+    wait_until(lambda: standing(policy, "edge-b") == [("empty", None, None)], "edge-b is looked at")
 
     cluster.says("edge-a.battery", "0.15")
     wait_until(lambda: standing(policy, "edge-a") == [("move", "small", "edge-c")], "it is advised")

@@ -9,6 +9,7 @@ import pytest
 from pipeline_runtime.placement.choose import NoPlacement, choose, choose_target, place
 from pipeline_runtime.placement.constraints import Candidate, Ground, GroupToPlace
 from pipeline_runtime.placement.geo import GeoGroup, Latencies, site_groups
+from pipeline_runtime.placement.links import ways_of_streams
 
 
 def node(
@@ -131,6 +132,29 @@ def test_what_is_as_near_or_not_known_goes_by_the_elements() -> None:
     unknown, _ = place(groups, SITES)
     assert close["b"].node == unknown["b"].node == "cloud"
     assert close["b"].why == unknown["b"].why == "the fewest elements are there: none"
+
+
+def test_streams_go_by_the_broker_so_what_is_near_it_is_near_all() -> None:
+    """Halls near each other, and far from the broker at the cloud, do not get what reads from them."""
+    between = {("hall", "yard"): 2.0, ("yard", "hall"): 2.0, ("hall", "cloud"): 30.0, ("yard", "cloud"): 35.0}
+    groups = [
+        GroupToPlace("a", 1, pin="hall-1"),
+        GroupToPlace("b", 1, pin="yard-1"),
+        GroupToPlace("total", 1, reads=frozenset({"a", "b"})),
+    ]
+
+    def total(to_broker: dict[str, float], given: dict[tuple[str, str], float]) -> tuple[str, str]:
+        ways = ways_of_streams({**between, **given}, to_broker, given)
+        placed, _ = place(groups, SITES, ground=Ground(ways))
+        return placed["total"].node, placed["total"].why
+
+    far = {"hall": 30.0, "yard": 35.0, "cloud": 0.5}
+    assert total({}, {})[0] == "yard-1"
+    assert total(far, {}) == ("cloud", "nearest to what it reads: at most 35.5 ms, by the broker")
+    # What a person says counts whatever was measured.
+    assert total(far, {("hall", "cloud"): 90.0, ("yard", "cloud"): 90.0})[0] in ("hall-2", "yard-1")
+    # A site that is too new to have measured it is not near.
+    assert total({"hall": 30.0, "yard": 50.0}, {})[0] == "hall-2"
 
 
 def test_a_busy_node_is_not_taken_for_being_near() -> None:

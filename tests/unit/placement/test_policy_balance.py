@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from pipeline_runtime.placement.policy.evaluate import evaluate
 from pipeline_runtime.placement.policy.facts import GroupNow, Move, NodeNow, Sample
 from pipeline_runtime.placement.policy.look import REST_S
-from pipeline_runtime.placement.policy.replay import replay
+from pipeline_runtime.placement.policy.replay import Past, replay
 from pipeline_runtime.placement.policy.rules import BatteryBelow, CpuAbove, Pack, Policy, Spread
 
 NOW_S = 10_000.0
@@ -112,8 +112,10 @@ def test_both_are_tried_on_the_past() -> None:
     }
     groups = [group("g", "a", 60), group("h", "a", 40), group("k", "b"), group("j", "c")]
     nodes = [NodeNow(name, ()) for name in "abc"]
-    assert [(move.group, move.target) for move in replay(EVEN, history, nodes, groups).moves] == [("g", "b")]
-    assert [(move.group, move.target) for move in replay(FEW, history, nodes, groups).moves] == [("k", "c")]
+    assert [(act.group, act.target) for act in replay(EVEN, Past(history), nodes, groups).acts] == [
+        ("g", "b")
+    ]
+    assert [(act.group, act.target) for act in replay(FEW, Past(history), nodes, groups).acts] == [("k", "c")]
 
 
 @settings(max_examples=40, deadline=None)

@@ -29,6 +29,7 @@ from webapp.placements.group_state import (
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from webapp.placements.names import Names
 from webapp.placements.selectors import busy_nodes, java_ends
+from webapp.policies.sites import keeping_policies, kept_at, only_at
 
 
 def if_node_fails(name: str) -> NodeFailure:
@@ -44,6 +45,7 @@ def if_node_fails(name: str) -> NodeFailure:
     pasts = {pipeline: past_of(pipeline) for pipeline in {each.pipeline.name for each in deployments}}
     fleet = Fleet(coming())
     fleet.lose(name)
+    policies = keeping_policies()
     outcomes = []
     for placement in placements:
         found = facts[placement.deployment_id].get(placement.group)
@@ -52,7 +54,8 @@ def if_node_fails(name: str) -> NodeFailure:
         dead = replace(found.nodes[name], up=False, ready=False)
         group = replace(found, nodes={**found.nodes, name: dead})
         past = pasts[placement.deployment.pipeline.name]
-        outcome = _outcome(placement, group, names, past, running, fleet)
+        kept = kept_at(policies, placement.deployment, group, node.place)
+        outcome = _outcome(placement, group, names, past, running, fleet, kept)
         outcomes.append(outcome)
         if outcome["target"] is not None and outcome["by_itself"]:
             fleet.move(placement.deployment_id, placement.group, outcome["target"])
@@ -70,7 +73,11 @@ def _outcome(
     past: list[Past],
     running: Set[str],
     fleet: Fleet,
+    kept: tuple[str, str] | None,
 ) -> GroupAfter:
+    """`kept`: the site at which a policy keeps it, and that policy."""
+    if kept is not None:
+        group = only_at(group, kept[0])
     pipeline, by_hand = placement.deployment.pipeline.name, _by_hand(placement, group)
     told: GroupAfter = {
         "pipeline": pipeline,
@@ -83,7 +90,10 @@ def _outcome(
         "by_itself": by_hand is None,
         "reason": by_hand,
     }
-    target, refusal = restoration_target(placement.deployment, group, fleet)
+    only = group.nodes if kept is not None else None
+    target, refusal = restoration_target(placement.deployment, group, fleet, only=only)
+    if target is None and kept is not None:
+        refusal = f"it waits for {kept[0]}: the policy {kept[1]} keeps its copies there"
     if target is None:
         return {**told, "by_itself": False, "reason": refusal}
     follows = restoration_strategy(group, target, None) == "hot-standby"

@@ -1,0 +1,34 @@
+"""Whether what a policy names is there."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pipeline_runtime.placement.policy.rules import Apart, FollowUser, LatencyAbove, Maintenance, Rule, Sites
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+from webapp.pipelines.shape import element_of
+from webapp.problems import Fault, Invalid
+
+
+def check_rule(rule: Rule) -> None:
+    """Whether what it names is there."""
+    # One of sites may be about each pipeline.
+    if isinstance(rule, LatencyAbove | FollowUser | Apart) or (isinstance(rule, Sites) and rule.pipeline):
+        pipeline = Pipeline.objects.filter(name=rule.pipeline).first()
+        if pipeline is None:
+            refuse(f"rule.{rule.kind}.pipeline", f"there is no pipeline {rule.pipeline}")
+        element = rule.element if isinstance(rule, LatencyAbove | FollowUser) else ""
+        if element and element_of(pipeline.draft, element) is None:
+            refuse(f"rule.{rule.kind}.element", f"the draft of {rule.pipeline} has no element {element}")
+    if not isinstance(rule, Maintenance):
+        return
+    nodes = list(Node.objects.all())
+    known = {node.name for node in nodes} if rule.of == "node" else {node.place for node in nodes}
+    if rule.name not in known:
+        refuse("rule.maintenance.name", f"there is no {rule.of} {rule.name}")
+
+
+def refuse(path: str, message: str) -> NoReturn:
+    fault: Fault = {"element": None, "path": path, "message": message, "code": "invalid"}
+    raise Invalid(f"That is no policy: {path}: {message}.", safe="Nothing was changed.", faults=[fault])

@@ -68,6 +68,28 @@ NumericColumn = Annotated[
 """A column of the input that has to be one of numbers; `SchemaCheck.column` with NUMERIC checks it. An
 editor offers those, and refuses a stream that has another one of this name."""
 
+SIGNALS = (FieldType.BOOLEAN, *NUMERIC)
+
+SignalColumn = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=120,
+        json_schema_extra={"format": "column", "x-column": {"types": ["boolean", "integer", "number"]}},
+    ),
+]
+"""Likewise one of numbers, or of true and false."""
+
+FlagColumn = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=120,
+        json_schema_extra={"format": "column", "x-column": {"types": ["boolean"]}},
+    ),
+]
+"""Likewise one of true and false."""
+
 
 class ColumnType(BaseModel):
     """A column of outside data: its name and type."""

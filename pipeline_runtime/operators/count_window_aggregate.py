@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, evaluate
+from pipeline_runtime.operators.by_key import ByKey, given, kept
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+from pipeline_runtime.operators.sdk import Params, Timers
 
 
 class CountWindowAggregateParams(Params):
@@ -22,7 +22,7 @@ class CountWindowAggregateParams(Params):
     aggregates: Aggregates
 
 
-class CountWindowAggregate(KeyedProcessor):
+class CountWindowAggregate(ByKey):
     """Aggregates the last `size` events, of each key apart.
 
     With `every: 1` each event gives a row over the last `size` events (a sliding window); with `every`
@@ -45,24 +45,12 @@ class CountWindowAggregate(KeyedProcessor):
 
     params: CountWindowAggregateParams
 
-    def key_field(self) -> str | None:
-        return self.params.key
-
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
-        fields = []
-        key = self.params.key or schema.key
         with SchemaCheck() as check:
-            if key is not None:
-                field = check.column(schema, key, "params.key")
-                if field is not None:
-                    fields.append(field)
-            fields += aggregate_fields(self.params.aggregates, schema, check)
+            fields = (*self.key_of(schema, check), *aggregate_fields(self.params.aggregates, schema, check))
             check.unique([field.name for field in fields], "params.aggregates")
-        return StreamSchema(fields=tuple(fields), key=key)
-
-    def resolve(self, inputs: Mapping[str, StreamSchema]) -> CountWindowAggregateParams:
-        return self.params.model_copy(update={"key": self.params.key or inputs["in"].key})
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
 
     def process(
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
@@ -70,23 +58,12 @@ class CountWindowAggregate(KeyedProcessor):
         params = self.params
         seen = state["seen"] = state.get("seen", 0) + 1
         window = state.setdefault("window", [])
-        window.append([_kept(row[item.column]) if item.column else None for item in params.aggregates])
+        window.append([kept(row[item.column]) if item.column else None for item in params.aggregates])
         del window[: -params.size]
         if seen % params.every or (len(window) < params.size and not params.partial):
             return
-        output: dict[str, Any] = {"_time": row["_time"]}
-        if params.key is not None:
-            output[params.key] = row[params.key]
+        output = self.keyed(row)
         for index, item in enumerate(params.aggregates):
-            values = [_given(values[index]) for values in window] if item.column is not None else []
+            values = [given(values[index]) for values in window] if item.column is not None else []
             output[item.name] = evaluate(item.function, values, len(window))
         yield output
-
-
-def _kept(value: Any) -> Any:
-    """A value as the state, which is JSON, can hold it."""
-    return {"time": value.isoformat()} if isinstance(value, datetime) else value
-
-
-def _given(kept: Any) -> Any:
-    return datetime.fromisoformat(kept["time"]) if isinstance(kept, dict) else kept

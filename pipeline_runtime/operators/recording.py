@@ -97,7 +97,14 @@ def _debs2012() -> Demo:
     return Demo("debs2012-sample.tsv.gz", Layout(tuple(fields), "\t", header=False, time_column="ts"))
 
 
-DEMOS = {"demo:debs2012": _debs2012()}
+def _additives() -> Demo:
+    fields = [Field(name="ts", type=FieldType.TIMESTAMP)]
+    fields += [Field(name=f"mf{n:02}", type=FieldType.INTEGER) for n in range(1, 4)]
+    fields += [Field(name=f"bm{n:02}", type=FieldType.BOOLEAN) for n in range(5, 11)]
+    return Demo("debs2012-additives.csv.gz", Layout(tuple(fields), time_column="ts"))
+
+
+DEMOS = {"demo:debs2012": _debs2012(), "demo:debs2012-additives": _additives()}
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import ByKey
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
+from pipeline_runtime.operators.sdk import Params, Timers
 
 
 class RunningStatisticsParams(Params):
@@ -24,7 +25,7 @@ class RunningStatisticsParams(Params):
     key: ColumnName | None = Field(default=None, description="apart for each value; empty: for each key")
 
 
-class RunningStatistics(KeyedProcessor):
+class RunningStatistics(ByKey):
     """Count, mean, standard deviation, minimum and maximum of a column, for each key.
 
     With `every_s` a report is due at each full multiple of that time (UTC) and comes with the first event
@@ -49,35 +50,23 @@ class RunningStatistics(KeyedProcessor):
 
     params: RunningStatisticsParams
 
-    def key_field(self) -> str | None:
-        return self.params.key
-
-    def resolve(self, inputs: Mapping[str, StreamSchema]) -> RunningStatisticsParams:
-        return self.params.model_copy(update={"key": self.params.key or inputs["in"].key})
-
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
         schema = inputs["in"]
-        key = self.params.key or schema.key
-        fields = []
         with SchemaCheck() as check:
             source = check.column(schema, self.params.column, "params.column", NUMERIC)
             unit = source.unit if source is not None else None
-            if key is not None:
-                field = check.column(schema, key, "params.key")
-                if field is not None:
-                    fields.append(field)
-            fields.append(SchemaField(name="count", type=FieldType.INTEGER))
+            fields = [*self.key_of(schema, check), SchemaField(name="count", type=FieldType.INTEGER)]
             for name in ("mean", "stddev", "minimum", "maximum"):
                 fields.append(SchemaField(name=name, type=FieldType.NUMBER, unit=unit))
             check.unique([field.name for field in fields], "params.key")
-        return StreamSchema(fields=tuple(fields), key=key)
+        return StreamSchema(fields=tuple(fields), key=self.params.key or schema.key)
 
     def process(
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
         if self.params.key is not None:
-            kept = row[self.params.key]
-            state["key"] = kept.isoformat() if isinstance(kept, datetime) else kept
+            value = row[self.params.key]
+            state["key"] = value.isoformat() if isinstance(value, datetime) else value
         value = row[self.params.column]
         if value is not None:
             _add(state, float(value))

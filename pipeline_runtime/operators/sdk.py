@@ -168,6 +168,8 @@ class KeyedProcessor(Operator):
 
     stateful = True
     follow: ClassVar[Follow] = "coalesced"
+    # Raise it when `process` keeps its state in another form, and have `migrate` make that of the one before.
+    state_version: ClassVar[int] = 1
 
     @abstractmethod
     def key_field(self) -> str | None:
@@ -187,6 +189,13 @@ class KeyedProcessor(Operator):
         self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
         return ()
+
+    def migrate(self, state: dict[str, Any], version: int) -> dict[str, Any]:
+        """The state of a key as this version keeps it, of one that was kept as `version`, an earlier one. It
+        is asked for each key when its next row comes. What it raises stops the element: nothing is lost."""
+        raise NotImplementedError(
+            f"no state of version {version} can be read by version {self.state_version}"
+        )
 
 
 class Timers(Protocol):

@@ -86,15 +86,29 @@ class KeyTimers:
 class KeyState:
     """What is kept for one key; each row works on a copy that is dropped when the row fails."""
 
-    def __init__(self, stored: str | None) -> None:
-        self._text = stored or '{"state":{},"timers":[]}'
+    def __init__(self, stored: str | None, version: int = 1) -> None:
+        """`version`: of the state, as it is kept from now on; 1 is not written down."""
+        self._text = stored or json.dumps({"state": {}, "timers": [], "version": version})
+        self._version = version
 
-    def load(self) -> tuple[dict[str, Any], KeyTimers]:
+    def load(self, processor: KeyedProcessor | None = None) -> tuple[dict[str, Any], KeyTimers]:
+        """`processor`: makes a state of its version of an earlier one. ValueError: it is of a later one."""
         data = json.loads(self._text)
-        return data["state"], KeyTimers(data["timers"])
+        state, kept = data["state"], data.get("version", 1)
+        if kept > self._version:
+            raise ValueError(
+                f"this state was kept by version {kept} of the operator, "
+                f"and this is version {self._version}: install the later one"
+            )
+        if kept < self._version and processor is not None:
+            state = processor.migrate(state, kept)
+        return state, KeyTimers(data["timers"])
 
     def save(self, state: Mapping[str, Any], timers: KeyTimers) -> None:
-        self._text = json.dumps({"state": state, "timers": timers.times}, separators=(",", ":"))
+        data: dict[str, Any] = {"state": state, "timers": timers.times}
+        if self._version > 1:
+            data["version"] = self._version
+        self._text = json.dumps(data, separators=(",", ":"))
 
     @property
     def text(self) -> str:
@@ -119,7 +133,9 @@ def process_row(
     return out
 
 
-class _AllKeys(StatefulProcessor):
+class KeyedRows:
+    """A processor on the rows of one key after another."""
+
     def __init__(
         self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
     ) -> None:
@@ -128,25 +144,7 @@ class _AllKeys(StatefulProcessor):
         self._instants = [field.name for field in inputs.fields if field.type is FieldType.TIMESTAMP]
         self._outputs = outputs
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._states = TextMap(handle.getMapState("keys", KEY_SCHEMA, TEXT_SCHEMA))
-        _freeze_once()
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        output: list[tuple[str, str | None, int, str]] = []
-        ordered = _by_key(rows)
-        names = iter(ordered)
-        while some := list(islice(names, _KEYS_AT_ONCE)):
-            states = {name: KeyState(text) for name, text in self._states.get(some)}
-            for name, state in states.items():
-                self._process_key(name, ordered[name], state, output)
-            self._states.put((name, state.text) for name, state in states.items())
-        if output:
-            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
-
-    def _process_key(
+    def process(
         self,
         key: str,
         ordered: list[tuple[str, int]],
@@ -154,7 +152,7 @@ class _AllKeys(StatefulProcessor):
         output: list[tuple[str, str | None, int, str]],
     ) -> None:
         """`ordered`: (data, event time in us) in offset order. Puts what comes of it into `output`."""
-        state, timers = stored.load()
+        state, timers = stored.load(self._processor)
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
         good: list[tuple[dict[str, Any], int]] = []
@@ -168,7 +166,7 @@ class _AllKeys(StatefulProcessor):
                 output += [self._encoded(item, key) for item in made]
                 good.append((row, now_ms))
             except Exception as error:
-                state, timers = stored.load()
+                state, timers = stored.load(self._processor)
                 for earlier, earlier_ms in good:
                     process_row(self._processor, key, earlier, state, timers, earlier_ms)
                 # So that many failures do not run all good rows again for each.
@@ -193,6 +191,32 @@ class _AllKeys(StatefulProcessor):
     def _rejected(self, text: str, time_us: int, error: Exception) -> tuple[str, str | None, int, str]:
         letter = {"reason": f"{type(error).__name__}: {error}", "raw": text}
         return (f"{self._element}.dead", None, time_us // 1000, json.dumps(letter, ensure_ascii=False))
+
+
+class _AllKeys(StatefulProcessor):
+    def __init__(
+        self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
+    ) -> None:
+        self._version = processor.state_version
+        self._rows = KeyedRows(processor, element, inputs, outputs)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._states = TextMap(handle.getMapState("keys", KEY_SCHEMA, TEXT_SCHEMA))
+        _freeze_once()
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        output: list[tuple[str, str | None, int, str]] = []
+        ordered = _by_key(rows)
+        names = iter(ordered)
+        while some := list(islice(names, _KEYS_AT_ONCE)):
+            states = {name: KeyState(text, self._version) for name, text in self._states.get(some)}
+            for name, state in states.items():
+                self._rows.process(name, ordered[name], state, output)
+            self._states.put((name, state.text) for name, state in states.items())
+        if output:
+            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -1,5 +1,6 @@
 """One Spark session for all operators' tests, and factories of frames and contexts."""
 
+import json
 import os
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -181,20 +182,23 @@ class RecordedTimers:
 
 @pytest.fixture
 def process():
-    """Run a keyed processor over (seconds, row) pairs of one key: as the runtime does, timers that a row's
-    time has reached fire before the row."""
+    return keyed_output
 
-    def of(operator, rows, key="k"):
-        state, timers, output = {}, RecordedTimers(), []
-        for seconds, row in rows:
-            now_ms = int(at(seconds).timestamp() * 1000)
-            for time_ms in sorted(t for t in timers.times if t <= now_ms):
-                timers.cancel(time_ms)
-                output += operator.on_timer(key, time_ms, state, timers)
-            output += operator.process(key, {**row, "_time": at(seconds)}, state, timers)
-        return output
 
-    return of
+def keyed_output(operator, rows, key="k"):
+    """What a keyed processor makes of (seconds, row) pairs of one key: as in the runtime, timers that a row's
+    time has reached fire before the row. The state is put away as JSON after each row, as behind a batch of
+    one."""
+    state, timers, output = {}, RecordedTimers(), []
+    for seconds, row in rows:
+        now_ms = int(at(seconds).timestamp() * 1000)
+        for time_ms in sorted(t for t in timers.times if t <= now_ms):
+            timers.cancel(time_ms)
+            output += operator.on_timer(key, time_ms, state, timers)
+        output += operator.process(key, {**row, "_time": at(seconds)}, state, timers)
+        state = json.loads(json.dumps(state))
+    json.dumps(output, default=str, allow_nan=False)  # as on its way to the topic
+    return output
 
 
 @pytest.fixture

@@ -119,6 +119,8 @@ USES = [
     ("live-chart", {"columns": ["c"], "by": "c"}),
     ("threshold-alert", {"columns": ["c"], "limit": 1}),
     ("running-statistics", {"column": "c", "key": "c"}),
+    ("edge-detection", {"columns": ["c"]}),
+    ("record-around", {"event": "c"}),
     (
         "keyed-aggregate",
         {"keys": ["c"], "aggregates": [{"function": name, "column": "c"} for name in Function]},

@@ -155,3 +155,50 @@ def test_a_state_is_kept_as_json() -> None:
     assert (state, timers.times) == ({"a": [1]}, [1, 2])
     with pytest.raises(TypeError):
         kept.save({"a": START}, KeyTimers([]))
+
+
+class Renamed(Summing):
+    """Keeps what `Summing` calls sum as total."""
+
+    state_version = 2
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        state["total"] = state.get("total", 0) + row["v"]
+        yield {"v": state["total"]}
+        if row["v"] < 0:
+            raise ValueError("negative")
+
+    def migrate(self, state: dict[str, Any], version: int) -> dict[str, Any]:
+        assert version == 1
+        return {"total": state["sum"]}
+
+
+def test_a_state_of_an_earlier_version_is_migrated_once_also_when_the_first_row_fails() -> None:
+    stored = Stored()
+    run([(0, 0, 7)], stored)
+    found, kept = run([(0, 1, -1), (0, 2, 1)], stored, Renamed())
+    assert sums(found) == [8]
+    assert (kept["state"]["total"], kept["version"]) == (8, 2)
+    assert "sum" not in kept["state"]
+    found, _ = run([(0, 3, 1)], stored, Renamed())
+    assert sums(found) == [9]
+
+
+def test_a_state_that_nobody_can_read_stops_the_element_and_stays() -> None:
+    stored = Stored()
+    run([(0, 0, 7)], stored)
+    before = stored.value
+
+    class Forgetful(Summing):
+        state_version = 2
+
+    with pytest.raises(NotImplementedError, match="no state of version 1 can be read by version 2"):
+        run([(0, 1, 1)], stored, Forgetful())
+    assert stored.value == before
+    run([(0, 1, 1)], stored, Renamed())
+    with pytest.raises(
+        ValueError, match="version 2 of the operator, and this is version 1: install the later"
+    ):
+        run([(0, 2, 1)], stored)

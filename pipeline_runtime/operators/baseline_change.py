@@ -1,0 +1,105 @@
+"""State: how far a value is from what it was before."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators import look_back
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, finite, number, time_ms
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+
+class Baseline(StrEnum):
+    MEAN = "mean"
+    MEDIAN = "median"
+    FIRST = "first"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+
+
+_OF: dict[Baseline, Callable[[Sequence[float]], float]] = {
+    Baseline.MEAN: statistics.fmean,
+    Baseline.MEDIAN: statistics.median,
+    Baseline.MINIMUM: min,
+    Baseline.MAXIMUM: max,
+}
+
+
+class BaselineChangeParams(Params):
+    column: NumericColumn
+    window_s: float = Field(
+        default=3600.0, gt=0, le=31 * 86_400, description="so far back the baseline looks"
+    )
+    baseline: Baseline = Baseline.FIRST
+    min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="values that it takes for a baseline")
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+class BaselineChange(ByKey):
+    """Adds to each row by how many percent a column is above (or below) a baseline: of the values of its key
+    in the `window_s` before it, without its own, the mean, the median, the first, the minimum or the maximum.
+
+    What counts are the values that have come by then with an event time up to that of the row and at most
+    `window_s` earlier; so a row that comes late looks back from its own time. Until there are `min_count`
+    values there is no baseline, and where that is 0 or no number the change is null. The change is in percent
+    of the baseline's magnitude. A row without a value has null and counts for nothing.
+
+    Of each key at most 20,000 values are kept; a row beyond goes to the dead letters until older ones have
+    left. Where there are more, aggregate first.
+
+    Output: the input's columns, `baseline` and `change_percent`.
+    """
+
+    type = "baseline-change"
+    title = "Change against a baseline"
+    summary = "Percent above or below what it was in a time before"
+    category = "state"
+    icon = "trending-up-down"
+    Params = BaselineChangeParams
+    state_params = frozenset({"column", "key"})
+    keeps = "the values of the window: the next rows have no baseline"
+    example = {"column": "interval_s", "window_s": 86_400, "baseline": "first"}
+
+    params: BaselineChangeParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            self.key_of(schema, check)
+            fields = (
+                *schema.fields,
+                SchemaField(name="baseline", type=FieldType.NUMBER, unit=source.unit if source else None),
+                SchemaField(name="change_percent", type=FieldType.NUMBER, unit="%"),
+            )
+            check.unique([field.name for field in fields], "inputs.in")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if row[self.params.column] is None:
+            yield {**row, "baseline": None, "change_percent": None}
+            return
+        value, now_ms = number(row[self.params.column]), time_ms(row)
+        window: list[list[float]] = state.setdefault("window", [])
+        past = look_back.before(window, now_ms, self.params.window_s)
+        baseline = self._baseline(past) if len(past) >= self.params.min_count else None
+        change = finite(100 * (value - baseline) / abs(baseline)) if baseline else None
+        look_back.keep(window, now_ms, value, self.params.window_s)
+        yield {**row, "baseline": baseline, "change_percent": change}
+
+    def _baseline(self, past: Sequence[look_back.Point]) -> float | None:
+        if self.params.baseline is Baseline.FIRST:
+            return float(past[0][1])
+        try:
+            return finite(float(_OF[self.params.baseline]([value for _, value in past])))
+        except OverflowError:
+            return None

@@ -1,0 +1,97 @@
+"""State: how a value changes from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, finite, number, time_ms
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+
+class Gives(StrEnum):
+    LAG = "lag"
+    DIFFERENCE = "difference"
+    PERCENT = "percent"
+    DERIVATIVE = "derivative"
+
+
+class DifferenceParams(Params):
+    column: NumericColumn
+    gives: Gives = Gives.DIFFERENCE
+    periods: int = Field(default=1, ge=1, le=1000, description="compared with the row so many before")
+    name: NewColumn = Field(default="difference", description="of the new column")
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+class Difference(ByKey):
+    """Adds to each row how a column differs from its value some rows before, of the same key.
+
+    | gives | |
+    |---|---|
+    | lag | the value before |
+    | difference | value - value before |
+    | percent | the difference in percent of the magnitude of the value before; null where that is 0 |
+    | derivative | the difference per second of event time; null where no time has passed |
+
+    A row whose value is null has null and does not count as one before. The first rows of a key have null,
+    too. A result that no number holds is null. Rows are taken in the order in which they come."""
+
+    type = "difference"
+    title = "Difference"
+    summary = "Change, percent or rate against the row before"
+    category = "state"
+    icon = "diff"
+    Params = DifferenceParams
+    state_params = frozenset({"column", "key"})
+    keeps = "the last values of each key: the next rows have none before them"
+    example = {"column": "value", "gives": "derivative", "name": "per_second"}
+
+    params: DifferenceParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            self.key_of(schema, check)
+            unit = source.unit if source is not None else None
+            new = SchemaField(name=self.params.name, type=FieldType.NUMBER, unit=self._unit(unit))
+            fields = (*schema.fields, new)
+            check.unique([field.name for field in fields], "params.name")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def _unit(self, unit: str | None) -> str | None:
+        if self.params.gives is Gives.PERCENT:
+            return "%"
+        return f"{unit}/s" if unit and self.params.gives is Gives.DERIVATIVE else unit
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if row[self.params.column] is None:
+            yield {**row, self.params.name: None}
+            return
+        value = number(row[self.params.column])
+        before: list[list[Any]] = state.setdefault("before", [])
+        found = None
+        if len(before) >= self.params.periods:
+            at_ms, earlier = before[-self.params.periods]
+            found = finite(self._change(value, earlier, (time_ms(row) - at_ms) / 1000))
+        before.append([time_ms(row), value])
+        del before[: -self.params.periods]
+        yield {**row, self.params.name: found}
+
+    def _change(self, value: float, before: float, seconds: float) -> float | None:
+        gives = self.params.gives
+        if gives is Gives.LAG:
+            return float(before)
+        if gives is Gives.DIFFERENCE:
+            return float(value - before)
+        if gives is Gives.PERCENT:
+            return 100 * (value - before) / abs(before) if before else None
+        return (value - before) / seconds if seconds else None

@@ -1,0 +1,106 @@
+"""State: where a signal is highest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, moment, number, time_ms
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+
+class PeakDetectionParams(Params):
+    column: NumericColumn
+    height: float = Field(description="a peak is at least that high")
+    distance_s: float = Field(
+        default=0.0, ge=0, le=86_400, description="of peaks nearer to each other the highest one counts"
+    )
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+class PeakDetection(ByKey):
+    """Emits the peaks of a signal, of each key: values of at least `height` that are higher than the ones
+    before and after them that differ; of a flat top, its first value.
+
+    Of peaks that are `distance_s` or less behind one, the highest counts, the first one of equals. So a peak
+    is told when more than `distance_s` have passed and no other can come within it, at the row in which that
+    is seen; its event time is its own. Rows are taken in the order in which they come; null says nothing.
+
+    Output: the key's column, if there is one, the column (the peak's height) and `since_last_s`, the time
+    since the peak that was told before it (a heart's beat to beat)."""
+
+    type = "peak-detection"
+    title = "Peak detection"
+    summary = "Where a signal is highest, and how long since the last time"
+    category = "state"
+    icon = "mountain"
+    Params = PeakDetectionParams
+    state_params = frozenset({"column", "key"})
+    keeps = "the last values and the peak that may be told next"
+    example = {"column": "ecg", "height": 0.5, "distance_s": 0.2}
+
+    params: PeakDetectionParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            fields = (
+                *self.key_of(schema, check),
+                SchemaField(
+                    name=self.params.column, type=FieldType.NUMBER, unit=source.unit if source else None
+                ),
+                SchemaField(name="since_last_s", type=FieldType.NUMBER, unit="s"),
+            )
+            check.unique([field.name for field in fields], "params.column")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if row[self.params.column] is None:
+            return
+        value, now_ms = float(number(row[self.params.column])), time_ms(row)
+        before = state.get("before")  # [ms, value, whether it rose to there]
+        if before is not None and before[2] and value < before[1] and before[1] >= self.params.height:
+            yield from self._peak(row, state, before[0], before[1])
+        if before is None or value != before[1]:
+            # Of a top that is flat the first value is the peak.
+            state["before"] = [now_ms, value, before is not None and value > before[1]]
+        candidate = state.get("candidate")
+        if (
+            candidate is not None
+            and self._is_over(candidate, now_ms)
+            and not self._may_rise(state, candidate)
+        ):
+            yield self._told(row, state)
+
+    def _is_over(self, candidate: Sequence[float], at_ms: float) -> bool:
+        return at_ms - candidate[0] > self.params.distance_s * 1000
+
+    def _may_rise(self, state: dict[str, Any], candidate: Sequence[float]) -> bool:
+        """A top that has not fallen yet may be a higher one near it."""
+        at_ms, value, rose = state["before"]
+        return rose and value >= self.params.height and not self._is_over(candidate, at_ms)
+
+    def _peak(
+        self, row: dict[str, Any], state: dict[str, Any], at_ms: int, value: float
+    ) -> Iterable[dict[str, Any]]:
+        candidate = state.get("candidate")
+        if candidate is not None and self._is_over(candidate, at_ms):
+            yield self._told(row, state)
+            candidate = None
+        if candidate is None or value > candidate[1]:
+            state["candidate"] = [at_ms, value]
+
+    def _told(self, row: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+        at_ms, value = state.pop("candidate")
+        last_ms = state.get("last_ms")
+        state["last_ms"] = at_ms
+        since_s = None if last_ms is None else (at_ms - last_ms) / 1000
+        said = self.keyed(row, since_last_s=since_s, **{self.params.column: value})
+        return {**said, "_time": moment(at_ms)}

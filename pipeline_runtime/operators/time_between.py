@@ -1,0 +1,150 @@
+"""State: the time from one event to the one that answers it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, TooManyKept, moment, time_ms
+from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+DAY_S = 86_400
+FIRST, SECOND = "first", "second"
+NAMES = (FieldType.STRING, FieldType.BOOLEAN, FieldType.INTEGER)
+
+
+class TimeBetweenParams(Params):
+    column: ColumnName = Field(description="says what happened, such as the signal of an edge")
+    first: str = Field(min_length=1, max_length=200, description="the value of what begins")
+    second: str = Field(min_length=1, max_length=200, description="the value of what answers it")
+    within_s: float = Field(
+        default=60.0, gt=0, le=7 * DAY_S, description="an answer that comes later than that is none"
+    )
+    debounce_s: float = Field(
+        default=0.0, ge=0, le=DAY_S, description="the same again within that time is a duplicate"
+    )
+    delay_s: float = Field(
+        default=0.0, ge=0, le=DAY_S, description="how late a row may come; so long each event waits"
+    )
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+    @model_validator(mode="after")
+    def _differ(self) -> TimeBetweenParams:
+        if self.first == self.second:
+            raise ValueError("first and second are two different values")
+        return self
+
+
+class TimeBetween(ByKey):
+    """Pairs each event with the next one that answers it, and says how long that took.
+
+    An event is a row whose `column` is `first` or `second` (as text; true and false as these words); other
+    rows are nothing but their time. Of each key events are taken in the order of their event time, each when
+    a row of the key has come whose time is `delay_s` after its own, so what is late by less finds its place.
+    A `first` opens, and the next `second` within `within_s` closes it. What does not pair is told as well:
+
+    | outcome | |
+    |---|---|
+    | matched | `interval_s` is the time from the first to the second |
+    | unanswered | a first without a second within the time, or before the next first |
+    | unexpected | a second without a first that is open |
+    | duplicate | the same event as the last one that was none, within `debounce_s`; it changes nothing |
+    | late | it came more than `delay_s` late, after a later one was taken; it changes nothing |
+
+    A row from a clock that is far ahead makes all late that follows, as in a window aggregate. A key that
+    falls silent keeps its last events. At most 20,000 events of a key wait; one beyond goes to the dead
+    letters.
+
+    Output: the key's column, if there is one, `outcome`, `event` (the value it is about, of a pair the
+    second), `interval_s`, `first_at`, `second_at`; event time is that of the second of a pair, else of the
+    event."""
+
+    type = "time-between"
+    title = "Time between events"
+    summary = "Pairs events and measures the time between; tells those that are missing"
+    category = "state"
+    icon = "timer"
+    Params = TimeBetweenParams
+    state_params = frozenset({"column", "first", "second", "key"})
+    keeps = "the event that is open and those that wait for late ones"
+    example = {"column": "signal", "first": "bm05", "second": "bm08", "within_s": 10}
+
+    params: TimeBetweenParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            check.column(schema, self.params.column, "params.column", NAMES)
+            fields = (
+                *self.key_of(schema, check),
+                SchemaField(name="outcome", type=FieldType.STRING),
+                SchemaField(name="event", type=FieldType.STRING),
+                SchemaField(name="interval_s", type=FieldType.NUMBER, unit="s"),
+                SchemaField(name="first_at", type=FieldType.TIMESTAMP),
+                SchemaField(name="second_at", type=FieldType.TIMESTAMP),
+            )
+            check.unique([field.name for field in fields], "params.key")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        now_ms = time_ms(row)
+        newest_ms = state["newest_ms"] = max(now_ms, state.get("newest_ms", now_ms))
+        waiting: list[list[Any]] = state.setdefault("waiting", [])
+        kind = self._kind(row[self.params.column])
+        if kind is not None:
+            insort(waiting, [now_ms, kind])
+        until_ms = newest_ms - round(self.params.delay_s * 1000)
+        ready = bisect_right(waiting, [until_ms, SECOND])
+        for at_ms, what in waiting[:ready]:
+            yield from self._taken(row, state, at_ms, what)
+        del waiting[:ready]
+        yield from self._given_up(row, state, until_ms)
+        if len(waiting) > KEPT_MAX:
+            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late ones already; lessen delay_s")
+
+    def _kind(self, value: Any) -> str | None:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return FIRST if text == self.params.first else SECOND if text == self.params.second else None
+
+    def _taken(
+        self, row: dict[str, Any], state: dict[str, Any], at_ms: int, kind: str
+    ) -> Iterator[dict[str, Any]]:
+        last_ms, last_kind = state.get("last") or [at_ms, ""]
+        if at_ms < last_ms:
+            yield self._said(row, "late", kind, at_ms)
+            return
+        if kind == last_kind and at_ms - last_ms <= self.params.debounce_s * 1000 and self.params.debounce_s:
+            yield self._said(row, "duplicate", kind, at_ms)
+            return
+        yield from self._given_up(row, state, at_ms)
+        state["last"] = [at_ms, kind]
+        opened_ms = state.pop("open_ms", None)
+        if kind == FIRST:
+            if opened_ms is not None:
+                yield self._said(row, "unanswered", FIRST, opened_ms)
+            state["open_ms"] = at_ms
+        elif opened_ms is None:
+            yield self._said(row, "unexpected", SECOND, at_ms)
+        else:
+            pair = self._said(row, "matched", SECOND, at_ms)
+            yield {**pair, "first_at": moment(opened_ms), "interval_s": (at_ms - opened_ms) / 1000}
+
+    def _given_up(
+        self, row: dict[str, Any], state: dict[str, Any], until_ms: int
+    ) -> Iterator[dict[str, Any]]:
+        opened_ms = state.get("open_ms")
+        if opened_ms is not None and until_ms - opened_ms > self.params.within_s * 1000:
+            del state["open_ms"]
+            yield self._said(row, "unanswered", FIRST, opened_ms)
+
+    def _said(self, row: dict[str, Any], outcome: str, kind: str, at_ms: int) -> dict[str, Any]:
+        event = self.params.first if kind == FIRST else self.params.second
+        said = self.keyed(row, outcome=outcome, event=event)
+        return {**said, "_time": moment(at_ms), f"{kind}_at": moment(at_ms)}

@@ -1,0 +1,149 @@
+"""State: the line that fits the last values best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators import look_back
+from pipeline_runtime.operators.by_key import EACH_KEY, KEPT_MAX, ByKey, moment, number, time_ms
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+
+class Per(StrEnum):
+    SECOND = "second"
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day"
+
+
+_SECONDS = {Per.SECOND: 1, Per.MINUTE: 60, Per.HOUR: 3600, Per.DAY: 86_400}
+
+
+class TrendParams(Params):
+    column: NumericColumn
+    window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="so far back the line goes")
+    per: Per = Field(default=Per.HOUR, description="the slope is the change in that time")
+    min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="values that it takes for a line")
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+@dataclass(frozen=True)
+class Line:
+    slope: float  # per second
+    first: float  # its value at the oldest point
+    last: float  # and at the newest
+    r_squared: float | None  # 0..1; None: all values are the same
+
+
+class Trend(ByKey):
+    """Linear regression over time: the line that fits the values of the last `window_s` best, of each key, by
+    least squares over event time. One row for each value, as soon as there are `min_count` at two different
+    times.
+
+    | column | |
+    |---|---|
+    | `slope` | by how much the line rises in a second, minute, hour or day (`per`); negative: it falls |
+    | `r_squared` | 1: all values lie on the line, 0: it explains nothing; null: the values are the same |
+    | `count` | of the values |
+    | `line_from`, `line_start` | time and height of the line at the oldest value |
+    | `line_end` | its height at the row's own time: the two points to draw it by |
+
+    What counts are the values that have come by then, from `window_s` before the row's event time up to that;
+    so a row that comes late looks back from its own time. Rows without a value give none, nor does a line
+    that no number holds. Of each key at most 20,000 values are kept; a row beyond goes to the dead letters
+    until older ones have left. Where there are more, aggregate first.
+
+    Output: the key's column, if there is one, the column itself, and these.
+    """
+
+    type = "trend"
+    title = "Trend"
+    summary = "Slope and fit of the line through the last values (linear regression)"
+    category = "state"
+    icon = "trending-up"
+    Params = TrendParams
+    state_params = frozenset({"column", "key"})
+    keeps = "the values of the window: the line begins anew"
+    example = {"column": "interval_s", "window_s": 86_400, "per": "hour"}
+
+    params: TrendParams
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            unit = source.unit if source is not None else None
+
+            def of_numbers(name: str, unit: str | None) -> SchemaField:
+                return SchemaField(name=name, type=FieldType.NUMBER, unit=unit)
+
+            fields = (
+                *self.key_of(schema, check),
+                of_numbers(self.params.column, unit),
+                of_numbers("slope", f"{unit}/{self.params.per.value}" if unit else None),
+                of_numbers("r_squared", None),
+                SchemaField(name="count", type=FieldType.INTEGER),
+                SchemaField(name="line_from", type=FieldType.TIMESTAMP),
+                of_numbers("line_start", unit),
+                of_numbers("line_end", unit),
+            )
+            check.unique([field.name for field in fields], "params.column")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if row[self.params.column] is None:
+            return
+        value, now_ms = float(number(row[self.params.column])), time_ms(row)
+        window: list[list[float]] = state.setdefault("points", [])
+        points = [*look_back.before(window, now_ms, self.params.window_s), [now_ms, value]]
+        look_back.keep(window, now_ms, value, self.params.window_s)
+        line = fitted(points) if len(points) >= self.params.min_count else None
+        if line is None:
+            return
+        yield self.keyed(
+            row,
+            **{self.params.column: value},
+            slope=line.slope * _SECONDS[self.params.per],
+            r_squared=line.r_squared,
+            count=len(points),
+            line_from=moment(int(points[0][0])),
+            line_start=line.first,
+            line_end=line.last,
+        )
+
+
+def fitted(points: Sequence[look_back.Point]) -> Line | None:
+    """By least squares, of (ms, value) in the order of time; None: all are of one time, or no number holds
+    the line.
+
+    From the first time on and about the means, so that times since 1970 cost no digits.
+    """
+    count = len(points)
+    seconds = [(at_ms - points[0][0]) / 1000 for at_ms, _ in points]
+    values = [value for _, value in points]
+    try:
+        mean_s, mean = math.fsum(seconds) / count, math.fsum(values) / count
+        apart = [(s - mean_s, value - mean) for s, value in zip(seconds, values, strict=True)]
+        times = math.fsum(s * s for s, _ in apart)
+        if times == 0:
+            return None
+        if min(values) == max(values):
+            return Line(0.0, values[0], values[0], None)
+        slope = math.fsum(s * y for s, y in apart) / times
+        spread = math.fsum(y * y for _, y in apart)
+    except (OverflowError, ValueError):  # fsum's, of what is too large and of opposite infinities
+        return None
+    ends = (mean - slope * mean_s, mean + slope * (seconds[-1] - mean_s))
+    if not all(map(math.isfinite, (slope * _SECONDS[Per.DAY], spread, *ends))):
+        return None
+    return Line(slope, *ends, min(1.0, slope * slope * times / spread) if spread else None)

@@ -1,0 +1,219 @@
+"""Runs an operator over rows as a node would, without Kafka: for its tests.
+
+    rows = [{"_time": at(0), "value": 1.0}, {"_time": at(1), "value": 3.0}]
+    trial(Difference(DifferenceParams(column="value")), rows, schema).rows
+
+With a `seed` the rows are cut into batches at random and the state moves between them, as it does when the
+element is migrated: written down, read again, by an operator that is made anew. A repeatable operator gives
+the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.recording import arrow_type
+from pipeline_runtime.operators.sdk import KeyedProcessor, Operator, OperatorContext, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+Row = dict[str, Any]
+_ELEMENT = "element"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PATIENCE_S = 600
+
+
+def at(seconds: float) -> datetime:
+    """Event time so many seconds after the beginning of a trial."""
+    return START + timedelta(seconds=seconds)
+
+
+@dataclass
+class Outcome:
+    rows: list[Row] = field(default_factory=list)  # what it gives, in order, each with its `_time`
+    rejected: list[str] = field(default_factory=list)  # the reasons of what goes to its dead letters
+
+
+def trial(
+    operator: Operator, rows: Iterable[Mapping[str, Any]], schema: StreamSchema, *, seed: int | None = None
+) -> Outcome:
+    """`rows`: data columns and `_time`, in the order of their offsets; without a `seed` they are one batch.
+
+    For processors, which need no Spark, and operators with a DataFrame, which start it once. TypeError for
+    others: a source is tried by its positions, a sink by its marks (docs/writing-an-operator.md).
+    """
+    resolved = type(operator)(operator.resolve({"in": schema}), operator.describe_file)
+    batches = list(_cut(list(rows), seed))
+    if isinstance(resolved, KeyedProcessor):
+        return _processed(resolved, batches, schema)
+    if isinstance(resolved, TransformOperator):
+        return _transformed(resolved, batches, schema, moves=seed is not None)
+    raise TypeError(f"{operator.type} is neither a processor nor one with a DataFrame")
+
+
+def _cut(rows: Sequence[Mapping[str, Any]], seed: int | None) -> Iterator[Sequence[Mapping[str, Any]]]:
+    if seed is None:
+        yield rows
+        return
+    chance, done = random.Random(seed), 0
+    while done < len(rows):
+        more = min(len(rows) - done, chance.choice([1, 1, 2, 3, 5, 8, 20]))
+        yield rows[done : done + more]
+        done += more
+
+
+def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema) -> str:
+    name = operator_key or schema.key
+    value = row[name] if name is not None else None
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- processors --------------------------------------------------------------------------------------
+
+
+def _processed(
+    operator: KeyedProcessor, batches: Iterable[Sequence[Mapping[str, Any]]], schema: StreamSchema
+) -> Outcome:
+    from pipeline_runtime.spark.keyed import (
+        KeyedRows,
+        KeyState,
+    )  # here, so that Spark is imported only for it
+
+    output = operator.output_schema({"in": schema})
+    states: dict[str, str] = {}
+    found = Outcome()
+    for batch in batches:
+        moved = type(operator)(operator.params, operator.describe_file)
+        by_key: dict[str, list[tuple[str, int]]] = {}
+        for row in batch:
+            by_key.setdefault(_key(moved.key_field(), row, schema), []).append(_encoded(row, schema))
+        for key, ordered in by_key.items():
+            state = KeyState(states.get(key), moved.state_version)
+            tagged: list[tuple[str, str | None, int, str]] = []
+            KeyedRows(moved, _ELEMENT, schema, output).process(key, ordered, state, tagged)
+            states[key] = state.text
+            for tag, _, time_ms, text in tagged:
+                _take(found, tag, time_ms, json.loads(text), output)
+    return found
+
+
+def _encoded(row: Mapping[str, Any], schema: StreamSchema) -> tuple[str, int]:
+    data = {name: row.get(name) for name in schema.names}
+    text = json.dumps(data, default=lambda value: value.isoformat())
+    return text, (row["_time"] - _EPOCH) // timedelta(microseconds=1)
+
+
+def _take(found: Outcome, tag: str, time_ms: int, data: Row, output: StreamSchema) -> None:
+    if tag.endswith(".dead"):
+        found.rejected.append(data["reason"])
+        return
+    for each in output.fields:
+        if each.type is FieldType.TIMESTAMP and data[each.name] is not None:
+            data[each.name] = datetime.fromisoformat(data[each.name])
+    found.rows.append({**data, "_time": _EPOCH + timedelta(milliseconds=time_ms)})
+
+
+# -- operators with a DataFrame ----------------------------------------------------------------------
+
+
+def _transformed(
+    operator: TransformOperator,
+    batches: Sequence[Sequence[Mapping[str, Any]]],
+    schema: StreamSchema,
+    moves: bool,
+) -> Outcome:
+    """As a streaming query over a file for each batch. Where it moves, each batch is run by a query of its
+    own, which goes on from a copy of what the one before has left."""
+    found = Outcome()
+    with tempfile.TemporaryDirectory() as directory:
+        work, left = Path(directory), Path(directory) / "state"
+        for number, batch in enumerate(batches):
+            _write(work / "rows" / f"{number}.parquet", batch, schema)
+            state = work / f"state-{number}"
+            if moves and left.exists():
+                shutil.copytree(left, state)
+            moved = type(operator)(operator.params, operator.describe_file)
+            _run(moved, work, state, schema, found)
+            left = state
+    return found
+
+
+def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema) -> None:
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(exist_ok=True)
+    times = pa.array([row["_time"] for row in batch], pa.timestamp("us", "UTC"))
+    columns = {
+        each.name: pa.array([row.get(each.name) for row in batch], arrow_type(each.type))
+        for each in schema.fields
+    }
+    keys = [None if schema.key is None else _key(None, row, schema) for row in batch]
+    meta = {
+        "_key": pa.array(keys, pa.string()),
+        "_time": times,
+        "_batch_time": times,
+        "_partition": pa.array([0] * len(batch), pa.int32()),
+        "_offset": pa.array(range(len(batch)), pa.int64()),
+        "_flush": pa.array([False] * len(batch), pa.bool_()),
+    }
+    pq.write_table(pa.table({**columns, **meta}), path)
+
+
+def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSchema, found: Outcome) -> None:
+    spark = _spark()
+    source = spark.readStream.schema(spark.read.parquet(str(work / "rows")).schema)
+    frame = source.option("maxFilesPerTrigger", 1).parquet(str(work / "rows"))
+    if not operator.flushes:
+        frame = frame.drop("_flush")
+    output = operator.output_schema({"in": schema})
+    context = OperatorContext(_ELEMENT, output, {"in": schema}, work, Path)
+
+    def take(batch: Any, _: int) -> None:
+        # A batch's rows have no order of their own.
+        for row in batch.toArrow().sort_by("_time").to_pylist():
+            if row.get("_reject") is not None:
+                found.rejected.append(row["_reject"])
+            else:
+                found.rows.append({name: row[name] for name in (*output.names, "_time")})
+
+    query = (
+        operator.transform({"in": frame}, context)
+        .writeStream.outputMode(operator.output_mode)
+        .option("checkpointLocation", str(state))
+        .trigger(availableNow=True)
+        .foreachBatch(take)
+        .start()
+    )
+    if not query.awaitTermination(_PATIENCE_S):
+        query.stop()
+        raise TimeoutError(f"Spark was not done with a batch after {_PATIENCE_S} s")
+
+
+def _spark() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    from pipeline_runtime.spark.session import use_worker_python
+
+    use_worker_python()
+    return (
+        SparkSession.builder.master("local[1]")
+        .appName("fogline-trial")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "1")
+        .getOrCreate()
+    )

@@ -1,0 +1,105 @@
+"""The template of DEBS 2012's Query 1, element by element, against the ground truth of its data: which says
+what happened, and knows nothing of operators."""
+
+import csv
+import gzip
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.templates import load_template
+from pipeline_runtime.operators.recording import DATA, DEMOS
+from pipeline_runtime.operators.registry import default_registry
+from pipeline_runtime.trial import trial
+
+PAIRS = {"bm05-bm08": "A", "bm06-bm09": "B", "bm07-bm10": "C"}
+NODES_RUN = ("edges", "named", "answers", "matched", "missing", "growth", "alarm", "trend")
+
+
+def read(name):
+    with gzip.open(DATA / name, "rt") as file:
+        return file.read()
+
+
+def instant(text):
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+@pytest.fixture(scope="module")
+def streams():
+    """Element -> its rows, of the whole day."""
+    types = {field.name: field.type for field in DEMOS["demo:debs2012-additives"].layout.columns}
+    read_as = {"integer": int, "boolean": lambda text: text == "1", "timestamp": instant}
+    readings = [
+        {name: read_as[types[name]](text) if text else None for name, text in row.items()}
+        for row in csv.DictReader(read("debs2012-additives.csv.gz").splitlines())
+    ]
+    schemas = {"readings": StreamSchema(fields=DEMOS["demo:debs2012-additives"].layout.columns)}
+    rows = {"readings": [{**row, "_time": row["ts"]} for row in readings]}
+    elements = {element.id: element for element in load_template("additive-control").spec.elements}
+    for id in NODES_RUN:
+        element = elements[id]
+        [source] = element.inputs.values()
+        operator = default_registry().create(element.type, element.params)
+        found = trial(operator, rows[source], schemas[source])
+        assert found.rejected == []
+        rows[id], schemas[id] = found.rows, operator.output_schema({"in": schemas[source]})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def truth():
+    cycles = json.loads(read("debs2012-additives-truth.json.gz"))
+    return [{**each, "pair": PAIRS[each["pair"]], "first_at": instant(each["first_at"])} for each in cycles]
+
+
+def test_each_answer_has_the_time_that_it_took(streams, truth):
+    # The last event of each pair waits for a row that is two seconds later.
+    last = {pair: max(each["first_at"] for each in truth if each["pair"] == pair) for pair in "ABC"}
+    expected = [
+        (each["pair"], each["first_at"], each["interval_s"])
+        for each in truth
+        if each["interval_s"] is not None and each["first_at"] != last[each["pair"]]
+    ]
+    found = [(row["pair"], row["first_at"], row["interval_s"]) for row in streams["matched"]]
+    assert sorted(found) == sorted(expected)
+    assert len(expected) > 4000
+
+
+def test_what_is_missing_and_what_is_there_twice_is_told(streams, truth):
+    expected = Counter({"unanswered": sum(each["interval_s"] is None for each in truth)})
+    expected["duplicate"] = sum(each["twice"] for each in truth)
+    assert Counter(row["outcome"] for row in streams["missing"]) == expected
+    assert {row["pair"] for row in streams["missing"]} == {"B"}
+    unanswered = [row["first_at"] for row in streams["missing"] if row["outcome"] == "unanswered"]
+    assert unanswered == [each["first_at"] for each in truth if each["interval_s"] is None]
+
+
+def test_the_pair_that_slows_down_raises_its_alarm_when_the_truth_says_so(streams, truth):
+    """Ten minutes in a row more than a per cent above the first one of the day, and no other alarm."""
+    times = [each for each in truth if each["pair"] == "A"]
+    growth = [100 * (each["interval_s"] / times[0]["interval_s"] - 1) for each in times]
+    since = next(n for n in range(len(times) - 10) if min(growth[n : n + 11]) > 1)
+    raised = times[since + 10]
+    alarms = [(row["pair"], row["alarm"], row["_time"]) for row in streams["alarm"]]
+    at = raised["first_at"] + timedelta(seconds=raised["interval_s"])
+    assert alarms[0] == ("A", "raised", at)
+    assert {pair for pair, *_ in alarms} == {"A"}
+
+
+@pytest.mark.parametrize("pair", "ABC")
+def test_the_trend_is_least_squares_over_the_truth(streams, truth, pair):
+    last = [row for row in streams["trend"] if row["pair"] == pair][-1]
+    points = [
+        (each["first_at"].timestamp() + each["interval_s"], each["interval_s"])
+        for each in truth
+        if each["pair"] == pair and each["interval_s"] is not None
+    ][: last["count"]]
+    days = (np.array([at for at, _ in points]) - points[0][0]) / 86_400
+    slope, start = np.polyfit(days, [value for _, value in points], 1)
+    assert (last["slope"], last["line_start"]) == pytest.approx((slope, start), rel=1e-6, abs=1e-9)
+    assert (last["slope"] > 0.02) == (pair == "A")

@@ -1,0 +1,97 @@
+"""Laws of the frequency filter."""
+
+import cmath
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import ValidationError
+
+from pipeline_runtime.operators.frequency_filter import FrequencyFilter, FrequencyFilterParams, sections
+from pipeline_runtime.trial import trial
+from tests.unit.operators.conftest import at, keyed_output, schema_of
+
+SCHEMA = schema_of(key="k", k="string", x="number")
+LOW = {"column": "x", "kind": "low-pass", "sample_rate_hz": 100, "high_cutoff_hz": 5}
+HIGH = {"column": "x", "kind": "high-pass", "sample_rate_hz": 100, "low_cutoff_hz": 5}
+BAND = {"column": "x", "kind": "band-pass", "sample_rate_hz": 100, "low_cutoff_hz": 2, "high_cutoff_hz": 20}
+
+
+def filtered(params, values):
+    rows = [(index / params["sample_rate_hz"], {"k": "a", "x": value}) for index, value in enumerate(values)]
+    return [row["filtered"] for row in keyed_output(FrequencyFilter(FrequencyFilterParams(**params)), rows)]
+
+
+def gain(params, hz):
+    """Of a tone, by the transfer function: another way to the same figures than running it."""
+    z = cmath.exp(-2j * math.pi * hz / params["sample_rate_hz"])
+    found = 1.0
+    for s in sections(FrequencyFilterParams(**params)):
+        found *= abs((s.b0 + s.b1 * z + s.b2 * z * z) / (1 + s.a1 * z + s.a2 * z * z))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("params", "hz", "expected"),
+    [
+        (LOW, 5, math.sqrt(0.5)),
+        (HIGH, 5, math.sqrt(0.5)),
+        (LOW, 0.1, 1.0),
+        (HIGH, 40, 1.0),
+        (LOW, 45, 0.0),
+        (HIGH, 0.05, 0.0),
+        (BAND, 6.3, 1.0),
+    ],
+)
+def test_tones_pass_as_a_butterworth_filter_lets_them(params, hz, expected):
+    assert gain(params, hz) == pytest.approx(expected, abs=0.02)
+    tone = [math.sin(2 * math.pi * hz * n / 100) for n in range(6000)]
+    last = filtered(params, tone)[4000:]
+    effective = math.sqrt(2 * sum(value * value for value in last) / len(last))
+    assert effective == pytest.approx(gain(params, hz), abs=0.02)
+
+
+def test_what_is_constant_passes_a_low_filter_from_the_first_row_on_and_no_other():
+    assert filtered(LOW, [7.0] * 20) == pytest.approx([7.0] * 20)
+    assert filtered(HIGH, [7.0] * 20) == pytest.approx([0.0] * 20)
+    assert filtered(LOW, [7.0, None, 7.0]) == [pytest.approx(7.0), None, pytest.approx(7.0)]
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=30), st.floats(-5, 5))
+def test_it_is_linear(values, factor):
+    for params in (LOW, HIGH, BAND):
+        once, scaled = filtered(params, values), filtered(params, [factor * value for value in values])
+        assert scaled == pytest.approx([factor * value for value in once], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (LOW | {"high_cutoff_hz": None}, "high_cutoff_hz is needed"),
+        (LOW | {"high_cutoff_hz": 50}, "less than half"),
+        (LOW | {"high_cutoff_hz": 1e-5}, "a millionth"),
+        (BAND | {"low_cutoff_hz": 30, "high_cutoff_hz": 20}, "less than high_cutoff_hz"),
+    ],
+)
+def test_corners_that_make_no_filter_are_refused(operator, wrong, says):
+    with pytest.raises(ValidationError, match=says):
+        operator("frequency-filter", wrong)
+
+
+def test_a_value_that_is_too_large_is_rejected_and_the_next_ones_are_not():
+    values = [1.1e308, 1.7e308, 1.7e308, 5.0, 6.0]
+    schema = schema_of(x="number")
+    found = trial(
+        FrequencyFilter(FrequencyFilterParams(**LOW)),
+        [{"_time": at(n), "x": v} for n, v in enumerate(values)],
+        schema,
+    )
+    assert [row["x"] for row in found.rows][-2:] == [5.0, 6.0]
+    assert found.rejected
+
+
+def test_what_does_not_fit_is_told(operator, mismatch):
+    assert operator("frequency-filter", LOW).output_schema({"in": SCHEMA}).names == ("k", "x", "filtered")
+    assert mismatch(operator("frequency-filter", LOW | {"column": "k"}), **{"in": SCHEMA}) == [
+        "params.column"
+    ]

@@ -1,0 +1,94 @@
+"""Laws of the recording around an event."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pipeline_runtime.operators import record_around
+from pipeline_runtime.operators.by_key import TooManyKept
+from pipeline_runtime.operators.record_around import RecordAround, RecordAroundParams
+from tests.unit.operators.conftest import at, keyed_output, schema_of
+
+SCHEMA = schema_of(key="k", k="string", x="number", alarm="boolean", t="timestamp")
+
+
+def rows(*events, until=12):
+    return [
+        (second, {"k": "a", "x": float(second), "alarm": second in events, "t": at(second)})
+        for second in range(until)
+    ]
+
+
+def around(**more):
+    return {"event": "alarm", "before_s": 2, "after_s": 3, **more}
+
+
+def test_rows_from_before_and_after_are_handed_on_with_their_own_time(operator, process):
+    found = process(operator("record-around", around()), rows(5))
+    assert [(row["x"], row["_time"], row["offset_s"]) for row in found] == [
+        (float(second), at(second), float(second - 5)) for second in range(3, 9)
+    ]
+    assert {row["recording"] for row in found} == {1}
+    assert [row["t"] for row in found] == [at(second) for second in range(3, 9)]
+
+
+def test_an_event_within_a_recording_extends_it_and_one_after_it_begins_another(operator, process):
+    found = process(operator("record-around", around(after_s=1)), rows(2, 3, 7))
+    assert [(row["x"], row["recording"]) for row in found] == [
+        *((float(second), 1) for second in range(5)),
+        *((float(second), 2) for second in range(5, 9)),
+    ]
+    assert [row["offset_s"] for row in found if row["recording"] == 1] == [-2.0, -1.0, 0.0, 1.0, 2.0]
+
+
+def test_what_comes_late_is_recorded_by_its_own_time(operator, process):
+    def row(second, event=False):
+        return second, {"k": "a", "x": float(second), "alarm": event, "t": None}
+
+    chosen = operator("record-around", around(before_s=100, after_s=3))
+    found = process(chosen, [row(0), row(10), row(20), row(5, True), row(7), row(9), row(6), row(21, True)])
+    assert [(row["x"], row["recording"]) for row in found] == [
+        (0.0, 1), (5.0, 1), (7.0, 1), (6.0, 1), (10.0, 2), (20.0, 2), (9.0, 2), (21.0, 2)
+    ]  # fmt: skip
+
+
+def test_null_is_no_event_and_too_much_is_rejected(operator, process, monkeypatch):
+    nothing = [(second, {"k": "a", "x": 1.0, "alarm": None, "t": None}) for second in range(5)]
+    assert process(operator("record-around", around()), nothing) == []
+    monkeypatch.setattr(record_around, "KEPT_MAX", 2)
+    with pytest.raises(TooManyKept):
+        process(operator("record-around", around()), rows())
+
+
+def test_what_does_not_fit_is_told(operator, mismatch):
+    names = operator("record-around", around()).output_schema({"in": SCHEMA}).names
+    assert names == (*SCHEMA.names, "recording", "offset_s")
+    assert mismatch(operator("record-around", around(event="x")), **{"in": SCHEMA}) == ["params.event"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=40), st.integers(0, 8), st.integers(0, 8)
+)
+def test_it_has_exactly_the_rows_near_an_event(steps, before_s, after_s):
+    now, timed = 0, []
+    for step, is_event in steps:
+        now += step
+        timed.append((now, is_event))
+    operator = RecordAround(RecordAroundParams(event="alarm", before_s=before_s, after_s=after_s))
+    given_rows = [
+        (second, {"k": "a", "x": float(n), "alarm": is_event, "t": None})
+        for n, (second, is_event) in enumerate(timed)
+    ]
+    events = [(n, second) for n, (second, is_event) in enumerate(timed) if is_event]
+
+    def near(n, second):
+        """What comes before an event in the order of rows may wait for it; what comes after may follow it."""
+        return any(
+            (n <= e and second >= at_s - before_s) or (n >= e and second <= at_s + after_s)
+            for e, at_s in events
+        )
+
+    found = keyed_output(operator, given_rows)
+    assert [row["x"] for row in found] == [float(n) for n, (second, _) in enumerate(timed) if near(n, second)]
+    assert len({row["recording"] for row in found}) == sum(
+        1 for (_, a), (_, b) in zip([(0, -1e9), *events], events, strict=False) if b > a + after_s
+    )

@@ -1,0 +1,123 @@
+"""Laws of the time between events."""
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import ValidationError
+
+from pipeline_runtime.operators import time_between
+from pipeline_runtime.operators.time_between import TimeBetween, TimeBetweenParams
+from pipeline_runtime.trial import trial
+from tests.unit.operators.conftest import at, keyed_output, schema_of
+
+SCHEMA = schema_of(key="machine", machine="string", signal="string")
+
+
+def events(*pairs):
+    """(second, what happened), in the order of arrival."""
+    return [(second, {"machine": "m", "signal": signal}) for second, signal in pairs]
+
+
+def params(**more):
+    return {"column": "signal", "first": "a", "second": "b", **more}
+
+
+def told(found):
+    return [(row["outcome"], row["event"], row.get("interval_s"), row["_time"]) for row in found]
+
+
+def test_an_event_is_paired_with_the_next_that_answers_it(operator, process):
+    found = process(
+        operator("time-between", params()), events((0, "a"), (1, "x"), (2.5, "b"), (10, "a"), (14, "b"))
+    )
+    assert told(found) == [("matched", "b", 2.5, at(2.5)), ("matched", "b", 4.0, at(14))]
+    assert (found[0]["first_at"], found[0]["second_at"]) == (at(0), at(2.5))
+
+
+def test_what_does_not_pair_is_told(operator, process):
+    found = process(
+        operator("time-between", params(within_s=5, debounce_s=0.5)),
+        events(
+            (0, "b"), (1, "a"), (1.2, "a"), (3, "a"), (4, "b"), (4.5, "b"), (10, "a"), (16, "x"), (17, "b")
+        ),
+    )
+    assert told(found) == [
+        ("unexpected", "b", None, at(0)),
+        ("duplicate", "a", None, at(1.2)),
+        ("unanswered", "a", None, at(1)),
+        ("matched", "b", 1.0, at(4)),
+        ("duplicate", "b", None, at(4.5)),
+        ("unanswered", "a", None, at(10)),
+        ("unexpected", "b", None, at(17)),
+    ]
+
+
+def test_what_comes_late_finds_its_place(operator, process):
+    late = events((0, "a"), (5, "b"), (4, "a"), (3, "b"), (20, "x"))
+    found = process(operator("time-between", params(delay_s=3)), late)
+    assert told(found) == [("matched", "b", 3.0, at(3)), ("matched", "b", 1.0, at(5))]
+
+
+def test_what_comes_later_than_that_is_told_and_changes_nothing(operator, process):
+    late = events((10, "a"), (5, "b"), (4, "a"), (12, "b"))
+    assert told(process(operator("time-between", params(debounce_s=0.5)), late)) == [
+        ("late", "b", None, at(5)),
+        ("late", "a", None, at(4)),
+        ("matched", "b", 2.0, at(12)),
+    ]
+
+
+def test_too_many_that_wait_are_rejected_until_some_may_go(operator, monkeypatch):
+    monkeypatch.setattr(time_between, "KEPT_MAX", 2)
+    rows = [{"_time": at(second), "signal": "a"} for second in (0, 1, 2, 100, 101)]
+    found = trial(operator("time-between", params(delay_s=10)), rows, schema_of(signal="string"))
+    assert [reason.split(":")[0] for reason in found.rejected] == ["TooManyKept"]
+    assert [row["outcome"] for row in found.rows] == ["unanswered", "unanswered"]
+
+
+def test_values_are_compared_as_text(operator, process):
+    chosen = operator("time-between", params(first="true", second="false"))
+    found = process(chosen, [(0, {"signal": True}), (2, {"signal": None}), (3, {"signal": False})])
+    assert told(found) == [("matched", "false", 3.0, at(3))]
+
+
+def test_what_does_not_fit_is_told(operator, mismatch):
+    names = operator("time-between", params()).output_schema({"in": SCHEMA}).names
+    assert names == ("machine", "outcome", "event", "interval_s", "first_at", "second_at")
+    assert mismatch(operator("time-between", params(column="y")), **{"in": SCHEMA}) == ["params.column"]
+    with pytest.raises(ValidationError, match="two different values"):
+        operator("time-between", params(second="a"))
+
+
+LATE_S, WITHIN_S = 4, 6
+
+
+def oracle(all_events):
+    """Of events in the order of their time, looking at all of them at once."""
+    found, opened = [], None
+    for second, kind in sorted(all_events):
+        if opened is not None and second - opened > WITHIN_S:
+            found.append(("unanswered", opened, None))
+            opened = None
+        if kind == "a":
+            if opened is not None:
+                found.append(("unanswered", opened, None))
+            opened = second
+        elif opened is None:
+            found.append(("unexpected", second, None))
+        else:
+            found.append(("matched", second, float(second - opened)))
+            opened = None
+    return found if opened is None else [*found, ("unanswered", opened, None)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("ab")), max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_late_events_within_the_bound_change_nothing(some, chance):
+    """The order of arrival, each at most LATE_S behind the newest so far, makes no difference."""
+    arrival = sorted(some, key=lambda each: each[0] + chance.uniform(0, LATE_S - 0.001))
+    operator = TimeBetween(TimeBetweenParams(**params(within_s=WITHIN_S, delay_s=LATE_S)))
+    found = keyed_output(operator, [*events(*arrival), *events((1000, "x"))])
+    expected = [(outcome, at(second), interval) for outcome, second, interval in oracle(some)]
+    assert [(row["outcome"], row["_time"], row.get("interval_s")) for row in found] == expected

@@ -168,7 +168,7 @@ def _where_free(group: GroupToPlace, room: Room) -> Placed | PlacementFault:
     least = min(cpu[node.name] for node in near)
     alike = [node for node in near if cpu[node.name] <= least + CPU_MARGIN]
     best = min(alike, key=lambda node: (room.elements[node.name], node.name)).name
-    by = ", by the broker" if room.ground.by_broker else ""
+    by = ", by the broker" if room.ground.by_broker({*origins, room.nodes[best].place}) else ""
     words = _Words(room.elements[best], len(fit), len(near), len(alike), cpu[best], ms, by)
     why, then = words.why(), words.then()
     if group.site is not None:

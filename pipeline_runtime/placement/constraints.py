@@ -76,10 +76,9 @@ class Ground:
     carried: Mapping[Way, float] = field(default_factory=dict)  # bytes/s, of others
     names: Mapping[str, str] = field(default_factory=dict)  # group -> as people say
 
-    @property
-    def by_broker(self) -> bool:
-        """The latencies are those by the Kafka broker: there is one within a site, too."""
-        return any(a == b for a, b in self.latencies)
+    def by_broker(self, sites: Iterable[str]) -> bool:
+        """The latencies between them are those by the Kafka broker: there is one within a site, too."""
+        return all(self.latencies.get((site, site), 0.0) > 0 for site in sites)
 
 
 UNKNOWN = Ground()

@@ -43,6 +43,14 @@ def read_sources(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def read_latencies(text: str) -> Latencies:
+    return Latencies(*read_matrix(text, "latency in ms"))
+
+
+def read_matrix(
+    text: str, value: str, most: float = math.inf
+) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+    """(The sites, a row for each of what lies between it and all of them). `value`: of a cell, in words;
+    `most`: what is more is a fault."""
     lines = list(_lines(text))
     if not lines:
         raise FileFault(1, "the first line has to name the sites, as in SiteA,SiteB")
@@ -54,10 +62,10 @@ def read_latencies(text: str) -> Latencies:
         raise FileFault(number, "a site without a name")
     if repeated := next((site for site in sites if sites.count(site) > 1), None):
         raise FileFault(number, f'"{repeated}" stands there twice')
-    rows = [_row(number, line, sites) for number, line in lines[1:]]
+    rows = [_row(number, line, sites, value, most) for number, line in lines[1:]]
     if len(rows) != len(sites):
         raise FileFault(lines[-1][0], f"{len(sites)} sites need {len(sites)} rows, and there are {len(rows)}")
-    return Latencies(sites, tuple(rows))
+    return sites, tuple(rows)
 
 
 def read_copies(text: str) -> dict[str, tuple[int, ...]]:
@@ -86,18 +94,20 @@ def _pair(number: int, line: str, form: str) -> tuple[str, list[str]]:
     return name, parts
 
 
-def _row(number: int, line: str, sites: tuple[str, ...]) -> tuple[float, ...]:
+def _row(number: int, line: str, sites: tuple[str, ...], value: str, most: float) -> tuple[float, ...]:
     parts = [part.strip() for part in line.split(",")]
     if len(parts) != len(sites):
-        raise FileFault(number, f"{len(parts)} latencies for {len(sites)} sites")
-    return tuple(_latency(number, part, site) for part, site in zip(parts, sites, strict=True))
+        raise FileFault(number, f"{len(parts)} values for {len(sites)} sites")
+    return tuple(_cell(number, part, site, value, most) for part, site in zip(parts, sites, strict=True))
 
 
-def _latency(number: int, text: str, site: str) -> float:
+def _cell(number: int, text: str, site: str, value: str, most: float) -> float:
     try:
-        value = float(text)
+        found = float(text)
     except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise FileFault(number, f'"{text[:20]}" is no latency in ms to {site}')
-    return value
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0):
+        raise FileFault(number, f'"{text[:20]}" is no {value} to {site}')
+    if found > most:
+        raise FileFault(number, f"to {site} a {value} of more than {most:,.0f}")
+    return found

@@ -40,12 +40,13 @@ def ways_of_streams(between: Latencies, to_broker: Mapping[str, float], given: L
 
     Every stream goes by the Kafka broker, so that is what counts once it is known of any site: of the others
     nothing is then. As long as it is known of none, the way `between` the sites stands for it; and what was
-    `given` counts whatever was measured.
+    `given` counts whatever was measured, with 0 within a site of which a way was given.
     """
     if not to_broker:
         return between
     by_broker = {(a, b): to_broker[a] + to_broker[b] for a in to_broker for b in to_broker}
-    return {**by_broker, **given}
+    within = {(site, site): 0.0 for pair in given for site in pair}
+    return {**by_broker, **within, **given}
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,16 @@ def smoothed(before: float | None, sample: float) -> float:
 
 
 def between_sites(
-    measurements: Iterable[Measurement], given: Mapping[tuple[str, str], float], sites: Collection[str]
+    measurements: Iterable[Measurement],
+    given: Latencies,
+    sites: Collection[str],
+    given_rates: Mapping[tuple[str, str], float] = MappingProxyType({}),
 ) -> dict[tuple[str, str], SiteLink]:
     """(from, to) -> what is known of the way between two different sites of `sites`.
 
     A pair is absent when nothing is known, or when no probe gets through and no latency (ms) is given. The
     latency is the median over all pairs of nodes, whichever of the two measures; the rate that over those
-    whose probes went that way.
+    whose probes went that way, or that in `given_rates` (bytes/s).
     """
     fresh = _fresh(measurements)
     found: dict[tuple[str, str], SiteLink] = {}
@@ -125,7 +129,8 @@ def between_sites(
                 continue
             # A probe fetches: what the nodes of `target` measure is the rate from `origin` to it.
             there, back = fresh.get((target, origin), []), fresh.get((origin, target), [])
-            link = _link([*there, *back], there, given.get((origin, target)))
+            pair = (origin, target)
+            link = _link([*there, *back], there, given.get(pair), given_rates.get(pair))
             if link is not None:
                 found[origin, target] = link
     return found
@@ -161,12 +166,16 @@ def _fresh(measurements: Iterable[Measurement]) -> dict[tuple[str, str], list[Me
     return found
 
 
-def _link(both: list[Measurement], there: list[Measurement], given_ms: float | None) -> SiteLink | None:
+def _link(
+    both: list[Measurement], there: list[Measurement], given_ms: float | None, given_rate: float | None
+) -> SiteLink | None:
     through = [each for each in both if each.unreachable_since is None]
     round_trips = [each.rtt_ms for each in through if each.rtt_ms is not None]
     rates = [each.bytes_per_s for each in there if each in through and each.bytes_per_s is not None]
     if given_ms is None and not round_trips:
         return None
+    if given_rate is not None:
+        rates = [given_rate]
     return SiteLink(
         latency_ms=median(round_trips) / 2 if given_ms is None else given_ms,
         bytes_per_s=median(rates) if rates else None,

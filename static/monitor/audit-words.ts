@@ -59,6 +59,9 @@ const ACTIONS: Record<string, (detail: Detail, entry: AuditEntry) => string> = {
   "node.remove": () => "removed it",
   "map.latencies": ({ sites }) =>
     `gave the latencies between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
+  "map.rates": ({ sites }) =>
+    `gave the rates between ${Array.isArray(sites) ? listed(sites.map(String)) : "sites"}`,
+  "map.rates_removed": () => "removed the rates that were given",
   "map.latencies_removed": () => "removed the latencies that were given",
   "policy.create": ({ mode }) =>
     `made the policy, ${mode === "automatic" ? "which acts by itself" : "which advises"}`,

@@ -9,7 +9,7 @@ import { loadNow } from "../shared/status";
 import type { ClusterNode, MapLink, SiteMap } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, Warning, useLoaded } from "../shared/ui/parts";
 import { Frame, Section } from "./frame";
-import { GivenLatencies } from "./given-latencies";
+import { GivenMatrix } from "./given-matrix";
 import { MapGraph } from "./map-graph";
 import { NodeMark } from "./node-tile";
 import { linesOf, rateWords, sitesOf, type Site } from "./sites";
@@ -28,7 +28,17 @@ function MapPage() {
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [places]);
   return (
-    <Frame title="Map" actions={data && <GivenLatencies given={data.given} onChanged={reload} />}>
+    <Frame
+      title="Map"
+      actions={
+        data && (
+          <>
+            <GivenMatrix kind="latencies" given={data.given} onChanged={reload} />
+            <GivenMatrix kind="rates" given={data.given_rates} onChanged={reload} />
+          </>
+        )
+      }
+    >
       {!(data && nodes) &&
         (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={6} height={44} />)}
       {data && nodes && <Shown map={data} sites={sitesOf(nodes, data)} />}
@@ -38,7 +48,7 @@ function MapPage() {
 
 function Shown({ map, sites }: { map: SiteMap; sites: Site[] }) {
   const names = sites.map((site) => site.name);
-  const { unknown } = map.given;
+  const unknown = [...new Set([...map.given.unknown, ...map.given_rates.unknown])].sort();
   return (
     <>
       <p className="muted">
@@ -48,8 +58,8 @@ function Shown({ map, sites }: { map: SiteMap; sites: Site[] }) {
       </p>
       {unknown.length > 0 && (
         <Warning>
-          Latencies are given for {listed(unknown)}, where no node stands. See whether the names are those of
-          the sites here.
+          Lines are given for {listed(unknown)}, where no node stands. See whether the names are those of the
+          sites here.
         </Warning>
       )}
       {sites.length < 2 && <Alone sites={sites} />}
@@ -157,7 +167,10 @@ function Cell({ same, link }: { same: boolean; link: MapLink | undefined }) {
           <StatusMark status="failed" word="unreachable" /> since <Ago at={broken} />
         </span>
       ) : (
-        <span className="map-matrix__rate">{rateWords(link.bytes_per_s) || "rate not measured yet"}</span>
+        <span className="map-matrix__rate">
+          {rateWords(link.bytes_per_s) || "rate not measured yet"}
+          {link.rate_given && " given"}
+        </span>
       )}
     </span>
   );

@@ -155,8 +155,8 @@ function TryOut({ figures, note }: { figures: object | null; note: string }) {
 function Acts({ acts }: { acts: DryRun["acts"] }) {
   return (
     <ol className="policies__said">
-      {acts.slice(0, SHOWN_ACTS).map((act) => (
-        <li key={`${act.at} ${act.pipeline} ${act.element ?? act.title} ${act.site}`} title={act.why}>
+      {acts.slice(0, SHOWN_ACTS).map((act, index) => (
+        <li key={index} title={act.why}>
           {exact(act.at)}: {dryActWords(act)}
         </li>
       ))}

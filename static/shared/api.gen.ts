@@ -329,8 +329,8 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
-/** A matrix that a person gave. Empty: none. */
-export interface GivenLatencies {
+/** That a person gave. Empty: none. */
+export interface GivenMatrix {
   sites: string[];
   rows: number[][];
   unknown: string[];
@@ -517,7 +517,8 @@ export interface Map {
   sites: MapSite[];
   broker: MapBroker[];
   links: MapLink[];
-  given: GivenLatencies;
+  given: GivenMatrix;
+  given_rates: GivenMatrix;
 }
 
 /** From a site to the Kafka broker. */
@@ -534,6 +535,7 @@ export interface MapLink {
   latency_ms: number | null;
   bytes_per_s: number | null;
   source: "measured" | "given";
+  rate_given: boolean;
   measured_at: string | null;
   unreachable_since: string | null;
 }
@@ -565,7 +567,7 @@ export interface MapSource {
 }
 
 export interface Matrix {
-  /** A line with the names of the sites (SiteA,SiteB), then for each site, in that order, a line with its latencies to each of them in ms (0,10) */
+  /** A line with the names of the sites (SiteA,SiteB), then for each site, in that order, a line with what is between it and each of them (0,10): latencies in ms, rates in Mbit/s */
   matrix: string;
 }
 

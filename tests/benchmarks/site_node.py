@@ -1,5 +1,6 @@
 """`python -m tests.benchmarks.site_node FILE`: a node whose checkpoint service others reach at another port
-than the one on which it listens, by a line that delays and counts. FILE: its Identity, as JSON."""
+than the one on which it listens, by a line that delays and counts; its battery and CPU may be told
+(tests/told_load.py). FILE: its Identity, as JSON."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.spark.environment import keep_what_workers_need
+from tests.told_load import told_by
 from workers.node.identity import Identity
 from workers.node.process import NodeProcess
 
@@ -23,6 +25,7 @@ def main() -> int:
     for noisy in ("kafka", "httpx", "py4j", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel("WARNING")
     fields |= {"directory": Path(fields["directory"]), "kafka": KafkaSettings(fields["kafka"])}
+    told_by(fields["directory"].parent / "told", fields["name"])
     return NodeProcess(Identity(**fields)).run()
 
 

@@ -36,6 +36,7 @@ import pipeline_runtime
 from tests.handover.proxy import Counts, Proxies
 from tests.ports import free_block
 from tests.running import PROJECT, RunningFogline
+from tests.told_load import tell
 from tests.waiting import wait_until
 from workers.supervisor.services import Kafka
 from workers.supervisor.tether import tethered
@@ -229,6 +230,11 @@ class Sites:
         path.touch(mode=0o600)
         path.write_text(json.dumps(identity))
         return path
+
+    def tell(self, name: str, text: str) -> None:
+        """What a node takes for its battery or CPU from now on, as `hall-1.battery`; see
+        tests/told_load.py."""
+        tell(self.directory / "told", name, text)
 
     # -- what is measured ----------------------------------------------------------------------------
 

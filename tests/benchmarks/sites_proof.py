@@ -12,10 +12,11 @@ found wrong by windows, merged stream and totals, else the proof proves nothing,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from time import monotonic
+from itertools import pairwise
+from time import monotonic, sleep
 from typing import Any
 
 import httpx
@@ -36,6 +37,8 @@ LATER = Site("hall-3", 60.0)
 RATE = float(os.environ.get("PROOF_RATE", "50"))
 ROWS = 150_000  # more than are read
 STEP_S = 300.0  # a busy machine takes a minute for a first query
+SAMPLES_S = 45.0  # more than one sample of a node's CPU, which are means of 30 s
+FLAPS = 3
 LEFT_OUT = 777  # the row that the wrong oracle does not know
 PATH = f"{API}/pipelines/{halls.NAME}"
 ONE, TWO, THREE = FIRST[0].name, FIRST[1].name, LATER.name
@@ -105,6 +108,19 @@ class Proof:
             return bool(element(self.client, halls.NAME, id)["node"] == node)
 
         wait_until(there, lambda: f"{id} to run on {node}", STEP_S, look_every_s=1.0)
+
+    def moved_by(self, policy: str) -> list[dict[str, Any]]:
+        """The handovers that it has ordered, the first one first."""
+        found = self.client.get(f"{API}/handovers", params={"pipeline": halls.NAME}).raise_for_status().json()
+        mine = [each for each in found if each["reason"] == f"policy {policy}"]
+        return sorted(mine, key=lambda each: str(each["created_at"]))
+
+    def ended_moves(self, policy: str) -> list[dict[str, Any]]:
+        def ended() -> bool:
+            return all(each["ended_at"] for each in self.moved_by(policy))
+
+        wait_until(ended, f"what {policy} moves to have arrived", STEP_S, look_every_s=1.0)
+        return self.moved_by(policy)
 
     def falls_silent(self, site: str) -> None:
         def silent() -> bool:
@@ -233,6 +249,10 @@ def prove() -> int:
         done("a third site came: its node joined, its copy came by an upgrade")
         move_about(proof)
         done("the merge, the totals and a copy moved among the sites, and the copy back")
+        a_battery_runs_down(proof)
+        done("a battery ran down, and what ran on it left in order, by a policy")
+        cpu_flaps(proof)
+        done("CPU that went to and fro around a policy's threshold moved nothing")
         die_and_come_back(proof)
         done("two were killed and came back, the third was cut off: copies waited, or were restored")
         judge(proof, (ONE, TWO, THREE))
@@ -268,6 +288,71 @@ def move_about(proof: Proof) -> None:
     proof.goes_on(*EVERY)
     proof.move(WINDOWS[TWO], TWO)
     proof.goes_on(*EVERY)
+
+
+def a_battery_runs_down(proof: Proof) -> None:
+    """Of the second hall, with its copy and the totals: both leave it, one after the other, and come back by
+    hand when it is charged."""
+    calm(proof)
+    proof.sites.tell(f"{TWO}.battery", "0.15")
+    rule = {"kind": "battery", "threshold": 0.2, "for_s": 0}
+    with policy(proof, "night", rule):
+        there = f"{API}/nodes/{TWO}"
+
+        def is_empty() -> bool:
+            elements = proof.client.get(there).json()["elements"]
+            return not [each for each in elements if each["role"] == "owner"]
+
+        wait_until(is_empty, f"{TWO} to be empty", STEP_S, look_every_s=1.0)
+    moves = proof.ended_moves("night")
+    assert {move["outcome"] for move in moves} == {"done"}, moves
+    assert sorted(move["element"] for move in moves) == sorted([f"readings-{TWO}", "totals"]), moves
+    assert all(first["ended_at"] <= then["created_at"] for first, then in pairwise(moves)), moves
+    proof.goes_on(*EVERY)
+    proof.sites.tell(f"{TWO}.battery", "0.9")
+    proof.move(WINDOWS[TWO], TWO)
+    proof.move("totals", TWO)
+    proof.goes_on(*EVERY)
+
+
+def cpu_flaps(proof: Proof) -> None:
+    """Of the first hall, with its copy and the merge: above the threshold in each minute, and never for the
+    two that the policy asks for."""
+    calm(proof)
+    with policy(proof, "busy", {"kind": "cpu", "threshold": 0.7, "for_s": 120}):
+        for _ in range(FLAPS):
+            for cpu in ("0.9", "0.4"):
+                proof.sites.tell(f"{ONE}.cpu", cpu)
+                sleep(SAMPLES_S)  # the load is what is made here, not waited for
+        assert not proof.moved_by("busy")
+        found = proof.client.get(f"{API}/policies/log", params={"policy": "busy", "limit": 100}).json()
+        said = {each["code"] for each in found if each["node"] == ONE}
+        assert "not-yet" in said, f"the policy has not seen it above the threshold: {found}"
+        proof.sites.tell(f"{ONE}.cpu", "0.95")
+
+        def moved() -> bool:
+            return bool(proof.moved_by("busy"))
+
+        wait_until(moved, "what stays above the threshold to move something", STEP_S, look_every_s=1.0)
+    calm(proof)
+    [move] = proof.ended_moves("busy")[:1]
+    proof.goes_on(*EVERY)
+    proof.move(WINDOWS[ONE] if move["element"] == f"readings-{ONE}" else move["element"], ONE)
+    proof.goes_on(*EVERY)
+
+
+def calm(proof: Proof) -> None:
+    """All nodes are on one machine, whose CPU each would report as its own."""
+    for name in proof.sites.nodes:
+        proof.sites.tell(f"{name}.cpu", "0.2")
+
+
+@contextmanager
+def policy(proof: Proof, name: str, rule: dict[str, Any]) -> Iterator[None]:
+    body = {"name": name, "rule": rule, "mode": "automatic", "moves_per_hour": 60}
+    id = proof.client.post(f"{API}/policies", json=body).raise_for_status().json()["id"]
+    yield
+    proof.client.delete(f"{API}/policies/{id}").raise_for_status()
 
 
 def die_and_come_back(proof: Proof) -> None:

@@ -7,9 +7,9 @@ from pydantic import Field
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
 from webapp.monitoring.site_map import site_map
-from webapp.nodes import actions
-from webapp.nodes.links import given_latencies
-from webapp.nodes.schemas import GivenLatencies, Map
+from webapp.nodes import given
+from webapp.nodes.given import LATENCIES, RATES
+from webapp.nodes.schemas import GivenMatrix, Map
 
 router = Router(tags=["map"])
 
@@ -18,7 +18,7 @@ class Matrix(Body):
     matrix: str = Field(
         max_length=200_000,
         description="A line with the names of the sites (SiteA,SiteB), then for each site, in that order, a "
-        "line with its latencies to each of them in ms (0,10)",
+        "line with what is between it and each of them (0,10): latencies in ms, rates in Mbit/s",
     )
 
 
@@ -28,21 +28,41 @@ def the_map(request: HttpRequest) -> Map:
     return site_map()
 
 
-@router.get("/map/latencies", response=GivenLatencies)
-def latencies(request: HttpRequest) -> GivenLatencies:
+@router.get("/map/latencies", response=GivenMatrix)
+def latencies(request: HttpRequest) -> GivenMatrix:
     """What was given."""
-    return given_latencies()
+    return given.matrix_of(LATENCIES)
 
 
-@router.put("/map/latencies", response=GivenLatencies)
-def give_latencies(request: HttpRequest, body: Matrix) -> GivenLatencies:
+@router.put("/map/latencies", response=GivenMatrix)
+def give_latencies(request: HttpRequest, body: Matrix) -> GivenMatrix:
     """Replaces what was given before. It counts instead of what is measured, pair by pair."""
-    actions.give_latencies(actor(request), body.matrix)
-    return given_latencies()
+    given.give(actor(request), LATENCIES, body.matrix)
+    return given.matrix_of(LATENCIES)
 
 
 @router.delete("/map/latencies", response={204: None})
 def forget_latencies(request: HttpRequest) -> Status[None]:
     """From now on what is measured counts."""
-    actions.forget_latencies(actor(request))
+    given.forget(actor(request), LATENCIES)
+    return Status(204, None)
+
+
+@router.get("/map/rates", response=GivenMatrix)
+def rates(request: HttpRequest) -> GivenMatrix:
+    """What was given."""
+    return given.matrix_of(RATES)
+
+
+@router.put("/map/rates", response=GivenMatrix)
+def give_rates(request: HttpRequest, body: Matrix) -> GivenMatrix:
+    """Replaces what was given before. It counts instead of what is measured, pair by pair; 0 says nothing."""
+    given.give(actor(request), RATES, body.matrix)
+    return given.matrix_of(RATES)
+
+
+@router.delete("/map/rates", response={204: None})
+def forget_rates(request: HttpRequest) -> Status[None]:
+    """From now on what is measured counts."""
+    given.forget(actor(request), RATES)
     return Status(204, None)

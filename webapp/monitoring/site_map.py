@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from webapp.backends.control_state import control_state
 from webapp.handovers.node_removal import names_by_deployment
-from webapp.nodes.links import broker_ways, given_latencies, links_now
+from webapp.nodes.given import LATENCIES, RATES, matrix_of
+from webapp.nodes.links import broker_ways, links_now
 from webapp.nodes.models import Node
 from webapp.nodes.schemas import Map, MapLink, MapNode, MapSite, MapSource
 from webapp.placements.models import GroupPlacement
@@ -26,7 +27,8 @@ def site_map() -> Map:
             for way in broker_ways()
         ],
         "links": _links(),
-        "given": given_latencies(),
+        "given": matrix_of(LATENCIES),
+        "given_rates": matrix_of(RATES),
     }
 
 
@@ -55,6 +57,7 @@ def _links() -> list[MapLink]:
             "latency_ms": None,
             "bytes_per_s": None,
             "source": "measured",
+            "rate_given": False,
             "measured_at": None,
             "unreachable_since": at,
         }
@@ -67,6 +70,7 @@ def _links() -> list[MapLink]:
             "latency_ms": link.latency_ms,
             "bytes_per_s": link.bytes_per_s,
             "source": link.source,
+            "rate_given": link.rate_given,
             "measured_at": link.measured_at.isoformat() if link.measured_at else None,
             "unreachable_since": since.get((link.a, link.b)),
         }

@@ -1,4 +1,4 @@
-"""Changes of nodes: invitation, enrolment, site, cordon, drain; latencies between sites that are given."""
+"""Changes of nodes: invitation, enrolment, site, cordon, drain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from pipeline_runtime.placement.geo_files import FileFault, read_latencies
 from pipeline_runtime.settings import NODE_NAME
 from pipeline_runtime.wire import tasks
 from webapp.accounts.models import Role, User
@@ -19,7 +18,7 @@ from webapp.accounts.tokens import hash_secret, new_secret
 from webapp.audit.announcements import announce
 from webapp.audit.records import audit, record_event
 from webapp.backends import commands
-from webapp.nodes.models import EnrolmentToken, GivenLatency, Node
+from webapp.nodes.models import EnrolmentToken, Node
 from webapp.nodes.schemas import Admission
 from webapp.nodes.selectors import node_named
 from webapp.problems import Conflict, Fault, Invalid, Unauthenticated
@@ -27,9 +26,6 @@ from webapp.problems import Conflict, Fault, Invalid, Unauthenticated
 TOKEN_LIFETIME = timedelta(hours=1)
 SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}")
 SITE_ALLOWED = "up to 40 letters, digits, spaces, dots, hyphens and underscores"
-GIVEN_SITES_MAX = 100
-LATENCY_MS_MAX = 600_000
-"""What is more is a slip, not a line."""
 
 
 @dataclass(frozen=True)
@@ -165,50 +161,6 @@ def set_site(actor: User, name: str, site: str) -> Node:
         node.save(update_fields=["site"])
         announce()
     return node
-
-
-@transaction.atomic
-def give_latencies(actor: User, matrix: str) -> None:
-    """Replace the latencies that were given by those of a file: see placement.geo_files.read_latencies."""
-    require(actor, Role.OPERATOR, "give latencies between sites")
-    try:
-        read = read_latencies(matrix)
-    except FileFault as error:
-        raise _no_matrix(error.line, str(error).removeprefix(f"line {error.line}: ")) from error
-    if len(read.sites) > GIVEN_SITES_MAX:
-        raise _no_matrix(1, f"{len(read.sites)} sites, at most {GIVEN_SITES_MAX} are taken")
-    wrong = next((site for site in read.sites if not SITE.fullmatch(site)), None)
-    if wrong is not None:
-        raise _no_matrix(1, f'"{wrong[:60]}" is no name for a site: {SITE_ALLOWED}')
-    if any(ms > LATENCY_MS_MAX for row in read.rows for ms in row):
-        raise _no_matrix(1, f"a latency of more than {LATENCY_MS_MAX} ms")
-    GivenLatency.objects.all().delete()
-    GivenLatency.objects.bulk_create(
-        GivenLatency(origin=origin, target=target, ms=ms)
-        for origin, row in zip(read.sites, read.rows, strict=True)
-        for target, ms in zip(read.sites, row, strict=True)
-    )
-    audit(actor, "map.latencies", "map", sites=list(read.sites))
-    announce()
-
-
-@transaction.atomic
-def forget_latencies(actor: User) -> None:
-    """From now on what is measured counts. Done twice, it is done once."""
-    require(actor, Role.OPERATOR, "remove latencies between sites")
-    if GivenLatency.objects.all().delete()[0]:
-        audit(actor, "map.latencies_removed", "map")
-        announce()
-
-
-def _no_matrix(line: int, message: str) -> Invalid:
-    fault: Fault = {"element": None, "path": f"matrix.line {line}", "message": message, "code": "invalid"}
-    return Invalid(
-        f"The latencies cannot be read: line {line}: {message}.",
-        safe="Nothing was changed.",
-        next="Correct that line: the first one names the sites, then a row of ms for each.",
-        faults=[fault],
-    )
 
 
 @transaction.atomic

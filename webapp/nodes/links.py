@@ -9,8 +9,8 @@ from statistics import median
 from typing import Literal
 
 from pipeline_runtime.placement import links as decisions
+from webapp.nodes.given import LATENCIES, RATES, between
 from webapp.nodes.models import GivenLatency, Link, Node
-from webapp.nodes.schemas import GivenLatencies
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class SiteLink:
     bytes_per_s: float | None  # None: not measured
     source: Literal["measured", "given"]
     measured_at: datetime | None
+    rate_given: bool = False  # by a person
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,15 @@ def site_links() -> list[SiteLink]:
 
 def latencies() -> decisions.Latencies:
     """Between the sites of nodes; and what was given of others, where users may be."""
-    return {**_given(), **{(link.a, link.b): link.latency_ms for link in site_links()}}
+    return {**between(LATENCIES), **{(link.a, link.b): link.latency_ms for link in site_links()}}
 
 
 def stream_ways(links: Iterable[SiteLink] | None = None) -> decisions.Latencies:
     """How long a row of a stream is under way between the sites of nodes. `links`: as `site_links`, if they
     were asked for already."""
-    between = {(link.a, link.b): link.latency_ms for link in (site_links() if links is None else links)}
+    ways = {(link.a, link.b): link.latency_ms for link in (site_links() if links is None else links)}
     to_broker = {way.site: way.latency_ms for way in broker_ways()}
-    return decisions.ways_of_streams(between, to_broker, _given())
+    return decisions.ways_of_streams(ways, to_broker, between(LATENCIES))
 
 
 def broker_ways() -> list[BrokerWay]:
@@ -88,29 +89,14 @@ def known_sites() -> set[str]:
 def links_now() -> tuple[list[SiteLink], list[BrokenLink]]:
     """As `site_links`, and the pairs of sites between which no probe gets through now."""
     measurements, sites = list(_measurements()), _sites()
+    rates = {pair: mbit_s * 1e6 / 8 for pair, mbit_s in between(RATES).items()}
+    found = decisions.between_sites(measurements, between(LATENCIES), sites, rates)
     known = [
-        SiteLink(a, b, link.latency_ms, link.bytes_per_s, link.source, link.measured_at)
-        for (a, b), link in sorted(decisions.between_sites(measurements, _given(), sites).items())
+        SiteLink(a, b, link.latency_ms, link.bytes_per_s, link.source, link.measured_at, (a, b) in rates)
+        for (a, b), link in sorted(found.items())
     ]
     broken = decisions.unreachable(measurements, sites)
     return known, [BrokenLink(a, b, since) for (a, b), since in sorted(broken.items())]
-
-
-def given_latencies() -> GivenLatencies:
-    """The matrix as it was given; empty: there is none."""
-    rows: dict[str, list[float]] = {}
-    for cell in GivenLatency.objects.all():
-        rows.setdefault(cell.origin, []).append(cell.ms)
-    return {"sites": list(rows), "rows": list(rows.values()), "unknown": sorted(rows.keys() - _sites())}
-
-
-def _given() -> dict[tuple[str, str], float]:
-    """What lies on the diagonal is kept and not used."""
-    return {
-        (each.origin, each.target): each.ms
-        for each in GivenLatency.objects.all()
-        if each.origin != each.target
-    }
 
 
 def _sites() -> set[str]:

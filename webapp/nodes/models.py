@@ -102,19 +102,30 @@ class Link(models.Model):
         return f"{self.origin_id} to {self.target_id}"
 
 
-class GivenLatency(models.Model):
-    """One cell of the matrix that a person gave; it beats what is measured."""
+class GivenCell(models.Model):
+    """Of a matrix that a person gave; it beats what is measured."""
 
     origin = models.CharField(max_length=40)  # a site
     target = models.CharField(max_length=40)
-    ms = models.FloatField()
 
     class Meta:
+        abstract = True
         ordering = ["pk"]  # as in the file
-        constraints = [models.UniqueConstraint(fields=["origin", "target"], name="one_latency_each_way")]
+        constraints = [models.UniqueConstraint(fields=["origin", "target"], name="one_%(class)s_each_way")]
+
+
+class GivenLatency(GivenCell):
+    ms = models.FloatField()
 
     def __str__(self) -> str:
         return f"{self.origin} to {self.target}: {self.ms:g} ms"
+
+
+class GivenRate(GivenCell):
+    mbit_s = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"{self.origin} to {self.target}: {self.mbit_s:g} Mbit/s"
 
 
 class EnrolmentToken(models.Model):

@@ -102,12 +102,13 @@ class NodeHistory(TypedDict):
     points: list[NodePoint]
 
 
-class GivenLatencies(TypedDict):
-    """A matrix that a person gave. Empty: none."""
+class GivenMatrix(TypedDict):
+    """That a person gave. Empty: none."""
 
     sites: list[str]
     rows: list[list[Number]]
-    """in ms: from the site of the row to that of the column, in the order of `sites`"""
+    """latencies in ms, or rates in Mbit/s: from the site of the row to that of the column, in the order of
+    `sites`"""
     unknown: list[str]
     """those of the sites at which no node stands"""
 
@@ -151,6 +152,9 @@ class MapLink(TypedDict):
     bytes_per_s: Number | None
     """null: not measured"""
     source: Literal["measured", "given"]
+    """of the latency"""
+    rate_given: bool
+    """by a person; else it is measured"""
     measured_at: str | None
     unreachable_since: str | None
     """since when no probe between the two gets through; null: one does, or nobody probes"""
@@ -170,7 +174,9 @@ class Map(TypedDict):
     broker: list[MapBroker]
     """of the sites of which it was measured"""
     links: list[MapLink]
-    given: GivenLatencies
+    given: GivenMatrix
+    """latencies"""
+    given_rates: GivenMatrix
 
 
 class Invited(TypedDict):

@@ -77,21 +77,21 @@ class Fleet:
         self._uses: list[GroupUse] = []
         self._needs: dict[tuple[str, ...], Need] = {}
         self._sent: dict[tuple[str, str], float] = {}  # (deployment, stream) -> bytes/s
-        there: set[Copy] = set()
+        self._there: set[Copy] = set()  # that nodes report
         for id, group, node, role, rates in _copies():
             runs = self.groups.get((id, group))
             if runs is None:
                 continue
-            there.add((id, group, node))
+            self._there.add((id, group, node))
             owns = role == "owner"
             self._uses.append(GroupUse(runs.kind, node, rows_per_s(rates), owns))
             if owns:
                 self._sent |= {
                     (id, stream): rate for stream, rate in (rates.get("bytes_per_s") or {}).items()
                 }
-        self.nodes = self._candidates({*coming}, there)
+        self.nodes = self._candidates({*coming})
 
-    def _candidates(self, coming: set[Copy], there: set[Copy]) -> list[Candidate]:
+    def _candidates(self, coming: set[Copy]) -> list[Candidate]:
         elements: dict[str, int] = {}
         needs: dict[str, Need] = {}
         wanted = {(each.deployment, each.group, each.node) for each in self.groups.values()} | coming
@@ -100,7 +100,7 @@ class Fleet:
             if runs is None:
                 continue
             elements[node] = elements.get(node, 0) + len(runs.kinds)
-            if (id, group, node) not in there:
+            if (id, group, node) not in self._there:
                 needs[node] = needs.get(node, NOTHING) + self.need(runs.kind)
         return [
             candidate(node, elements.get(name, 0), needs.get(name, NOTHING))
@@ -133,7 +133,7 @@ class Fleet:
 
     def _carried_but_for(self, deployment: str | None) -> dict[tuple[str, str], float]:
         found: dict[tuple[str, str], float] = {}
-        for id in {each.deployment for each in self.groups.values()} - {deployment}:
+        for id in self._members.keys() - {deployment}:
             for (origin, reader), rate in self.flows_of(id).items():
                 ends = [self.rows[self.groups[id, group].node].place for group in (origin, reader)]
                 if ends[0] != ends[1]:
@@ -144,9 +144,7 @@ class Fleet:
         """Among its groups as they run."""
         home = self._home(deployment)
         found: dict[tuple[str, str], float] = {}
-        for id, runs in self.groups.items():
-            if id[0] != deployment:
-                continue
+        for runs in self._members.get(deployment, ()):
             for stream in runs.reads:
                 _add_flow(
                     found,
@@ -176,17 +174,21 @@ class Fleet:
 
     def _home(self, deployment: str) -> dict[str, str]:
         """Element -> the group that it runs in."""
-        return {
-            element: group
-            for (id, group), runs in self.groups.items()
-            if id == deployment
-            for element in runs.kinds
-        }
+        return {element: runs.group for runs in self._members.get(deployment, ()) for element in runs.kinds}
+
+    @cached_property
+    def _members(self) -> dict[str, list[Runs]]:
+        """By deployment its groups, with where they ran when this was first asked for."""
+        found: dict[str, list[Runs]] = {}
+        for runs in self.groups.values():
+            found.setdefault(runs.deployment, []).append(runs)
+        return found
 
     # -- a group that runs -------------------------------------------------------------------------------
 
     def runs_on(self, deployment: str) -> dict[str, str]:
-        return {group: runs.node for (id, group), runs in self.groups.items() if id == deployment}
+        groups = [runs.group for runs in self._members.get(deployment, ())]
+        return {group: self.groups[deployment, group].node for group in groups}
 
     def apart_of(self, deployment: Deployment, group: str) -> frozenset[str]:
         home = self._home(deployment.pk)
@@ -256,7 +258,9 @@ class Fleet:
         """As if it had been ordered there."""
         runs = self.groups[deployment, group]
         self.groups[deployment, group] = replace(runs, node=node)
-        more, need = len(runs.kinds), self.need(runs.kind)
+        # A standby there has what it needs already.
+        follows = (deployment, group, node) in self._there
+        more, need = len(runs.kinds), NOTHING if follows else self.need(runs.kind)
         self.nodes = [
             replace(each, elements=each.elements + more, coming=each.coming + need)
             if each.name == node

@@ -50,6 +50,7 @@ def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
     if context.settings.restore != "auto":
         return
     names, policies = Names(), keeping_policies()
+    fleet: Fleet | None = None  # of this look: each that is ordered counts for those that follow
     for placement in on_silent_nodes().select_related("node", "deployment__pipeline", "deployment__version"):
         name = names.of(placement.deployment_id, placement.group)
         alert = f"{name} could not be restored from {placement.node.name}; it is tried again."
@@ -60,7 +61,8 @@ def order_restorations(context: ControlContext, bulkhead: Bulkhead) -> None:
                 kept = kept_at(policies, placement.deployment, facts, placement.node.place)
                 if kept is not None:
                     facts = only_at(facts, kept[0])
-                _restore(placement, facts, name, kept)
+                fleet = fleet or Fleet(coming())
+                _restore(placement, facts, name, kept, fleet)
 
 
 def on_silent_nodes() -> QuerySet[GroupPlacement]:
@@ -73,7 +75,9 @@ def on_silent_nodes() -> QuerySet[GroupPlacement]:
     )
 
 
-def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tuple[str, str] | None) -> None:
+def _restore(
+    placement: GroupPlacement, group: GroupFacts, name: str, kept: tuple[str, str] | None, fleet: Fleet
+) -> None:
     """`kept`: the site at which a policy keeps it, and that policy."""
     node = placement.node
     if group.follow == "none":
@@ -118,9 +122,7 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tupl
     if isinstance(again, Later):
         return
     only = group.nodes if kept is not None else None
-    target, refusal = restoration_target(
-        placement.deployment, group, Fleet(coming()), again.without, only=only
-    )
+    target, refusal = restoration_target(placement.deployment, group, fleet, again.without, only=only)
     if target is None:
         waits = f"{name} waits to be restored: {refusal}. It is when a node comes up."
         if kept is not None:
@@ -128,10 +130,12 @@ def _restore(placement: GroupPlacement, group: GroupFacts, name: str, kept: tupl
             waits = f"{name} waits for {site}: the policy {policy} keeps its copies there. Nothing is lost."
         _tell_once(placement, "element.waits", waits)
         return
-    _order(placement, group, target, name)
+    if _order(placement, group, target, name):
+        fleet.move(placement.deployment_id, placement.group, target)
 
 
-def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> None:
+def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str) -> bool:
+    """False: something else was done with it meanwhile."""
     node, deployment = placement.node, placement.deployment
     silent_s = (timezone.now() - node.last_seen_at).total_seconds() if node.last_seen_at else 0.0
     reason = f"automatically, {silent_s:.1f} s after {node.name} fell silent"
@@ -149,7 +153,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
         )
     except Problem as problem:
         log.info("%s is not restored now: %s", group.group, problem)
-        return
+        return False
     record_event(
         "element.restoring",
         f"{name} is restored on {target}, {reason}.",
@@ -159,6 +163,7 @@ def _order(placement: GroupPlacement, group: GroupFacts, target: str, name: str)
         node=node.name,
         handover=str(handover.pk),
     )
+    return True
 
 
 def _tried(placement: GroupPlacement) -> QuerySet[Handover]:

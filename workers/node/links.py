@@ -120,6 +120,10 @@ class LinkProbe:
         except (KafkaError, OSError) as error:
             log.debug("the broker does not answer a probe: %s", error)
             return
+        except Exception:
+            # The lines to the peers are to be measured whatever kafka-python makes of a broker.
+            log.warning("the way to the broker could not be measured", exc_info=True)
+            return
         self._broker = BrokerReport(rtt_ms=round(rtt_ms, 3), at_ms=_now_ms())
 
     def _probed(self, peer: Peer) -> LinkReport:

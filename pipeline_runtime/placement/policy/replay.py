@@ -7,7 +7,9 @@ why; not what would have come of it to the last percent.
 What an element's latency would have been elsewhere nobody knows, so of each only its first move for that is
 told. A window of maintenance is tried as if it had been in that time, and copies at sites that were not there
 at its beginning are taken to have come later (replay_sites.py).
-"""
+
+While nobody was measured control heard nobody, and policies decided nothing; as after that, a node is given
+the time to be heard."""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ from pipeline_runtime.placement.policy.facts import (
 from pipeline_runtime.placement.policy.lasting import Timed
 from pipeline_runtime.placement.policy.look import share_of
 from pipeline_runtime.placement.policy.replay_sites import CopiesThen
-from pipeline_runtime.placement.policy.rules import SAMPLE_S, LatencyAbove, Maintenance, Policy
+from pipeline_runtime.placement.policy.rules import SAMPLE_S, LatencyAbove, Maintenance, Policy, Sites
 
 DAY_S = 24 * 3600.0
 EACH_S = 30.0
 """Samples that are nearer to each other are looked at together."""
 UP_S = 2.5 * SAMPLE_S
 """A node without a sample for so long was not up."""
-HELD = ("refused", "resting", "no-target", "budget", "draining", "empty", "waits")
+HELD = ("refused", "resting", "no-target", "budget", "draining", "empty")
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,16 @@ def replay(
     world = _World(policy, past, nodes, list(groups), (links, ways), copied)
     found: list[ReplayedAct] = []
     held: dict[Code, float] = {}
-    at_s = -inf
+    at_s = before_s = -inf
+    hearing_since_s = times[0]
     for each_s in times:
+        if each_s - before_s > UP_S:
+            hearing_since_s = each_s
+        before_s = each_s
         if each_s - at_s < EACH_S:
             continue
         step_s, at_s = min(each_s - at_s, EACH_S), each_s
-        acts, codes = world.step(at_s)
+        acts, codes = world.step(at_s, hearing_since_s)
         found += acts
         for code in codes:
             held[code] = held.get(code, 0.0) + step_s
@@ -116,9 +122,11 @@ def replay(
 
 
 def as_if_before(rule: Maintenance, until_s: float) -> Maintenance:
-    """The window moved by whole days, so that what it empties began to leave in the day before `until_s`."""
+    """The window moved by whole days, so that it was over by `until_s`, or, where it is longer than a day,
+    had begun to empty by then."""
     leaves_s = rule.begins.timestamp() - rule.lead_minutes * 60
-    days = ceil((leaves_s - until_s) / DAY_S)
+    lasts_s = (rule.lead_minutes + rule.minutes) * 60
+    days = ceil((leaves_s + (lasts_s if lasts_s <= DAY_S else 0) - until_s) / DAY_S)
     return rule.model_copy(update={"begins": rule.begins - timedelta(days=days)})
 
 
@@ -157,18 +165,20 @@ class _World:
         self._stays = {id: deque(each) for id, each in past.stays.items()}
         self._seen: dict[str, deque[Sample]] = {name: deque() for name in self._nodes}
         self._late: dict[str, deque[Latency]] = {id: deque() for id in past.latencies}
-        first_s = min((each[0].at_s for each in self._samples.values() if each), default=0.0)
-        there = {
-            node.site
-            for name, node in self._nodes.items()
-            if (samples := self._samples.get(name)) and samples[0].at_s - first_s <= UP_S
-        }
-        self._copies = CopiesThen(copied, there)
+        self._measured = {name for name, each in self._samples.items() if each}
+        began_s = {name: each[0].at_s for name, each in self._samples.items() if each}
+        first_s = min(began_s.values(), default=0.0)
+        there = {self._nodes[name].site for name, at_s in began_s.items() if at_s - first_s <= UP_S}
+        later = {self._nodes[name].site for name in began_s} - there
+        self._copies = CopiesThen(copied, later)
         self._groups = self._copies.begin(groups)
 
-    def step(self, now_s: float) -> tuple[list[ReplayedAct], set[Code]]:
+    def step(self, now_s: float, hearing_since_s: float) -> tuple[list[ReplayedAct], set[Code]]:
         self._moves = [move for move in self._moves if now_s - move.at_s < HOUR_S]
-        nodes, groups = self._nodes_at(now_s), [self._group_at(group, now_s) for group in self._groups]
+        nodes, groups = (
+            self._nodes_at(now_s, hearing_since_s),
+            [self._group_at(group, now_s) for group in self._groups],
+        )
         verdicts = evaluate(
             [self._policy],
             nodes,
@@ -190,9 +200,15 @@ class _World:
                 continue
             found.append(_act(verdict, now_s))
         acted = {(act.origin, act.site) for act in found}
-        return found, {v.code for v in verdicts if v.code in HELD and (v.node, v.site) not in acted}
+        return found, {v.code for v in verdicts if self._held(v) and (v.node, v.site) not in acted}
 
-    def _nodes_at(self, now_s: float) -> list[NodeNow]:
+    def _held(self, verdict: Verdict) -> bool:
+        """It would have been done, but for something. That copies wait may be what is wanted."""
+        rule = self._policy.rule
+        waits = verdict.code == "waits" and isinstance(rule, Sites) and rule.gone != "wait"
+        return waits or verdict.code in HELD
+
+    def _nodes_at(self, now_s: float, hearing_since_s: float) -> list[NodeNow]:
         found = []
         for name, node in self._nodes.items():
             for sample in _until(self._samples.get(name, deque()), now_s):
@@ -201,8 +217,9 @@ class _World:
                     sample = replace(sample, cpu_ratio=would_be)
                 _add(self._seen[name], sample)
             seen = list(self._seen[name])
-            seen_s = seen[-1].at_s if seen else None
-            up = seen_s is not None and now_s - seen_s <= UP_S
+            # Of one that was not measured at all it is known when it was heard last.
+            seen_s = seen[-1].at_s if seen else node.seen_s if name not in self._measured else None
+            up = now_s - max(seen_s or 0.0, hearing_since_s) <= UP_S
             found.append(replace(node, samples=seen, up=up, seen_s=seen_s))
         return found
 

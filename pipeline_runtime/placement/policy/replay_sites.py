@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pipeline_runtime.placement.policy.facts import (
@@ -16,12 +16,13 @@ from pipeline_runtime.placement.policy.facts import (
 
 
 class CopiesThen:
-    def __init__(self, copied: Sequence[Copied], there: Collection[str]) -> None:
-        """`copied`: as they are now; `there`: the sites that had a node when it began. Copies at others are
-        taken to have come later, where they are not the only ones of something."""
+    def __init__(self, copied: Sequence[Copied], later: Collection[str]) -> None:
+        """`copied`: as they are now; `later`: the sites that came after it began. Copies there are taken to
+        have come later, too, where they are not the only ones of something. What a site lacks that has some
+        of the copies is not told."""
         # A site's groups are kept as they are now: by them it gets its copies when it comes.
         self._at = {each.pipeline: dict(each.at) for each in copied}
-        self._copied = {each.pipeline: _without(each, there) for each in copied}
+        self._copied = {each.pipeline: _without(each, later) for each in copied}
         self._templates: dict[str, GroupNow] = {}
         self._changes: list[CopyChange] = []
 
@@ -65,13 +66,12 @@ class CopiesThen:
         if verdict.code == "take-out":
             gone = copied.at[site]
             left = {at: ids for at, ids in copied.at.items() if at != site}
-            self._copied[pipeline] = replace(copied, at=left, lacks=copied.lacks | {site})
+            self._copied[pipeline] = _with(copied, left, copied.lacks | {site})
             return [group for group in groups if group.id not in gone]
         node = min(node.name for node in nodes if node.site == site and node.up)
         came = [replace(each, node=node) for each in self._new(pipeline, site)]
-        self._copied[pipeline] = replace(
-            copied, at={**copied.at, site: tuple(each.id for each in came)}, lacks=copied.lacks - {site}
-        )
+        there = {**copied.at, site: tuple(each.id for each in came)}
+        self._copied[pipeline] = _with(copied, there, copied.lacks - {site})
         return [*groups, *came]
 
     def _new(self, pipeline: str, site: str) -> list[GroupNow]:
@@ -84,12 +84,18 @@ class CopiesThen:
         return [replace(each, id=f"{each.id} {site}", title=f"{each.title}, at {site}") for each in like]
 
 
-def _without(copied: Copied, there: Collection[str]) -> Copied:
-    late = {site for site in copied.at if site not in there and site not in copied.only}
+def _without(copied: Copied, later: Collection[str]) -> Copied:
+    late = {site for site in copied.at if site in later and site not in copied.only}
     if len(late) == len(copied.at):
-        return copied
+        late = set()
     left = {site: ids for site, ids in copied.at.items() if site not in late}
-    return replace(copied, at=left, lacks=copied.lacks | late)
+    return _with(copied, left, copied.lacks - copied.at.keys() | late)
+
+
+def _with(copied: Copied, at: Mapping[str, tuple[str, ...]], lacks: Collection[str]) -> Copied:
+    """The last copies are the only ones, whatever there is now."""
+    only = frozenset(at) if len(at) == 1 else copied.only & at.keys()
+    return replace(copied, at=at, lacks=frozenset(lacks), only=only)
 
 
 def _cpu(node: NodeNow) -> float:

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { node } from "../../shared/tests/fixtures";
 import type { MapLink, SiteMap } from "../../shared/types";
-import { matrixText } from "../given-latencies";
+import { matrixText } from "../given-matrix";
 import {
   brokenSince,
   latencyWords,
@@ -22,6 +22,7 @@ const link = (a: string, b: string, change: Partial<MapLink> = {}): MapLink => (
   latency_ms: 10,
   bytes_per_s: 3e6,
   source: "measured",
+  rate_given: false,
   measured_at: null,
   unreachable_since: null,
   ...change,
@@ -34,6 +35,7 @@ test("sites are where the live nodes stand, each with what its nodes read", () =
   const map: SiteMap = {
     sites: [{ name: "before", named: true, nodes: [], sources: [source("edge-b"), source("gone")] }],
     broker: [],
+    given_rates: NO_MATRIX,
     links: [],
     given: NO_MATRIX,
   };

@@ -70,6 +70,18 @@ def test_without_a_broker_peers_are_probed_on() -> None:
         assert probe.broker() is None
 
 
+def test_what_kafka_python_trips_over_ends_no_probe(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trips(*_: object) -> float:
+        raise KeyError("endpoint_type")
+
+    monkeypatch.setattr("workers.node.links.round_trip_ms", trips)
+    with probing(kafka) as probe:
+        probe.direct((Peer(node="a", url="http://127.0.0.1:99999"),))
+        wait_until(lambda: probe.links(), "a round")
+        probe.direct((Peer(node="b", url="http://127.0.0.1:99999"),))
+        wait_until(lambda: "b" in links(probe), "another round")
+
+
 def links(probe: LinkProbe) -> dict[str, LinkReport]:
     return {link.peer: link for link in probe.links()}
 

@@ -66,15 +66,16 @@ def test_the_way_to_the_broker_is_smoothed_and_counts_for_streams(
         ("edge-a", smoothed_ms / 2),
         ("edge-b", 0.5),
     ]
+    assert Fleet().ground(None, {}, {}).by_broker(["edge-a", "edge-b"])
     GivenLatency.objects.create(origin="edge-b", target="edge-a", ms=3.0)
     GivenLatency.objects.create(origin="edge-b", target="edge-b", ms=7.0)  # the diagonal is not used
     assert stream_ways() == {
-        ("edge-a", "edge-a"): smoothed_ms,
+        ("edge-a", "edge-a"): 0.0,
         ("edge-a", "edge-b"): smoothed_ms / 2 + 0.5,
         ("edge-b", "edge-a"): 3.0,
-        ("edge-b", "edge-b"): 1.0,
+        ("edge-b", "edge-b"): 0.0,
     }
-    assert Fleet().ground(None, {}, {}).by_broker
+    assert not Fleet().ground(None, {}, {}).by_broker(["edge-a", "edge-b"])
 
 
 def test_probes_are_smoothed_each_once_and_what_is_probed_no_more_is_gone(

@@ -14,6 +14,7 @@ from tests.contract.web.test_permissions import assert_problem
 from webapp.audit.models import AuditRecord
 from webapp.nodes.links import SiteLink, site_links
 from webapp.nodes.models import GivenLatency, Link, Node
+from webapp.placements.fleet import Fleet
 from webapp.placements.models import Deployment
 
 Call = Callable[[str | None], Caller]
@@ -103,16 +104,41 @@ def test_latencies_that_are_given_beat_what_is_measured_until_they_are_removed(
     assert list(actions) == ["map.latencies", "map.latencies", "map.latencies_removed"]
 
 
+def test_rates_that_are_given_beat_what_is_measured_until_they_are_removed(
+    caller: Call, sited: dict[str, Node]
+) -> None:
+    link(sited["edge-a"], sited["cloud"], 100, bytes_per_s=3e6)
+    link(sited["cloud"], sited["edge-a"], 100, bytes_per_s=5e6)
+
+    def lines() -> list[tuple[str, str, float | None, bool]]:
+        found = caller("viewer").get("/map").json()["links"]
+        return [(each["a"], each["b"], each["bytes_per_s"], each["rate_given"]) for each in found]
+
+    answer = caller("operator").put("/map/rates", {"matrix": "hall,cloud\n0,0\n0.8,0"})
+    assert answer.json() == {"sites": ["hall", "cloud"], "rows": [[0, 0], [0.8, 0]], "unknown": []}
+    # One way is slow; 0 says nothing of the other.
+    assert lines() == [("cloud", "hall", 1e5, True), ("hall", "cloud", 5e6, False)]
+    assert Fleet().ground(None, {}, {}).bytes_per_s["cloud", "hall"] == 1e5
+    refused = caller("operator").put("/map/rates", {"matrix": "hall,cloud\n0,fast\n1,0"})
+    problem = assert_problem(refused, 422)
+    assert "The rates cannot be read: line 2" in problem["detail"]
+    for _ in range(2):
+        assert caller("operator").delete("/map/rates").status_code == 204
+    assert lines() == [("cloud", "hall", 3e6, False), ("hall", "cloud", 5e6, False)]
+    actions = AuditRecord.objects.filter(target="map").order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["map.rates", "map.rates_removed"]
+
+
 @pytest.mark.parametrize(
     ("matrix", "line", "says"),
     [
         ("", 1, "name the sites"),
         ("hall,cloud\n0,1", 2, "need 2 rows"),
-        ("hall,cloud\n0,1\n\n1", 4, "1 latencies for 2 sites"),
+        ("hall,cloud\n0,1\n\n1", 4, "1 values for 2 sites"),
         ("hall,cloud\n0,-1\n1,0", 2, "no latency in ms to cloud"),
         ("hall,hall\n0,1\n1,0", 1, "stands there twice"),
         ("hall,<b>\n0,1\n1,0", 1, "no name for a site"),
-        ("hall,cloud\n0,1e9\n1,0", 1, "more than"),
+        ("hall,cloud\n0,1\n1e9,0", 3, "a latency in ms of more than 600,000"),
         (",".join(f"s{n}" for n in range(101)) + ("\n" + ",".join(["0"] * 101)) * 101, 1, "at most 100"),
     ],
 )

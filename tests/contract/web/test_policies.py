@@ -201,7 +201,7 @@ def test_a_window_is_tried_as_if_it_had_been_in_the_last_day(caller: Call, real_
             point = {"t": int(now.timestamp() * 1000) - 30_000 * (20 - i), "cpu_ratio": 0.1}
             real_redis.rpush(keys.node_samples(node), json.dumps(point))
     begins = (now + timedelta(days=2, minutes=-5)).isoformat()
-    rule = WINDOW | {"begins": begins, "lead_minutes": 0}
+    rule = WINDOW | {"begins": begins, "lead_minutes": 0, "minutes": 4}
     found = caller("operator").post("/policies/dry-run", {"rule": rule}).json()
     assert [(act["element"], act["code"], act["origin"]) for act in found["acts"]] == [
         ("readings", "move", "edge-a")

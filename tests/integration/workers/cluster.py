@@ -20,6 +20,7 @@ from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire import tasks
 from tests.integration.workers.stand_in_node import Ledger
 from tests.integration.workers.zygote import ForkedNode, Zygote
+from tests.told_load import tell
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -223,10 +224,7 @@ class Cluster:
 
     def says(self, name: str, text: str) -> None:
         """What stand-in nodes tell, see stand_in_node. Whole or not at all: they read it at any moment."""
-        self.ledger.mkdir(exist_ok=True)
-        draft = self.ledger / f"{name}.new"
-        draft.write_text(text)
-        draft.replace(self.ledger / name)
+        tell(self.ledger, name, text)
 
     def deployed(self, group: str, node: str, follow: Follow = "exact") -> Deployment:
         """A running deployment of one group; what the deploy operation would have written."""

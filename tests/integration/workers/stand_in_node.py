@@ -23,9 +23,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import psutil
+from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.kafka.clients import KafkaSettings
@@ -33,6 +31,7 @@ from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStat
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import FileResolver
+from tests.told_load import said, told_by
 from workers.node.identity import Identity
 from workers.node.process import NodeProcess
 
@@ -254,7 +253,7 @@ class CountingReplica:
         }
 
     def _said(self, what: str) -> str:
-        return _text(self.ledger.directory / f"{self.spec.group}.{what}")
+        return said(self.ledger.directory / f"{self.spec.group}.{what}")
 
     def _is_marked(self, mark: str) -> bool:
         return (self.ledger.directory / f"{self.spec.group}.{mark}").exists()
@@ -316,27 +315,6 @@ class CountingEngine:
         pass
 
 
-def _text(file: Path) -> str:
-    return file.read_text() if file.exists() else ""
-
-
-class Battery(NamedTuple):
-    """As psutil's."""
-
-    percent: float
-    power_plugged: bool
-
-
-def _battery(file: Path) -> Battery | None:
-    level = _text(file)
-    return Battery(float(level) * 100, power_plugged=False) if level else None
-
-
-def _cpu(file: Path, measured: Callable[[], float]) -> float:
-    told = _text(file)
-    return float(told) * 100 if told else measured()
-
-
 def _now_ms() -> int:
     return int(time.time() * 1000)
 
@@ -351,7 +329,5 @@ def run(identity: dict[str, Any], ledger: Path) -> int:
     def engine(identity: Identity, changed: Callable[[], None], _: FileResolver) -> CountingEngine:
         return CountingEngine(ledger, identity, changed)
 
-    psutil.sensors_battery = lambda: _battery(ledger / f"{made.name}.battery")
-    measured = psutil.cpu_percent
-    psutil.cpu_percent = lambda interval=None: _cpu(ledger / f"{made.name}.cpu", measured)
+    told_by(ledger, made.name)
     return NodeProcess(made, engine).run()

@@ -25,7 +25,7 @@ def test_sources_and_copies() -> None:
         ("A,,B\n", "line 1: a site without a name"),
         ("A,B,A\n", 'line 1: "A" stands there twice'),
         ("A,B\n0,1\n", "line 2: 2 sites need 2 rows, and there are 1"),
-        ("A,B\n0,1\n\n1,0,0\n", "line 4: 3 latencies for 2 sites"),
+        ("A,B\n0,1\n\n1,0,0\n", "line 4: 3 values for 2 sites"),
         ("A,B\n0,1\n-1,0\n", 'line 3: "-1" is no latency in ms to A'),
         ("A,B\n0,nan\n1,0\n", 'line 2: "nan" is no latency in ms to B'),
         ("A,B\n0,fast\n1,0\n", 'line 2: "fast" is no latency in ms to B'),

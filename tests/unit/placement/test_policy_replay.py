@@ -99,17 +99,21 @@ WINDOW = Maintenance.model_validate(
 
 @pytest.mark.parametrize("days", [0.0, 0.01, 0.5, 0.99, 1.0, 3.2, -0.01, -2.5, -7.0])
 def test_a_window_is_tried_in_the_last_day_at_the_same_time(days: float) -> None:
-    leaves_s = WINDOW.begins.timestamp() - 1800
-    until_s = leaves_s - days * DAY_S
-    found = as_if_before(WINDOW, until_s)
-    moved_s = found.begins.timestamp() - WINDOW.begins.timestamp()
+    ends_s = WINDOW.begins.timestamp() + 3600
+    until_s = ends_s - days * DAY_S
+    moved_s = as_if_before(WINDOW, until_s).begins.timestamp() - WINDOW.begins.timestamp()
     assert moved_s % DAY_S == 0
+    assert until_s - DAY_S < ends_s + moved_s <= until_s
+    # One that is longer than a day had begun.
+    long = WINDOW.model_copy(update={"minutes": 3000})
+    moved_s = as_if_before(long, until_s).begins.timestamp() - long.begins.timestamp()
+    leaves_s = long.begins.timestamp() - 1800
     assert until_s - DAY_S < leaves_s + moved_s <= until_s
 
 
 def test_a_node_is_emptied_for_its_maintenance() -> None:
     began_s = WINDOW.begins.timestamp() - 3 * DAY_S - 3600
-    history = {name: cpu(*([0.1] * 240), from_s=began_s) for name in ("edge-a", "cloud")}
+    history = {name: cpu(*([0.1] * 250), from_s=began_s) for name in ("edge-a", "cloud")}
     groups = [GroupNow("a", "a", "edge-a", 60), GroupNow("b", "b", "cloud", 40)]
     found = replay(Policy("night", WINDOW), Past(history), NODES, groups)
     assert told(found) == [(began_s + 1800, "move", "a", "cloud")]
@@ -164,7 +168,42 @@ def test_a_site_that_went_and_came_back(gone: str, then: list[object]) -> None:
     history = {"edge-a": cpu(*([0.1] * 80)), "cloud": away}
     found = replay(Policy("plants", rule), Past(history), NODES, PARTS, copied=[FLOW])
     assert told(found) == then
-    assert ("waits" in found.held) == (gone == "wait")
+    assert found.held == ({"resting": 270.0} if gone == "take-out" else {}), "to wait is what is wanted"
+
+
+def sites_policy(gone: str) -> Policy:
+    rule = {"kind": "sites", "pipeline": "", "for_s": 60, "gone": gone, "gone_s": 60}
+    return Policy("plants", Sites.model_validate(rule))
+
+
+@pytest.mark.parametrize("gone", ["take-out", "elsewhere"])
+def test_a_site_is_not_gone_before_its_first_sample_nor_while_nobody_was_heard(gone: str) -> None:
+    """Samples of two nodes are not taken at the same moment; and control was away for an hour."""
+    times = [*range(0, 600, 30), *range(4200, 4800, 30)]
+    history = {
+        "edge-a": [Sample(float(at_s), 0.1) for at_s in times],
+        "cloud": [Sample(at_s + 17.0, 0.1) for at_s in times],
+    }
+    for rank in (NODES, NODES[::-1]):
+        found = replay(sites_policy(gone), Past(history), rank, PARTS, copied=[FLOW])
+        assert (found.acts, found.held) == ((), {})
+
+
+def test_a_site_that_was_gone_all_day_is_acted_on() -> None:
+    history = {"edge-a": cpu(*([0.1] * 10))}
+    gone = [NODES[0], replace(NODES[1], up=False, seen_s=-90_000.0)]
+    found = replay(sites_policy("take-out"), Past(history), gone, PARTS, copied=[FLOW])
+    assert [(act.code, act.site) for act in found.acts] == [("take-out", "cloud")]
+
+
+def test_the_last_copies_are_not_taken_out() -> None:
+    nodes = [*NODES, NodeNow("edge-b", (), site="yard")]
+    ended = {name: cpu(*([0.1] * 10)) for name in ("edge-a", "cloud")}
+    found = replay(
+        sites_policy("take-out"), Past({**ended, "edge-b": cpu(*([0.1] * 60))}), nodes, PARTS, copied=[FLOW]
+    )
+    assert [(act.code, act.site) for act in found.acts] == [("take-out", "cloud")]
+    assert "waits" in found.held
 
 
 def test_copies_at_a_site_that_was_not_there_at_first_come_with_it() -> None:

@@ -1,4 +1,4 @@
-/** Latencies that a person gives, as a matrix in a file: they count instead of what is measured. */
+/** Latencies and rates that a person gives, as matrices in files: they count instead of what is measured. */
 import { useId, useState } from "react";
 import { Upload } from "lucide-react";
 import { del, problemText, put } from "../shared/api";
@@ -13,7 +13,30 @@ type Given = SiteMap["given"];
 export const matrixText = ({ sites, rows }: Given): string =>
   sites.length ? [sites.join(","), ...rows.map((row) => row.join(","))].join("\n") : "";
 
-export function GivenLatencies({ given, onChanged }: { given: Given; onChanged: () => void }) {
+const KINDS = {
+  latencies: {
+    path: "/map/latencies",
+    hint: "Say how long the ways between sites are, instead of what is measured",
+    values: "its latencies to all of them, in ms, one way",
+    example: "Hall,Cloud\n0,12\n12,0",
+  },
+  rates: {
+    path: "/map/rates",
+    hint: "Say what the lines between sites carry, instead of what is measured",
+    values: "what its lines to all of them carry, in Mbit/s; 0 leaves what is measured",
+    example: "Hall,Cloud\n0,3.5\n20,0",
+  },
+};
+type Kind = keyof typeof KINDS;
+
+interface Props {
+  kind: Kind;
+  given: Given;
+  onChanged: () => void;
+}
+
+export function GivenMatrix(props: Props) {
+  const { kind, given } = props;
   const [open, setOpen] = useState(false);
   const locked = roleReason("operator");
   return (
@@ -21,27 +44,20 @@ export function GivenLatencies({ given, onChanged }: { given: Given; onChanged: 
       <button
         className="button"
         disabled={!!locked}
-        title={locked ?? "Say how long the ways between sites are, instead of what is measured"}
+        title={locked ?? KINDS[kind].hint}
         onClick={() => setOpen(true)}
       >
         <Upload aria-hidden="true" />
-        {given.sites.length ? "Change given latencies" : "Give latencies"}
+        {given.sites.length ? `Change given ${kind}` : `Give ${kind}`}
       </button>
-      {open && <MatrixDialog given={given} onChanged={onChanged} onClose={() => setOpen(false)} />}
+      {open && <MatrixDialog {...props} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-function MatrixDialog({
-  given,
-  onChanged,
-  onClose,
-}: {
-  given: Given;
-  onChanged: () => void;
-  onClose: () => void;
-}) {
+function MatrixDialog({ kind, given, onChanged, onClose }: Props & { onClose: () => void }) {
   const id = useId();
+  const { path, values, example } = KINDS[kind];
   const [text, setText] = useState(matrixText(given));
   const [refused, setRefused] = useState<string | null>(null);
   const write = (text: string) => {
@@ -60,16 +76,13 @@ function MatrixDialog({
     <Dialog
       open
       onClose={onClose}
-      title="Give latencies between sites"
-      description="They count instead of what the nodes measure, for all who decide where elements run. The first line names the sites; then, in the same order, a line for each with its latencies to all of them, in ms, one way."
+      title={`Give ${kind} between sites`}
+      description={`They count instead of what the nodes measure, for all who decide where elements run. The first line names the sites; then, in the same order, a line for each with ${values}.`}
       footer={
         <>
           {given.sites.length > 0 && (
-            <button
-              className="button"
-              onClick={() => void ended(del("/map/latencies"), "What is measured counts again")}
-            >
-              Remove given latencies
+            <button className="button" onClick={() => void ended(del(path), "What is measured counts again")}>
+              Remove given {kind}
             </button>
           )}
           <button className="button" onClick={onClose}>
@@ -78,11 +91,9 @@ function MatrixDialog({
           <button
             className="button button--primary"
             disabled={!text.trim()}
-            onClick={() =>
-              void ended(put("/map/latencies", { matrix: text }), "The given latencies count now")
-            }
+            onClick={() => void ended(put(path, { matrix: text }), `The given ${kind} count now`)}
           >
-            Save latencies
+            Save {kind}
           </button>
         </>
       }
@@ -110,7 +121,7 @@ function MatrixDialog({
             rows={6}
             value={text}
             spellCheck={false}
-            placeholder={"Hall,Cloud\n0,12\n12,0"}
+            placeholder={example}
             aria-invalid={!!refused}
             onChange={(event) => write(event.target.value)}
           />

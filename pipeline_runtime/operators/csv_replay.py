@@ -40,7 +40,13 @@ _RATE_WITHOUT_TIMES = 10.0
 # How the editor's form asks for them: see docs/writing-an-operator.md, "The form".
 _FILE: dict[str, JsonValue] = {
     "format": "file",
-    "x-files": [{"reference": "demo:debs2012", "name": "Sample: power of a machine (DEBS 2012)"}],
+    "x-files": [
+        {"reference": "demo:debs2012", "name": "Sample: power of a machine (DEBS 2012)"},
+        {
+            "reference": "demo:debs2012-additives",
+            "name": "Sample: sensors and valves of additives, synthetic",
+        },
+    ],
     "x-table": {
         "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],
         "time": ["time_column", "time_format"],

@@ -86,10 +86,8 @@ def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema)
 def _processed(
     operator: KeyedProcessor, batches: Iterable[Sequence[Mapping[str, Any]]], schema: StreamSchema
 ) -> Outcome:
-    from pipeline_runtime.spark.keyed import (
-        KeyedRows,
-        KeyState,
-    )  # here, so that Spark is imported only for it
+    # Here, so that Spark is imported only for it.
+    from pipeline_runtime.spark.keyed import KeyedRows, KeyState
 
     output = operator.output_schema({"in": schema})
     states: dict[str, str] = {}

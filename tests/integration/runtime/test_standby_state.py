@@ -66,6 +66,21 @@ CASES = [
     Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "exact", _KEYED),
     Case("running-statistics", {"column": "v", "every_s": 3}, "coalesced", _KEYED),
     Case("running-statistics", {"column": "v", "every_s": 3}, "exact", _KEYED),
+    *(
+        Case(type_, params, "coalesced", _KEYED)
+        for type_, params in {
+            "edge-detection": {"columns": ["b"]},
+            "time-between": {"column": "b", "first": "true", "second": "false", "delay_s": 1},
+            "difference": {"column": "v"},
+            "baseline-change": {"column": "v", "window_s": 2},
+            "trend": {"column": "v", "window_s": 2},
+            "record-around": {"event": "b", "before_s": 1, "after_s": 1},
+            "deduplicate": {"columns": ["b"], "within_s": 1},
+            "frequency-filter": {"column": "v", "sample_rate_hz": 20, "high_cutoff_hz": 2},
+            "peak-detection": {"column": "v", "height": 50},
+            "hysteresis-alarm": {"column": "v", "raise_at": 100, "clear_at": 50},
+        }.items()
+    ),
     Case(
         "join",
         {"left_key": "k", "right_key": "k", "within_s": 1, "delay_s": 1},
@@ -110,14 +125,17 @@ class Waves:
         numbers = range(self._sent, self._sent + ROWS_PER_WAVE)
         self._sent += ROWS_PER_WAVE
         for shift, topic in enumerate(self._topics):
-            rows = [{"k": f"k{n % 5}", "v": n * 7919 % 1000 / 7 + shift, "i": n} for n in numbers]
+            rows = [
+                {"k": f"k{n % 5}", "v": n * 7919 % 1000 / 7 + shift, "i": n, "b": n % 3 == 0} for n in numbers
+            ]
             times = iter([START_MS + n * 50 for n in numbers])
             produce(self._kafka, topic, rows, key=lambda row: row["k"], time_ms=lambda _, at=times: next(at))
         wait_for_status(owner, lambda status: status.seq > before, "to process a wave")
 
 
 def deploy(kafka: str, case: Case, topics: list[str]) -> tuple[Deployed, GroupSpec]:
-    columns = [COLUMNS[0], {"name": "v", "type": "number"}, {"name": "i", "type": "integer"}]
+    types = {"v": "number", "i": "integer", "b": "boolean"}
+    columns = [COLUMNS[0], *({"name": name, "type": type_} for name, type_ in types.items())]
     sources: list[Element] = [
         {
             "id": f"source-{port}",

@@ -205,13 +205,19 @@ def _spark() -> SparkSession:
     from pipeline_runtime.spark.session import use_worker_python
 
     use_worker_python()
-    return (
+    base = (
         SparkSession.builder.master("local[1]")
         .appName("fogline-trial")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
         .getOrCreate()
     )
+    # Settings of its own: this process may have a Spark with others already.
+    session = base.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    # A node has no batches without rows: there the next rows close a window. Here all are to be closed that
+    # may be.
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
+    return session

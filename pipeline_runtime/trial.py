@@ -5,7 +5,8 @@
 
 With a `seed` the rows are cut into batches at random and the state moves between them, as it does when the
 element is migrated: written down, read again, by an operator that is made anew. A repeatable operator gives
-the same."""
+the same.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +171,7 @@ def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema)
 
 
 def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSchema, found: Outcome) -> None:
-    spark = _spark()
+    spark = SPARK.session()
     source = spark.readStream.schema(spark.read.parquet(str(work / "rows")).schema)
     frame = source.option("maxFilesPerTrigger", 1).parquet(str(work / "rows"))
     if not operator.flushes:
@@ -199,25 +200,40 @@ def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSch
         raise TimeoutError(f"Spark was not done with a batch after {_PATIENCE_S} s")
 
 
-def _spark() -> SparkSession:
-    from pyspark.sql import SparkSession
+class TrialSpark:
+    """A session with settings of its own, in this process's Spark: that of others, where one runs, since
+    there is no second one; where they have ended it, a new one."""
 
-    from pipeline_runtime.spark.session import use_worker_python
+    def __init__(self) -> None:
+        self._context: object = None
+        self._session: SparkSession | None = None
 
-    use_worker_python()
-    base = (
-        SparkSession.builder.master("local[1]")
-        .appName("fogline-trial")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    # Settings of its own: this process may have a Spark with others already.
-    session = base.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    # A node has no batches without rows: there the next rows close a window. Here all are to be closed that
-    # may be.
-    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
-    return session
+    def session(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        from pipeline_runtime.spark.session import use_worker_python
+
+        use_worker_python()
+        base = (
+            SparkSession.builder.master("local[1]")
+            .appName("fogline-trial")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+            .getOrCreate()
+        )
+        if self._session is None or self._context is not base.sparkContext:
+            self._context, self._session = base.sparkContext, base.newSession()
+            for name, value in _SETTINGS.items():
+                self._session.conf.set(name, value)
+        return self._session
+
+
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+    # A node has no batches without rows: there the next rows close a window. Here each is closed that may be.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+}
+SPARK = TrialSpark()

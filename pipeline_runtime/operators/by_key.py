@@ -1,7 +1,8 @@
 """What operators share that look at one event after another, of each key apart.
 
 They take rows in the order in which they come. Those with a window look back from each row's own event time,
-so that neither a late row nor one from a clock that is far ahead changes what others see."""
+so that neither a late row nor one from a clock that is far ahead changes what others see.
+"""
 
 from __future__ import annotations
 

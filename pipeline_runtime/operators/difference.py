@@ -40,7 +40,8 @@ class Difference(ByKey):
     | derivative | the difference per second of event time; null where no time has passed |
 
     A row whose value is null has null and does not count as one before. The first rows of a key have null,
-    too. A result that no number holds is null. Rows are taken in the order in which they come."""
+    too. A result that no number holds is null. Rows are taken in the order in which they come.
+    """
 
     type = "difference"
     title = "Difference"

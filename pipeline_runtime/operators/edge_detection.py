@@ -41,7 +41,8 @@ class EdgeDetection(ByKey):
 
     Output: the key's column, if there is one, `signal` (the column's name), `edge` (rising or falling), and
     the values `before` and `after` (true is 1); event time is that of the row that differs. Of a row in which
-    several signals change there is a row for each, in the order of `columns`."""
+    several signals change there is a row for each, in the order of `columns`.
+    """
 
     type = "edge-detection"
     title = "Edge detection"

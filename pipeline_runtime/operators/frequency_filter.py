@@ -80,7 +80,8 @@ class FrequencyFilter(ByKey):
     so that there is no jump at the start. As all such filters they delay what they pass.
 
     Rows are taken in the order in which they come, as if `1 / sample_rate_hz` apart, whatever their event
-    time: it is for signals of an even pace. A row without a value has null and counts for nothing."""
+    time: it is for signals of an even pace. A row without a value has null and counts for nothing.
+    """
 
     type = "frequency-filter"
     title = "Frequency filter"

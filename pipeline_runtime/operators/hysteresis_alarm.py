@@ -48,7 +48,8 @@ class HysteresisAlarm(ByKey):
 
     Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when it began
     to be beyond, or behind), `lasted_s` (of a cleared one: from raised to cleared) and `worst`, the value
-    farthest beyond since it began to be beyond."""
+    farthest beyond since it began to be beyond.
+    """
 
     type = "hysteresis-alarm"
     title = "Alarm with hysteresis"

@@ -31,7 +31,8 @@ class PeakDetection(ByKey):
     is seen; its event time is its own. Rows are taken in the order in which they come; null says nothing.
 
     Output: the key's column, if there is one, the column (the peak's height) and `since_last_s`, the time
-    since the peak that was told before it (a heart's beat to beat)."""
+    since the peak that was told before it (a heart's beat to beat).
+    """
 
     type = "peak-detection"
     title = "Peak detection"

@@ -46,7 +46,8 @@ class RecordAround(ByKey):
     until older ones have left.
 
     Output: the input's columns, `recording` (1, 2, … of its key) and `offset_s`, the time from the
-    recording's first event, which is negative before it."""
+    recording's first event, which is negative before it.
+    """
 
     type = "record-around"
     title = "Record around an event"

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import ByKey
+from pipeline_runtime.operators.by_key import ByKey, finite, number
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, Timers
 
@@ -69,7 +69,7 @@ class RunningStatistics(ByKey):
             state["key"] = value.isoformat() if isinstance(value, datetime) else value
         value = row[self.params.column]
         if value is not None:
-            _add(state, float(value))
+            _add(state, float(number(value)))
         if self.params.every_s == 0:
             yield self._report(state, row["_time"])
         elif "due_ms" not in state:
@@ -90,11 +90,11 @@ class RunningStatistics(ByKey):
 
     def _report(self, state: dict[str, Any], time: datetime) -> dict[str, Any]:
         count = state.get("count", 0)
-        variance = _finite(state["squares"] / (count - 1)) if count > 1 else None
+        variance = finite(state["squares"] / (count - 1)) if count > 1 else None
         report: dict[str, Any] = {
             "_time": time,
             "count": count,
-            "mean": _finite(state.get("mean")),
+            "mean": finite(state.get("mean")),
             "stddev": math.sqrt(variance) if variance is not None else None,
             "minimum": state.get("minimum"),
             "maximum": state.get("maximum"),
@@ -104,15 +104,8 @@ class RunningStatistics(ByKey):
         return report
 
 
-def _finite(value: float | None) -> float | None:
-    """A report that no JSON can hold would be rejected, and with it every later row of the key."""
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _add(state: dict[str, Any], value: float) -> None:
     """Welford: exact enough over billions of values, and no list to keep."""
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
     count = state.get("count", 0) + 1
     mean = state.get("mean", 0.0)
     delta = value - mean

@@ -62,7 +62,8 @@ class TimeBetween(ByKey):
 
     Output: the key's column, if there is one, `outcome`, `event` (the value it is about, of a pair the
     second), `interval_s`, `first_at`, `second_at`; event time is that of the second of a pair, else of the
-    event."""
+    event.
+    """
 
     type = "time-between"
     title = "Time between events"

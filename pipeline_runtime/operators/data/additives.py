@@ -6,7 +6,8 @@ Grand Challenge that may be shipped all of them are constant, so what Query 1 is
 Each 60 s a sensor of a pair rises and its valve follows after dt = dt0 (1 + drift t) + jitter, on the grid of
 10 ms, and both fall again. Episodes are known: drift that has to be noticed, valves that do not follow, edges
 that are there twice, rows that are out of order. A row has the signal that changes alone; one each minute has
-the real power of the main phases, looped."""
+the real power of the main phases, looped.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ told. A window of maintenance is tried as if it had been in that time, and copie
 at its beginning are taken to have come later (replay_sites.py).
 
 While nobody was measured control heard nobody, and policies decided nothing; as after that, a node is given
-the time to be heard."""
+the time to be heard.
+"""
 
 from __future__ import annotations
 
@@ -165,8 +166,8 @@ class _World:
         self._stays = {id: deque(each) for id, each in past.stays.items()}
         self._seen: dict[str, deque[Sample]] = {name: deque() for name in self._nodes}
         self._late: dict[str, deque[Latency]] = {id: deque() for id in past.latencies}
-        self._measured = {name for name, each in self._samples.items() if each}
         began_s = {name: each[0].at_s for name, each in self._samples.items() if each}
+        self._measured = began_s.keys()
         first_s = min(began_s.values(), default=0.0)
         there = {self._nodes[name].site for name, at_s in began_s.items() if at_s - first_s <= UP_S}
         later = {self._nodes[name].site for name in began_s} - there
@@ -175,10 +176,8 @@ class _World:
 
     def step(self, now_s: float, hearing_since_s: float) -> tuple[list[ReplayedAct], set[Code]]:
         self._moves = [move for move in self._moves if now_s - move.at_s < HOUR_S]
-        nodes, groups = (
-            self._nodes_at(now_s, hearing_since_s),
-            [self._group_at(group, now_s) for group in self._groups],
-        )
+        nodes = self._nodes_at(now_s, hearing_since_s)
+        groups = [self._group_at(group, now_s) for group in self._groups]
         verdicts = evaluate(
             [self._policy],
             nodes,

@@ -3,22 +3,18 @@
 import json
 import os
 import tempfile
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline_runtime.model.schema import Field, StreamSchema
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import OperatorContext, SchemaMismatch
-from pipeline_runtime.spark.session import use_worker_python
+from pipeline_runtime.trial import SPARK, at
 from tests.waiting import PATIENCE_S
-
-START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")
@@ -26,45 +22,11 @@ def registry():
     return default_registry()
 
 
-class _Spark:
-    """The session of these tests, with settings of its own, in this process's Spark: that of another folder's
-    tests, where one runs, since there is no second one; where they have ended it, a new one."""
-
-    def __init__(self):
-        self._context = self._session = None
-
-    def session(self):
-        use_worker_python()
-        base = (
-            SparkSession.builder.master("local[1]")
-            .appName("fogline-operators")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", "1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
-            .getOrCreate()
-        )
-        if self._context is not base.sparkContext:
-            self._context, self._session = base.sparkContext, base.newSession()
-            # A node has none of these batches; here they let the watermark close windows at once.
-            self._session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
-            assert self._session.conf.get("spark.sql.ansi.enabled") == "true"
-        return self._session
-
-
-_SPARK = _Spark()
-
-
 @pytest.fixture
 def spark():
-    return _SPARK.session()
-
-
-def at(seconds):
-    """Event time so many seconds after the start."""
-    return START + timedelta(seconds=seconds)
+    session = SPARK.session()
+    assert session.conf.get("spark.sql.ansi.enabled") == "true"
+    return session
 
 
 def schema_of(key=None, **types):

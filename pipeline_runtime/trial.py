@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 _ELEMENT = "element"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PATIENCE_S = 600
@@ -43,36 +43,50 @@ def at(seconds: float) -> datetime:
 
 @dataclass
 class Outcome:
-    rows: list[Row] = field(default_factory=list)  # what it gives, in order, each with its `_time`
+    rows: list[dict[str, Any]] = field(default_factory=list)  # what it gives, in order, each with its `_time`
     rejected: list[str] = field(default_factory=list)  # the reasons of what goes to its dead letters
 
 
 def trial(
-    operator: Operator, rows: Iterable[Mapping[str, Any]], schema: StreamSchema, *, seed: int | None = None
+    operator: Operator,
+    rows: Iterable[Mapping[str, Any]],
+    schema: StreamSchema,
+    *,
+    others: Mapping[str, tuple[Iterable[Mapping[str, Any]], StreamSchema]] | None = None,
+    seed: int | None = None,
 ) -> Outcome:
-    """`rows`: data columns and `_time`, in the order of their offsets; without a `seed` they are one batch.
+    """`rows`: of the first input, data columns and `_time`, in the order of their offsets; `others`: those of
+    a processor's further inputs. Without a `seed` they are one batch; with one, which input's come first is
+    random, too.
 
     For processors, which need no Spark, and operators with a DataFrame, which start it once. TypeError for
     others: a source is tried by its positions, a sink by its marks (docs/writing-an-operator.md).
     """
-    resolved = type(operator)(operator.resolve({"in": schema}), operator.describe_file)
-    batches = list(_cut(list(rows), seed))
+    first, *_ = operator.inputs
+    given = {first.name: (list(rows), schema)}
+    given |= {port: (list(more), each) for port, (more, each) in (others or {}).items()}
+    schemas = {port: each for port, (_, each) in given.items()}
+    resolved = type(operator)(operator.resolve(schemas), operator.describe_file)
     if isinstance(resolved, KeyedProcessor):
-        return _processed(resolved, batches, schema)
-    if isinstance(resolved, TransformOperator):
+        return _processed(resolved, _cut({port: each for port, (each, _) in given.items()}, seed), schemas)
+    if isinstance(resolved, TransformOperator) and not others:
+        batches = [batch[first.name] for batch in _cut({first.name: given[first.name][0]}, seed)]
         return _transformed(resolved, batches, schema, moves=seed is not None)
-    raise TypeError(f"{operator.type} is neither a processor nor one with a DataFrame")
+    raise TypeError(f"{operator.type} is neither a processor nor one with a DataFrame and one input")
 
 
-def _cut(rows: Sequence[Mapping[str, Any]], seed: int | None) -> Iterator[Sequence[Mapping[str, Any]]]:
+def _cut(inputs: Mapping[str, Sequence[Row]], seed: int | None) -> Iterator[dict[str, Sequence[Row]]]:
+    """Batches: of each port its rows."""
     if seed is None:
-        yield rows
+        yield dict(inputs)
         return
-    chance, done = random.Random(seed), 0
-    while done < len(rows):
-        more = min(len(rows) - done, chance.choice([1, 1, 2, 3, 5, 8, 20]))
-        yield rows[done : done + more]
-        done += more
+    chance, left = random.Random(seed), dict(inputs)
+    while left := {port: rows for port, rows in left.items() if rows}:
+        more = {port: chance.choice([0, 1, 1, 2, 3, 5, 8, 20]) for port in left}
+        batch = {port: rows[: more[port]] for port, rows in left.items()}
+        if any(batch.values()):
+            yield batch
+        left = {port: rows[more[port] :] for port, rows in left.items()}
 
 
 def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema) -> str:
@@ -85,23 +99,28 @@ def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema)
 
 
 def _processed(
-    operator: KeyedProcessor, batches: Iterable[Sequence[Mapping[str, Any]]], schema: StreamSchema
+    operator: KeyedProcessor,
+    batches: Iterable[Mapping[str, Sequence[Row]]],
+    schemas: Mapping[str, StreamSchema],
 ) -> Outcome:
     # Here, so that Spark is imported only for it.
-    from pipeline_runtime.spark.keyed import KeyedRows, KeyState
+    from pipeline_runtime.spark.keyed import Arrived, KeyedRows, KeyState
 
-    output = operator.output_schema({"in": schema})
+    output = operator.output_schema(schemas)
+    inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
     states: dict[str, str] = {}
     found = Outcome()
     for batch in batches:
         moved = type(operator)(operator.params, operator.describe_file)
-        by_key: dict[str, list[tuple[str, int]]] = {}
-        for row in batch:
-            by_key.setdefault(_key(moved.key_field(), row, schema), []).append(_encoded(row, schema))
+        by_key: dict[str, list[Arrived]] = {}
+        for index, (port, schema) in enumerate(inputs):
+            for row in batch.get(port, ()):
+                arrived = Arrived(*_encoded(row, schema), index)
+                by_key.setdefault(_key(moved.key_field(), row, schema), []).append(arrived)
         for key, ordered in by_key.items():
             state = KeyState(states.get(key), moved.state_version)
             tagged: list[tuple[str, str | None, int, str]] = []
-            KeyedRows(moved, _ELEMENT, schema, output).process(key, ordered, state, tagged)
+            KeyedRows(moved, _ELEMENT, inputs, output).process(key, ordered, state, tagged)
             states[key] = state.text
             for tag, _, time_ms, text in tagged:
                 _take(found, tag, time_ms, json.loads(text), output)
@@ -114,7 +133,7 @@ def _encoded(row: Mapping[str, Any], schema: StreamSchema) -> tuple[str, int]:
     return text, (row["_time"] - _EPOCH) // timedelta(microseconds=1)
 
 
-def _take(found: Outcome, tag: str, time_ms: int, data: Row, output: StreamSchema) -> None:
+def _take(found: Outcome, tag: str, time_ms: int, data: dict[str, Any], output: StreamSchema) -> None:
     if tag.endswith(".dead"):
         found.rejected.append(data["reason"])
         return

@@ -41,6 +41,7 @@ BUILT_IN = {
     "baseline-change": "baseline_change:BaselineChange",
     "trend": "trend:Trend",
     "record-around": "record_around:RecordAround",
+    "record-around-events": "record_around_events:RecordAroundEvents",
     "deduplicate": "deduplicate:Deduplicate",
     "frequency-filter": "frequency_filter:FrequencyFilter",
     "peak-detection": "peak_detection:PeakDetection",

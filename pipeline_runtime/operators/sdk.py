@@ -185,6 +185,13 @@ class KeyedProcessor(Operator):
         dead letters and undoes the row's changes to `state` and `timers`.
         """
 
+    def process_other(
+        self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        """As `process`, for a row of another input than the first. Which input's rows come first is open:
+        what comes of them, and the state, must not depend on it."""
+        raise NotImplementedError(f"{self.type} does not say what it does with a row of its input {port}")
+
     def on_timer(
         self, key: str, time_ms: int, state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:

@@ -195,9 +195,10 @@ class GroupFrame:
         return {output.source for output in self.spec.outputs} | set(self.sinks.values())
 
     def _keyed(self, id: str, operator: KeyedProcessor, streams: dict[str, DataFrame]) -> DataFrame:
-        [source] = self._ports[id].values()
-        schemas = self.spec.schemas
-        return apply_keyed(operator, _data_only(streams[source]), id, schemas[source], schemas[f"{id}.out"])
+        ports, schemas = self._ports[id], self.spec.schemas
+        frames = {port: _data_only(streams[source]) for port, source in ports.items()}
+        inputs = {port: schemas[source] for port, source in ports.items()}
+        return apply_keyed(operator, frames, id, inputs, schemas[f"{id}.out"])
 
     def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
         frames = {port: streams[source] for port, source in self._ports[id].items()}

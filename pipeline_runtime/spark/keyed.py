@@ -13,8 +13,10 @@ from __future__ import annotations
 import gc
 import json
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -35,34 +37,54 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def apply_keyed(
     processor: KeyedProcessor,
-    frame: DataFrame,
+    frames: Mapping[str, DataFrame],
     element: str,
-    input_schema: StreamSchema,
+    input_schemas: Mapping[str, StreamSchema],
     output_schema: StreamSchema,
 ) -> DataFrame:
-    """`frame`: data columns and meta columns. Gives the tagged columns of spark.frame."""
+    """`frames`: data columns and meta columns of each port. Gives the tagged columns of spark.frame."""
     field = processor.key_field()
     key = F.col(field).cast("string") if field is not None else F.col("_key")
-    rows = frame.select(
-        F.lit(0).alias("all"),
-        # The key of rows without one is the empty text: a null would be lost between batches.
-        F.coalesce(key, F.lit("")).alias("key"),
-        F.col("_partition").alias("partition"),
-        F.col("_offset").alias("offset"),
-        F.unix_micros("_time").alias("time_us"),
-        F.to_json(F.struct(*input_schema.names), JSON_OPTIONS).alias("data"),
-    )
+    ports = [port.name for port in processor.inputs if port.name in frames]
+    rows = [
+        frames[port].select(
+            F.lit(0).alias("all"),
+            # The key of rows without one is the empty text: a null would be lost between batches.
+            F.coalesce(key, F.lit("")).alias("key"),
+            F.lit(index).alias("port"),
+            F.col("_partition").alias("partition"),
+            F.col("_offset").alias("offset"),
+            F.unix_micros("_time").alias("time_us"),
+            F.to_json(F.struct(*input_schemas[port].names), JSON_OPTIONS).alias("data"),
+        )
+        for index, port in enumerate(ports)
+    ]
+    inputs = tuple((port, input_schemas[port]) for port in ports)
     # All keys are one group, so nothing is shuffled: a second stage would cost each batch 17 ms.
     return (
-        rows.coalesce(1)
+        reduce(DataFrame.union, rows)
+        .coalesce(1)
         .groupBy("all")
         .transformWithStateInPandas(
-            statefulProcessor=_AllKeys(processor, element, input_schema, output_schema),
+            statefulProcessor=_AllKeys(processor, element, inputs, output_schema),
             outputStructType=_OUTPUT,
             outputMode="Append",
             timeMode="None",
         )
     )
+
+
+Inputs = Sequence[tuple[str, StreamSchema]]
+"""The connected ports and what comes there, the first one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A row as it crosses to Python."""
+
+    data: str  # JSON
+    time_us: int
+    port: int = 0  # of the processor's Inputs
 
 
 class KeyTimers:
@@ -122,14 +144,20 @@ def process_row(
     state: dict[str, Any],
     timers: KeyTimers,
     now_ms: int,
+    other: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The timers that the row's time (`now_ms`) has reached, then the row itself."""
+    """The timers that the row's time (`now_ms`) has reached, then the row itself. `other`: the port that it
+    comes from, if that is not the first."""
     out: list[dict[str, Any]] = []
     now = row["_time"]
     while (due := timers.due(now_ms)) is not None:
         when = _EPOCH + timedelta(milliseconds=due)
         out += [{"_time": when, **item} for item in processor.on_timer(key, due, state, timers)]
-    out += [{"_time": now, **item} for item in processor.process(key, row, state, timers)]
+    if other is None:
+        made = processor.process(key, row, state, timers)
+    else:
+        made = processor.process_other(other, key, row, state, timers)
+    out += [{"_time": now, **item} for item in made]
     return out
 
 
@@ -137,49 +165,53 @@ class KeyedRows:
     """A processor on the rows of one key after another."""
 
     def __init__(
-        self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
+        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
     ) -> None:
         self._processor = processor
         self._element = element
-        self._instants = [field.name for field in inputs.fields if field.type is FieldType.TIMESTAMP]
+        self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
+        self._instants = [
+            [field.name for field in schema.fields if field.type is FieldType.TIMESTAMP]
+            for _, schema in inputs
+        ]
         self._outputs = outputs
 
     def process(
         self,
         key: str,
-        ordered: list[tuple[str, int]],
+        ordered: Sequence[Arrived],
         stored: KeyState,
         output: list[tuple[str, str | None, int, str]],
     ) -> None:
-        """`ordered`: (data, event time in us) in offset order. Puts what comes of it into `output`."""
+        """`ordered`: of each port in offset order. Puts what comes of it into `output`."""
         state, timers = stored.load(self._processor)
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
-        good: list[tuple[dict[str, Any], int]] = []
+        good: list[tuple[dict[str, Any], int, str | None]] = []
         # All of a key's rows in one go: a call of the parser for each costs as much as the parsing.
-        parsed = json.loads("[" + ",".join([text for text, _ in ordered]) + "]")
-        for (text, time_us), row in zip(ordered, parsed, strict=True):
-            now_ms = time_us // 1000
+        parsed = json.loads("[" + ",".join([each.data for each in ordered]) + "]")
+        for each, row in zip(ordered, parsed, strict=True):
+            now_ms, other = each.time_us // 1000, self._others[each.port]
             try:
-                self._complete(row, time_us)
-                made = process_row(self._processor, key, row, state, timers, now_ms)
+                self._complete(row, each)
+                made = process_row(self._processor, key, row, state, timers, now_ms, other)
                 output += [self._encoded(item, key) for item in made]
-                good.append((row, now_ms))
+                good.append((row, now_ms, other))
             except Exception as error:
                 state, timers = stored.load(self._processor)
-                for earlier, earlier_ms in good:
-                    process_row(self._processor, key, earlier, state, timers, earlier_ms)
+                for earlier, earlier_ms, port in good:
+                    process_row(self._processor, key, earlier, state, timers, earlier_ms, port)
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(self._rejected(text, time_us, error))
+                output.append(self._rejected(each, error))
         stored.save(state, timers)
 
-    def _complete(self, row: dict[str, Any], time_us: int) -> None:
-        for name in self._instants:
+    def _complete(self, row: dict[str, Any], arrived: Arrived) -> None:
+        for name in self._instants[arrived.port]:
             if row[name] is not None:
                 row[name] = datetime.fromisoformat(row[name])
-        row["_time"] = _EPOCH + timedelta(microseconds=time_us)
+        row["_time"] = _EPOCH + timedelta(microseconds=arrived.time_us)
 
     def _encoded(self, item: dict[str, Any], key: str) -> tuple[str, str | None, int, str]:
         data = {name: item.get(name) for name in self._outputs.names}
@@ -188,14 +220,15 @@ class KeyedRows:
         time_ms = int((item["_time"] - _EPOCH) / timedelta(milliseconds=1))
         return (f"{self._element}.out", record_key, time_ms, _encode(data))
 
-    def _rejected(self, text: str, time_us: int, error: Exception) -> tuple[str, str | None, int, str]:
-        letter = {"reason": f"{type(error).__name__}: {error}", "raw": text}
-        return (f"{self._element}.dead", None, time_us // 1000, json.dumps(letter, ensure_ascii=False))
+    def _rejected(self, arrived: Arrived, error: Exception) -> tuple[str, str | None, int, str]:
+        letter = {"reason": f"{type(error).__name__}: {error}", "raw": arrived.data}
+        text = json.dumps(letter, ensure_ascii=False)
+        return (f"{self._element}.dead", None, arrived.time_us // 1000, text)
 
 
 class _AllKeys(StatefulProcessor):
     def __init__(
-        self, processor: KeyedProcessor, element: str, inputs: StreamSchema, outputs: StreamSchema
+        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
     ) -> None:
         self._version = processor.state_version
         self._rows = KeyedRows(processor, element, inputs, outputs)
@@ -235,13 +268,13 @@ def _freeze_once() -> None:
         _frozen = True
 
 
-def _by_key(frames: Iterator[pd.DataFrame]) -> dict[str, list[tuple[str, int]]]:
-    """Key -> (data, event time in us) of its rows of one batch, in offset order."""
+def _by_key(frames: Iterator[pd.DataFrame]) -> dict[str, list[Arrived]]:
+    """Key -> its rows of one batch, of each port in offset order."""
     rows = [row for frame in frames for row in frame.itertuples(index=False, name=None)]
-    rows.sort(key=lambda row: (row[-4], row[-3]))
-    keys: dict[str, list[tuple[str, int]]] = {}
-    for row in rows:
-        keys.setdefault(row[-5], []).append((row[-1], row[-2]))
+    rows.sort(key=lambda row: row[-5:-2])  # port, partition, offset
+    keys: dict[str, list[Arrived]] = {}
+    for *_, key, port, _partition, _offset, time_us, data in rows:
+        keys.setdefault(key, []).append(Arrived(data, time_us, port))
     return keys
 
 

@@ -63,6 +63,7 @@ class SiteNode:
         self._identity = identity
         self._log = log
         self.process: subprocess.Popen[bytes] | None = None
+        self._used = Used()
 
     def launch(self) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.site_node", str(self._identity)]
@@ -103,9 +104,7 @@ class SiteNode:
 
     def cpu_s(self) -> float:
         """CPU time of its Python, Java and Python workers so far."""
-        if self.process is None:
-            return 0.0
-        return sum(map(_cpu_s, self._family(self.process.pid)))
+        return self._used.cpu_s([] if self.process is None else self._family(self.process.pid))
 
     @staticmethod
     def _family(pid: int) -> list[psutil.Process]:
@@ -124,6 +123,7 @@ class Sites:
         self.directory = directory
         self.sites = {site.name: site for site in sites}
         self.nodes: dict[str, SiteNode] = {}
+        self._broker_used, self._centre_used = Used(), Used()
         halls = [site for site in self.sites.values() if site.rtt_ms]
         self._lay(halls)
         nearest_ms = min(site.rtt_ms for site in halls)
@@ -247,10 +247,10 @@ class Sites:
         """CPU time so far of each site's node, of the broker, and of all else of Fogline."""
         found = {name: node.cpu_s() for name, node in self.nodes.items()}
         assert self.broker.pid is not None
-        found["broker"] = _cpu_s(psutil.Process(self.broker.pid))
+        found["broker"] = self._broker_used.cpu_s([psutil.Process(self.broker.pid)])
         supervisor = self.fogline.process
         assert supervisor is not None
-        found["centre"] = sum(map(_cpu_s, [supervisor, *supervisor.children(recursive=True)]))
+        found["centre"] = self._centre_used.cpu_s([supervisor, *supervisor.children(recursive=True)])
         return found
 
 
@@ -277,12 +277,18 @@ def _at_port(url: str, port: int) -> str:
     return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-        return float(times.user + times.system)
-    except psutil.NoSuchProcess:
-        return 0.0
+class Used:
+    """CPU time of processes that come and go: of one that has gone, what it had when it was last seen."""
+
+    def __init__(self) -> None:
+        self._seen: dict[psutil.Process, float] = {}
+
+    def cpu_s(self, processes: Iterable[psutil.Process]) -> float:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                self._seen[process] = float(times.user + times.system)
+        return sum(self._seen.values())
 
 
 def _kill(process: psutil.Process) -> None:

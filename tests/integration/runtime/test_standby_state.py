@@ -82,6 +82,13 @@ CASES = [
         }.items()
     ),
     Case(
+        "record-around-events",
+        {"event": "b", "before_s": 1, "after_s": 1},
+        "coalesced",
+        _KEYED,
+        ("in", "events"),
+    ),
+    Case(
         "join",
         {"left_key": "k", "right_key": "k", "within_s": 1, "delay_s": 1},
         "exact",

@@ -1,7 +1,6 @@
 """The template of DEBS 2012's Query 1, element by element, against the ground truth of its data: which says
 what happened, and knows nothing of operators."""
 
-import csv
 import gzip
 import json
 from collections import Counter
@@ -10,14 +9,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.templates import load_template
-from pipeline_runtime.operators.recording import DATA, DEMOS
-from pipeline_runtime.operators.registry import default_registry
-from pipeline_runtime.trial import trial
+from pipeline_runtime.operators.recording import DATA
+from tests.unit.operators.templates import streams_of
 
 PAIRS = {"bm05-bm08": "A", "bm06-bm09": "B", "bm07-bm10": "C"}
-NODES_RUN = ("edges", "named", "answers", "matched", "missing", "growth", "alarm", "trend")
 
 
 def read(name):
@@ -32,23 +27,7 @@ def instant(text):
 @pytest.fixture(scope="module")
 def streams():
     """Element -> its rows, of the whole day."""
-    types = {field.name: field.type for field in DEMOS["demo:debs2012-additives"].layout.columns}
-    read_as = {"integer": int, "boolean": lambda text: text == "1", "timestamp": instant}
-    readings = [
-        {name: read_as[types[name]](text) if text else None for name, text in row.items()}
-        for row in csv.DictReader(read("debs2012-additives.csv.gz").splitlines())
-    ]
-    schemas = {"readings": StreamSchema(fields=DEMOS["demo:debs2012-additives"].layout.columns)}
-    rows = {"readings": [{**row, "_time": row["ts"]} for row in readings]}
-    elements = {element.id: element for element in load_template("additive-control").spec.elements}
-    for id in NODES_RUN:
-        element = elements[id]
-        [source] = element.inputs.values()
-        operator = default_registry().create(element.type, element.params)
-        found = trial(operator, rows[source], schemas[source])
-        assert found.rejected == []
-        rows[id], schemas[id] = found.rows, operator.output_schema({"in": schemas[source]})
-    return rows
+    return streams_of("additive-control")
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.operators import record_around
+from pipeline_runtime.operators import recordings
 from pipeline_runtime.operators.by_key import TooManyKept
-from pipeline_runtime.operators.record_around import RecordAround, RecordAroundParams
+from pipeline_runtime.operators.record_around import RecordAround
+from pipeline_runtime.operators.recordings import AroundParams
+from pipeline_runtime.spark.keyed import KeyState, KeyTimers
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number", alarm="boolean", t="timestamp")
@@ -32,10 +34,10 @@ def test_rows_from_before_and_after_are_handed_on_with_their_own_time(operator, 
 
 
 def test_an_event_within_a_recording_extends_it_and_one_after_it_begins_another(operator, process):
-    found = process(operator("record-around", around(after_s=1)), rows(2, 3, 7))
+    found = process(operator("record-around", around(after_s=1)), rows(2, 3, 7, 10))
     assert [(row["x"], row["recording"]) for row in found] == [
         *((float(second), 1) for second in range(5)),
-        *((float(second), 2) for second in range(5, 9)),
+        *((float(second), 2) for second in range(5, 12)),  # 7 and 10 overlap in 8
     ]
     assert [row["offset_s"] for row in found if row["recording"] == 1] == [-2.0, -1.0, 0.0, 1.0, 2.0]
 
@@ -44,19 +46,37 @@ def test_what_comes_late_is_recorded_by_its_own_time(operator, process):
     def row(second, event=False):
         return second, {"k": "a", "x": float(second), "alarm": event, "t": None}
 
-    chosen = operator("record-around", around(before_s=100, after_s=3))
-    found = process(chosen, [row(0), row(10), row(20), row(5, True), row(7), row(9), row(6), row(21, True)])
+    chosen = operator("record-around", around(before_s=4, after_s=3))
+    found = process(chosen, [row(2), row(10), row(5, True), row(9), row(7), row(6), row(14, True)])
     assert [(row["x"], row["recording"]) for row in found] == [
-        (0.0, 1), (5.0, 1), (7.0, 1), (6.0, 1), (10.0, 2), (20.0, 2), (9.0, 2), (21.0, 2)
+        (2.0, 1), (5.0, 1), (7.0, 1), (6.0, 1), (10.0, 2), (14.0, 2)
     ]  # fmt: skip
 
 
 def test_null_is_no_event_and_too_much_is_rejected(operator, process, monkeypatch):
     nothing = [(second, {"k": "a", "x": 1.0, "alarm": None, "t": None}) for second in range(5)]
     assert process(operator("record-around", around()), nothing) == []
-    monkeypatch.setattr(record_around, "KEPT_MAX", 2)
+    monkeypatch.setattr(recordings, "KEPT_MAX", 2)
     with pytest.raises(TooManyKept):
         process(operator("record-around", around()), rows())
+
+
+def test_a_state_of_its_first_version_goes_on():
+    """As it was kept in the middle of a recording that began at 5, by 0.1.0's last version."""
+    operator = RecordAround(AroundParams(event="alarm", before_s=2, after_s=3))
+    waiting = [{"k": "a", "x": 9.0, "alarm": False, "t": None, "_ms": ms(9)}]
+    old = {"waiting": waiting, "recording": 4, "event_ms": ms(5), "from_ms": ms(3), "until_ms": ms(8)}
+    kept = KeyState(None)
+    kept.save(old, KeyTimers([]))
+    state, timers = KeyState(kept.text, operator.state_version).load(operator)
+    late = {"k": "a", "x": 7.0, "alarm": False, "t": None, "_time": at(7)}
+    event = {"k": "a", "x": 11.0, "alarm": True, "t": None, "_time": at(11)}
+    found = [*operator.process("a", late, state, timers), *operator.process("a", event, state, timers)]
+    assert [(row["x"], row["recording"]) for row in found] == [(7.0, 4), (9.0, 5), (11.0, 5)]
+
+
+def ms(second):
+    return int(at(second).timestamp() * 1000)
 
 
 def test_what_does_not_fit_is_told(operator, mismatch):
@@ -73,7 +93,7 @@ def test_it_has_exactly_the_rows_near_an_event(steps, before_s, after_s):
     for step, is_event in steps:
         now += step
         timed.append((now, is_event))
-    operator = RecordAround(RecordAroundParams(event="alarm", before_s=before_s, after_s=after_s))
+    operator = RecordAround(AroundParams(event="alarm", before_s=before_s, after_s=after_s))
     given_rows = [
         (second, {"k": "a", "x": float(n), "alarm": is_event, "t": None})
         for n, (second, is_event) in enumerate(timed)
@@ -90,5 +110,5 @@ def test_it_has_exactly_the_rows_near_an_event(steps, before_s, after_s):
     found = keyed_output(operator, given_rows)
     assert [row["x"] for row in found] == [float(n) for n, (second, _) in enumerate(timed) if near(n, second)]
     assert len({row["recording"] for row in found}) == sum(
-        1 for (_, a), (_, b) in zip([(0, -1e9), *events], events, strict=False) if b > a + after_s
+        1 for (_, a), (_, b) in zip([(0, -1e9), *events], events, strict=False) if b - before_s > a + after_s
     )

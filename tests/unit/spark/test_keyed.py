@@ -74,13 +74,13 @@ def run(
 ) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
     """(partition, offset, v) one second apart by offset -> tagged output values, state."""
     stored = stored or Stored()
-    all_keys = _AllKeys(processor or Summing(), "sum", SCHEMA, SCHEMA)
+    all_keys = _AllKeys(processor or Summing(), "sum", [("in", SCHEMA)], SCHEMA)
     all_keys._states = stored  # type: ignore[assignment]
     rows = [
-        (0, "key", partition, offset, (START_MS + offset * 1000) * 1000, json.dumps({"v": v}))
+        (0, "key", 0, partition, offset, (START_MS + offset * 1000) * 1000, json.dumps({"v": v}))
         for partition, offset, v in values
     ]
-    frame = pd.DataFrame(rows, columns=["all", "key", "partition", "offset", "time_us", "data"])
+    frame = pd.DataFrame(rows, columns=["all", "key", "port", "partition", "offset", "time_us", "data"])
     out: Iterator[pd.DataFrame] = all_keys.handleInputRows((0,), iter([frame]), None)
     found = [
         (tag, json.loads(value))

@@ -1,0 +1,132 @@
+"""The rows around events, of one key: which recordings there are, and which rows wait for an event.
+
+What comes of it does not depend on which of two streams is read first, the rows' or the events': a row waits
+until an event can reach it no more, a recording is kept until no row or event can.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType
+from pipeline_runtime.operators.by_key import (
+    EACH_KEY,
+    KEPT_MAX,
+    ByKey,
+    TooManyKept,
+    given,
+    kept,
+    moment,
+)
+from pipeline_runtime.operators.columns import ColumnName, FlagColumn
+from pipeline_runtime.operators.sdk import Params
+
+DAY_S = 86_400
+RECORDINGS_MAX = 1_000
+
+RECORDED = (
+    SchemaField(name="recording", type=FieldType.INTEGER),
+    SchemaField(name="offset_s", type=FieldType.NUMBER, unit="s"),
+)
+
+
+class AroundParams(Params):
+    event: FlagColumn = Field(description="true in the row of an event (derive it from others)")
+    before_s: float = Field(default=20.0, ge=0, le=DAY_S)
+    after_s: float = Field(default=70.0, ge=0, le=DAY_S)
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+class Recorder(ByKey):
+    """State: `waiting`, rows with their time `_ms`, sorted by it; `recordings`, each of [number, time of its
+    first event, from, until] in ms; `count` of these so far; `rows_ms` and `events_ms`, the times of the
+    newest row and of the newest one that said whether there is an event; `told_ms`, up to which that is
+    known."""
+
+    state_version = 2
+
+    params: AroundParams
+
+    @property
+    def _before_ms(self) -> int:
+        return round(self.params.before_s * 1000)
+
+    def saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """What waits and is of its recording. Recordings that touch are one."""
+        from_ms, until_ms = at_ms - self._before_ms, at_ms + round(self.params.after_s * 1000)
+        recordings = state.setdefault("recordings", [])
+        for recording in recordings:
+            if from_ms <= recording[3] and until_ms >= recording[2]:
+                recording[2:] = [min(from_ms, recording[2]), max(until_ms, recording[3])]
+                break
+        else:
+            if len(recordings) >= RECORDINGS_MAX:
+                raise TooManyKept(f"{RECORDINGS_MAX} recordings wait for their rows already")
+            state["count"] = state.get("count", 0) + 1
+            recording = [state["count"], at_ms, from_ms, until_ms]
+            recordings.append(recording)
+        waiting = state.get("waiting", [])
+        start = bisect_left(waiting, recording[2], key=_time)
+        end = bisect_left(waiting, recording[3] + 1, key=_time)
+        taken = waiting[start:end]
+        del waiting[start:end]
+        for each in taken:
+            row = {name: given(value) for name, value in each.items() if name != "_ms"}
+            yield _recorded({**row, "_time": moment(each["_ms"])}, recording, each["_ms"])
+
+    def events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
+        # Two rows have to say so: one from a clock that is ahead would have all forgotten that waits.
+        state["told_ms"] = min(at_ms, state.get("events_ms", at_ms))
+        state["events_ms"] = at_ms
+        waiting = state.get("waiting", [])
+        del waiting[: bisect_left(waiting, state["told_ms"] - self._before_ms, key=_time)]
+        self._forget(state)
+
+    def saw_row(self, row: dict[str, Any], at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The row, if it is of a recording; else it waits, if an event can still reach it."""
+        state["rows_ms"] = at_ms
+        recordings = state.get("recordings", [])
+        found = next((each for each in recordings if each[2] <= at_ms <= each[3]), None)
+        self._forget(state)
+        if found is not None:
+            yield _recorded(row, found, at_ms)
+        elif at_ms >= state.get("told_ms", at_ms) - self._before_ms:
+            self._wait(row, at_ms, state.setdefault("waiting", []))
+
+    def _wait(self, row: Mapping[str, Any], at_ms: int, waiting: list[dict[str, Any]]) -> None:
+        if len(waiting) >= KEPT_MAX:
+            # What is from a clock that is ahead stands in the way of what may be recorded.
+            del waiting[bisect_left(waiting, at_ms + self._before_ms + 1, key=_time) :]
+        if len(waiting) >= KEPT_MAX:
+            raise TooManyKept(
+                f"{KEPT_MAX} rows wait for an event already; lessen before_s, or aggregate first"
+            )
+        data = {name: kept(value) for name, value in row.items() if name != "_time"}
+        insort(waiting, {**data, "_ms": at_ms}, key=_time)
+
+    def _forget(self, state: dict[str, Any]) -> None:
+        """Recordings that neither rows nor events reach any more."""
+        if "rows_ms" in state and "told_ms" in state:
+            past_ms = min(state["rows_ms"], state["told_ms"]) - self._before_ms
+            state["recordings"] = [each for each in state.get("recordings", []) if each[3] >= past_ms]
+
+    def migrate(self, state: dict[str, Any], version: int) -> dict[str, Any]:
+        """Version 1 knew the newest recording alone, and kept rows in the order in which they had come."""
+        made: dict[str, Any] = {"waiting": sorted(state.get("waiting", []), key=_time)}
+        if "recording" in state:
+            newest = [state["recording"], state["event_ms"], state["from_ms"], state["until_ms"]]
+            made |= {"recordings": [newest], "count": state["recording"]}
+        return made
+
+
+def _time(row: Mapping[str, Any]) -> int:
+    at_ms: int = row["_ms"]
+    return at_ms
+
+
+def _recorded(row: Mapping[str, Any], recording: list[int], at_ms: int) -> dict[str, Any]:
+    return {**row, "recording": recording[0], "offset_s": (at_ms - recording[1]) / 1000}

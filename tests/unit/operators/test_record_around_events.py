@@ -1,0 +1,106 @@
+"""Laws of the recording around another stream's events."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pipeline_runtime.operators.record_around_events import RecordAroundEvents
+from pipeline_runtime.operators.recordings import AroundParams
+from pipeline_runtime.trial import at, trial
+from tests.unit.operators.conftest import schema_of
+
+ROWS = schema_of(key="k", k="string", x="number")
+EVENTS = schema_of(key="k", k="string", alarm="boolean")
+
+
+def around(before_s, after_s):
+    return RecordAroundEvents(AroundParams(event="alarm", before_s=before_s, after_s=after_s))
+
+
+def rows(*seconds, key="a"):
+    return [{"_time": at(second), "k": key, "x": float(second)} for second in seconds]
+
+
+def events(until, *seconds, key="a"):
+    return [{"_time": at(second), "k": key, "alarm": second in seconds} for second in range(until)]
+
+
+def recorded(operator, some, others, seed=None):
+    found = trial(operator, some, ROWS, others={"events": (others, EVENTS)}, seed=seed)
+    assert found.rejected == []
+    return sorted((row["k"], row["x"], row["recording"], row["offset_s"]) for row in found.rows)
+
+
+def test_it_has_the_rows_around_the_events_of_the_same_key():
+    some = [*rows(*range(12)), *rows(*range(12), key="b")]
+    others = [*events(12, 5), *events(12, key="b")]
+    assert recorded(around(2, 1), some, others) == [("a", float(n), 1, n - 5.0) for n in (3, 4, 5, 6)]
+
+
+def test_rows_wait_for_a_stream_that_stands_still_and_events_for_theirs():
+    some, others = rows(*range(1000)), events(1000, 3, 990)
+    expected = [("a", float(n), 1, n - 3.0) for n in range(2, 6)]
+    expected += [("a", float(n), 2, n - 990.0) for n in range(989, 993)]
+    for rows_first in (True, False):
+        chosen = around(1, 2)
+        # All of one input, then all of the other.
+        both = {"in": (some, ROWS), "events": (others, EVENTS)}
+        order = ["in", "events"] if rows_first else ["events", "in"]
+        state, found = {}, []
+        for port in order:
+            for row in both[port][0]:
+                if port == "in":
+                    found += chosen.process("a", row, state, None)
+                else:
+                    found += chosen.process_other(port, "a", row, state, None)
+        assert sorted(("a", row["x"], row["recording"], row["offset_s"]) for row in found) == expected
+        assert len(state["waiting"]) <= 3
+
+
+def test_what_does_not_fit_is_told(operator, mismatch):
+    chosen = around(1, 1)
+    assert chosen.output_schema({"in": ROWS, "events": EVENTS}).names == ("k", "x", "recording", "offset_s")
+    assert mismatch(chosen, **{"in": ROWS, "events": ROWS}) == ["params.event"]
+    keyless = schema_of(alarm="boolean")
+    assert mismatch(chosen, **{"in": ROWS, "events": keyless}) == ["inputs.events"]
+    by_x = RecordAroundEvents(AroundParams(event="alarm", key="x"))
+    assert mismatch(by_x, **{"in": ROWS, "events": EVENTS}) == ["params.key"]
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=40),
+    st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=20),
+    st.integers(0, 8),
+    st.integers(0, 8),
+    st.integers(0, 1000),
+)
+def test_whichever_stream_comes_first_it_has_exactly_the_rows_near_an_event(
+    seconds, flags, before_s, after_s, seed
+):
+    some = rows(*sorted(seconds))
+    others = [{"_time": at(second), "k": "a", "alarm": flag} for second, flag in sorted(flags)]
+    merged = []  # the oracle: intervals that touch are one
+    for second in sorted(second for second, flag in flags if flag):
+        if merged and second - before_s <= merged[-1][2]:
+            merged[-1][2] = second + after_s
+        else:
+            merged.append([second, second - before_s, second + after_s])
+    expected = sorted(
+        ("a", float(second), number, float(second - event))
+        for second in seconds
+        for number, (event, start, end) in enumerate(merged, 1)
+        if start <= second <= end
+    )
+    assert recorded(around(before_s, after_s), some, others, seed) == expected
+
+
+@pytest.mark.parametrize("ahead", ["in", "events"])
+def test_a_row_from_a_clock_that_is_ahead_stops_nothing(ahead):
+    some, others = rows(0, 1, 2, 3, 4, 5, 6, 7, 8), events(9, 7)
+    stray = at(10**9)
+    if ahead == "in":
+        some.insert(2, {"_time": stray, "k": "a", "x": -1.0})
+    else:
+        others.insert(2, {"_time": stray, "k": "a", "alarm": False})
+    for seed in range(20):
+        found = recorded(around(2, 1), some, others, seed)
+        assert [x for _, x, *_ in found][-2:] == [7.0, 8.0]

@@ -1,4 +1,4 @@
-"""The source of bench-debs: one signal changes at a time, each cycle is answered, the oracle has each rise."""
+"""The source of bench-debs: one signal changes at a time, each cycle is answered; each rise is found."""
 
 from itertools import pairwise
 

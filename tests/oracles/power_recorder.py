@@ -55,6 +55,7 @@ def expected() -> dict[str, list[Row]]:
     ]
     return {
         "variation": seconds,
+        "flagged": [{**row, "disturbed": row in disturbed} for row in seconds],
         "alerts": alerts,
         "around": _recorded([row["_time"] for row in disturbed]),
         "power": minutes,

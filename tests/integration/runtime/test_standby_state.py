@@ -84,7 +84,7 @@ CASES = [
     Case(
         "record-around-events",
         {"event": "b", "before_s": 1, "after_s": 1},
-        "coalesced",
+        "exact",
         _KEYED,
         ("in", "events"),
     ),

@@ -27,7 +27,7 @@ def compared(rows, like):
     ]
 
 
-@pytest.mark.parametrize("element", ["variation", "alerts", "around", "power"])
+@pytest.mark.parametrize("element", ["variation", "flagged", "alerts", "around", "power"])
 def test_each_row_is_the_oracles(streams, expected, element):
     found, wanted = streams[element], expected[element]
     # The last window of each size is open when the rows end.

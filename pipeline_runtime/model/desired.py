@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -102,6 +103,18 @@ def is_held(ends: tuple[JavaEnd, ...]) -> bool:
     return len(ends) >= 2 and ends[-1].alone
 
 
+@dataclass(frozen=True)
+class Directive:
+    """What a running replica is to do, as a whole: told again, it changes nothing."""
+
+    order: ClaimOrder | None = None  # to own, by claim, once it has caught up
+    succeed: str | None = None  # the handover to arm for: its owner may release to this replica
+    release: str | None = None  # the handover in which to give the group away, as its owner
+    followed: bool = False  # as its owner, leave an exact standby time to follow
+    paused_since_ms: int | None = None
+    retire: bool = False  # as its owner, end the group for good, then stop
+
+
 class DesiredReplica(Frozen):
     spec: GroupSpec
     role: Role
@@ -116,6 +129,18 @@ class DesiredReplica(Frozen):
     generation: int = 1  # a new generation discards the local state and starts from `source` again
     java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user vouched for it
     vouched: str = ""  # another one: a user has asked for it anew, and what was before does not count
+
+    @property
+    def directive(self) -> Directive:
+        owner = self.role is Role.OWNER
+        return Directive(
+            order=self.order if owner else None,
+            succeed=None if owner else self.succeed,
+            release=self.release if owner else None,
+            followed=self.followed and owner,
+            paused_since_ms=self.paused_since_ms,
+            retire=self.retire and owner,
+        )
 
 
 class RefusedReplica(Frozen):

@@ -291,10 +291,10 @@ class BatchPlanner:
 
     def _interval_ms(self, start: Boundary) -> float:
         pace, batch_ms = self._spec.pace, self._batch_ms()
-        if self._state.wishes.release is not None:
+        if self._state.directive.release is not None:
             return lockstep_interval_ms(pace, batch_ms)
         least_ms = interval_ms(pace, self._cpu.ratio(), self._offsets.lag_rows(start.ends))
-        if not self._state.wishes.followed:
+        if not self._state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(pace, batch_ms))
 

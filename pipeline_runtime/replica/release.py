@@ -30,7 +30,7 @@ class OwnerRelease:
     def due(self) -> Arm | None:
         """The successor to release to, once that is ordered and it is armed. With `changed` held."""
         state = self._state
-        armed, permit, handover = state.view.armed, state.permit, state.wishes.release
+        armed, permit, handover = state.view.armed, state.permit, state.directive.release
         if permit is None or handover is None or armed is None:
             return None
         return armed if armed.order == handover and armed.epoch == permit.epoch + 1 else None
@@ -63,7 +63,7 @@ class OwnerRelease:
 
     def _release(self, seq: Seq) -> Release | None:
         with self._state.changed:
-            armed, permit, handover = self.due(), self._state.permit, self._state.wishes.release
+            armed, permit, handover = self.due(), self._state.permit, self._state.directive.release
         if armed is None or permit is None or handover is None:
             return None
         token = self._ownership.release(handover, armed)

@@ -1,13 +1,14 @@
 """One group's copy on this node: its life from start to stop.
 
     start   --> follows the journal from its local state
-    own     --> once caught up: claims, then owns
-    succeed --> once caught up: arms itself, and owns as soon as the owner has released to it
-    release --> as the owner: gives the group to the armed successor, then follows
+    direct  --> what is wanted of it (`Directive`):
+        order    once caught up: it claims, then owns
+        succeed  once caught up: it arms itself, and owns as soon as the owner has released to it
+        release  as the owner: it gives the group to the armed successor, then follows
     stop    --> no new batch, the running one is committed, the local state is kept
 
 A thread of the replica's own runs all of this; the public methods only say what is wanted. What it
-may do is decided by `pipeline_runtime.handover.protocol`, by way of `roles`.
+may do is decided by `pipeline_runtime.handover.protocol`, by way of `roles`, and by `core`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
-from pipeline_runtime.model.desired import ClaimOrder, ReplicaStatus, Role, Takeover
+from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_planner import BatchPlanner
@@ -100,52 +101,28 @@ class Replica:
         self._roles.set(Role.STANDBY, "starting")
         self._thread.start()
 
-    def own(self, order: ClaimOrder) -> None:
-        """Claim as soon as this replica has caught up. The order it owns by already changes nothing."""
+    def direct(self, directive: Directive) -> None:
+        """What is wanted of it from now on. An order that it was given already changes nothing: neither one
+        that it owns by, nor one that was refused."""
         with self._state.changed:
-            known = self._state.wishes.order
-            if known is None or known.id != order.id:
-                self._state.wishes.order = order
-                self._roles.order_refused = None
-                self._state.tell()
-
-    def succeed(self, handover: str | None) -> None:
-        """Be the one to whom the owner may release in that handover; None: be no longer."""
-        with self._state.changed:
-            self._state.wishes.succeed = handover
-            self._state.tell()
-
-    def release(self, handover: str | None) -> None:
-        """As the owner: release to whoever has armed for that handover; None: keep the group."""
-        with self._state.changed:
-            self._state.wishes.release = handover
-            self._state.tell()
-
-    def set_followed(self, followed: bool) -> None:
-        """As the owner: leave an exact standby time to follow."""
-        with self._state.changed:
-            self._state.wishes.followed = followed and self.spec.follow == "exact"
-            self._state.tell()
-
-    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
-        """`since_ms`: for a replica that is paused already when it starts, so that its sources' clocks stand
-        still for the whole pause."""
-        with self._state.changed:
-            since = self._state.paused_at_ms
-            if paused and since is None:
-                starts = self._thread.ident is None
-                self._state.paused_at_ms = since_ms if starts and since_ms is not None else now_ms()
-            elif not paused and since is not None:
-                self._state.pause_shift_ms += now_ms() - since
-                self._state.paused_at_ms = None
-            self._state.tell()
+            self._pause(directive.paused_since_ms)
+            self._state.direct(directive, exact=self.spec.follow == "exact")
         self._host.changed()
 
-    def retire(self) -> None:
-        """As the owner: end the group for good, then stop."""
-        with self._state.changed:
-            self._state.wishes.retire = True
-            self._state.tell()
+    @property
+    def directive(self) -> Directive:
+        return self._state.directive
+
+    def _pause(self, since_ms: int | None) -> None:
+        """One that is paused already when it starts is so since then, so that its sources' clocks stand still
+        for the whole pause. With `changed` held."""
+        state, since = self._state, self._state.paused_at_ms
+        if since_ms is not None and since is None:
+            starts = self._thread.ident is None
+            state.paused_at_ms = since_ms if starts else now_ms()
+        elif since_ms is None and since is not None:
+            state.pause_shift_ms += now_ms() - since
+            state.paused_at_ms = None
 
     def stop(self, timeout_s: float) -> None:
         """End after the running batch is committed; after `timeout_s`, without waiting for it."""
@@ -183,7 +160,7 @@ class Replica:
                 seq=state.local,
                 anew_from=state.begins.seq,
                 order_id=roles.order_done,
-                order_refused=roles.order_refused,
+                order_refused=state.order_refused,
                 armed=self._ownership.armed_for if state.armed else None,
                 released=release.handover,
                 behind=max(0, view.last_seq - state.local),
@@ -353,7 +330,7 @@ class Replica:
             self._measure_state()
             with state.changed:
                 drained = state.draining and state.granted is None
-                retire = state.wishes.retire and state.permit is not None
+                retire = state.directive.retire and state.permit is not None
                 failed = state.failure is not None
                 other_definition = self._needs_another_definition()
                 self._journal.check_not_rewound()

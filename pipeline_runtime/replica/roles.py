@@ -70,7 +70,6 @@ class Roles:
         self.order_done: str | None = None  # the newest that was carried out or refused
         self._orders_seen: set[str] = set()
         self._catching_up: CatchingUp | None = None
-        self.order_refused: str | None = None
         self.owner_since_ms: int | None = None
         self.begin_owning: Callable[[], None] = lambda: None  # the gate's, once there is one
         self._doubted = False  # it owned until a commit was not answered
@@ -91,12 +90,11 @@ class Roles:
         """Do what is due now; the role and phase say what came of it. Raises Doubtful, an owner Fenced."""
         state = self._state
         with state.changed:
-            wishes = state.wishes
             taken = self._taken_over()
-            order = wishes.order if self._may_claim() else None
+            order = state.order if self._may_claim() else None
             if order is not None and order.rewind != state.rewinds_to:
                 order = order.model_copy(update={"rewind": None})
-            succeed = wishes.succeed if state.permit is None and not state.draining else None
+            succeed = state.directive.succeed if state.permit is None and not state.draining else None
             may_arm = succeed is not None and state.caught_up and self._query_runs()
             granted = state.view.granted
             released = state.view.released.token if state.view.released is not None else None
@@ -121,7 +119,7 @@ class Roles:
     # --- by claim
 
     def _may_claim(self) -> bool:
-        state, order = self._state, self._state.wishes.order
+        state, order = self._state, self._state.order
         return (
             order is not None
             and order.id not in self._orders_seen
@@ -174,7 +172,7 @@ class Roles:
         with self._state.changed:  # a status that is read meanwhile has the refusal with what came of it
             self._done(order.id, reason)
             self.role = Role.STANDBY
-            if self._state.wishes.retire and view.retired:
+            if self._state.directive.retire and view.retired:
                 self.phase = "retired"
             elif self._doubted:
                 self._fenced(reason)
@@ -194,7 +192,7 @@ class Roles:
 
     def _done(self, order_id: str, refused: str | None) -> None:
         self._orders_seen.add(order_id)
-        self.order_done, self.order_refused = order_id, refused
+        self.order_done, self._state.order_refused = order_id, refused
 
     def _own(self, permit: CommitPermit, order_id: str) -> None:
         self.begin_owning()
@@ -282,7 +280,7 @@ class Roles:
             state = self._state
             epoch = state.permit.epoch if state.permit else Epoch(0)
             order_id = self.order_done or "restart"
-            state.wishes.order = ClaimOrder(id=order_id, over=epoch)
+            state.order = ClaimOrder(id=order_id, over=epoch)
             self._orders_seen.discard(order_id)
         self._doubted = True
         self.drop_permit()

@@ -125,7 +125,7 @@ class BatchSink:
             rows_in = sum(self._state.reads.rows.values())
             rejected = self._state.reads.all_rejected()
             ended = tuple(sorted(self._state.reads.ended))
-            warming = self._state.wishes.succeed is not None
+            warming = self._state.directive.succeed is not None
         # 3
         committed, permit = self._decision(boundary)
         if committed is None or warming:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.model.desired import ClaimOrder, Directive
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica.measures import Measures
 from pipeline_runtime.replica.outputs import RejectedRecord
@@ -28,30 +28,21 @@ class Reads:
 
 
 @dataclass
-class Wishes:
-    """What is wanted of the replica."""
-
-    order: ClaimOrder | None = None
-    succeed: str | None = None  # the handover to arm for
-    release: str | None = None  # the handover in which to give the group away
-    followed: bool = False  # leave an exact standby time to follow
-    retire: bool = False
-
-
-@dataclass
 class ReplicaState:
     """Guarded by `changed`; whoever changes something calls `tell`."""
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     version: int = 0  # counts the changes: nobody who looks away in between misses one
     wanted: str = ""  # the version of the definition that the replica is to run
-    wishes: Wishes = field(default_factory=Wishes)
+    directive: Directive = field(default_factory=Directive)
+    order: ClaimOrder | None = None  # to own by: of the newest directive that had one, or to claim again
     view: JournalView = field(default_factory=JournalView)
     journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
     begins: Boundary = field(
         default_factory=lambda: Boundary(Seq(0), {}, 0)
     )  # where Spark's first batch begins
+    order_refused: str | None = None  # why the newest order was
     permit: CommitPermit | None = None
     armed: bool = False  # the owner may release to this replica
     claiming: bool = False
@@ -75,7 +66,7 @@ class ReplicaState:
     @property
     def rewinds_to(self) -> Seq | None:
         """Ordered to go on from there: what the journal has behind it is not followed."""
-        order = self.wishes.order
+        order = self.order
         if order is None or self.permit is not None or order.id in self.view.orders:
             return None  # an order rewinds once, however often it is carried out
         return order.rewind
@@ -84,7 +75,7 @@ class ReplicaState:
     def takes_over_anew(self) -> bool:
         """Ordered to leave the state behind that another definition has left; once, since its CLAIM makes
         that definition the journal's."""
-        order = self.wishes.order
+        order = self.order
         if order is None or not order.anew:
             return False
         return self.view.definition not in (self.wanted, *order.anew_but_for)
@@ -96,6 +87,14 @@ class ReplicaState:
     @property
     def paused(self) -> bool:
         return self.paused_at_ms is not None
+
+    def direct(self, directive: Directive, *, exact: bool) -> None:
+        """`exact`: its standbys follow batch by batch. With `changed` held."""
+        self.directive = replace(directive, followed=directive.followed and exact)
+        order = directive.order
+        if order is not None and (self.order is None or self.order.id != order.id):
+            self.order, self.order_refused = order, None
+        self.tell()
 
     def tell(self) -> None:
         """With `changed` held."""

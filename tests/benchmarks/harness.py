@@ -33,6 +33,7 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.ports import free_ports
 from workers.supervisor.services import Kafka
 
@@ -176,7 +177,7 @@ def start_owner(node: Node, spec: GroupSpec) -> Replica:
     ensure_topics(node.kafka, [Topic(item.name, item.kind, item.partitions) for item in topics(spec)])
     replica = Replica(spec, node.directory / "replicas" / spec.id, node.host)
     replica.start()
-    replica.own(ClaimOrder(id="bench", over=0))
+    tell(replica, order=ClaimOrder(id="bench", over=0))
     return replica
 
 

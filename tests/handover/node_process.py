@@ -39,6 +39,7 @@ from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.handover.nodes import EngineName
 from tests.handover.plain_engine import PlainEngine
 
@@ -161,19 +162,19 @@ class NodeProcess:
         replica.start()
 
     def do_own(self, group: str, order: str, over: int) -> None:
-        self._replicas[group].own(ClaimOrder(id=order, over=Epoch(over)))
+        tell(self._replicas[group], order=ClaimOrder(id=order, over=Epoch(over)))
 
     def do_succeed(self, group: str, handover: str | None) -> None:
-        self._replicas[group].succeed(handover)
+        tell(self._replicas[group], succeed=handover)
 
     def do_release(self, group: str, handover: str | None) -> None:
-        self._replicas[group].release(handover)
+        tell(self._replicas[group], release=handover)
 
     def do_followed(self, group: str, followed: bool) -> None:
-        self._replicas[group].set_followed(followed)
+        tell(self._replicas[group], followed=followed)
 
     def do_paused(self, group: str, paused: bool) -> None:
-        self._replicas[group].set_paused(paused)
+        tell(self._replicas[group], paused_since_ms=0 if paused else None)
 
     def do_status(self, group: str) -> dict[str, Any]:
         return _plain(self._replicas[group].status())

@@ -15,23 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Role
+from pipeline_runtime.model.desired import CheckpointSource, DesiredReplica, Directive, Role
 from pipeline_runtime.model.spec import GroupSpec
 
 FORGET_AFTER_MS = 60_000
 """How long the state of a group that is no longer wanted here is kept, should it be asked back."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a running replica is to do, as a whole: told again, it changes nothing."""
-
-    paused_since_ms: int | None = None
-    followed: bool = False
-    succeed: str | None = None
-    release: str | None = None
-    order: ClaimOrder | None = None
-    retire: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,7 +30,7 @@ class Have:
     generation: int | None = None  # of the local state; None: there is none
     running: bool = False
     version: str | None = None  # GroupSpec.version of what runs
-    told: Wish | None = None  # what the running replica was told last
+    told: Directive | None = None  # what the running replica was told last
     may_own: bool = False  # the running replica owns, or may do so any moment
     owns_by: str | None = None  # the order, or the handover that released to it, by which it owns
     ended_for: str | None = None  # the order under which it stopped for good: fenced, refused, retired
@@ -65,12 +53,12 @@ class Fetch:
 class Start:
     spec: GroupSpec
     generation: int
-    wish: Wish  # told before it begins, so that it begins nothing that it should not
+    directive: Directive  # told before it begins, so that it begins nothing that it should not
 
 
 @dataclass(frozen=True)
 class Tell:
-    wish: Wish
+    directive: Directive
 
 
 @dataclass(frozen=True)
@@ -150,25 +138,12 @@ def _steer(want: DesiredReplica, have: Have) -> Action:
     if want.role is Role.STANDBY and have.may_own and not _has_succeeded(want, have):
         # One that owns gives that up only by a release or by its end.
         return Stop("demoted to standby")
-    wish = wish_of(want)
-    return Idle() if wish == have.told else Tell(wish)
+    return Idle() if want.directive == have.told else Tell(want.directive)
 
 
 def _has_succeeded(want: DesiredReplica, have: Have) -> bool:
     """It owns by the very release that it was to wait for; who wants it there has not heard of it yet."""
     return want.succeed is not None and have.owns_by == want.succeed
-
-
-def wish_of(want: DesiredReplica) -> Wish:
-    owner = want.role is Role.OWNER
-    return Wish(
-        paused_since_ms=want.paused_since_ms,
-        followed=want.followed and owner,
-        succeed=None if owner else want.succeed,
-        release=want.release if owner else None,
-        order=want.order if owner else None,
-        retire=want.retire and owner,
-    )
 
 
 def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
@@ -179,7 +154,7 @@ def _bring_up(want: DesiredReplica, have: Have, now_ms: int) -> Action:
         return Discard(have.generation)
     if have.generation is None and want.source is not None:
         return Fetch(want.source, want.generation)
-    return Start(want.spec, want.generation, wish_of(want)) if have.in_turn else Idle()
+    return Start(want.spec, want.generation, want.directive) if have.in_turn else Idle()
 
 
 def _held_back(want: DesiredReplica, have: Have, now_ms: int) -> Idle | None:

@@ -12,7 +12,14 @@ import traceback
 
 from pipeline_runtime.checkpoint.errors import CheckpointError, ServiceUnavailable
 from pipeline_runtime.checkpoint.growing import GrowingFiles
-from pipeline_runtime.model.desired import DesiredReplica, ReplicaError, ReplicaStatus, Role, is_held
+from pipeline_runtime.model.desired import (
+    DesiredReplica,
+    Directive,
+    ReplicaError,
+    ReplicaStatus,
+    Role,
+    is_held,
+)
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from workers.node.java_ends import has_come_through, held_error, is_suspect
@@ -29,7 +36,6 @@ from workers.node.reconcile import (
     Start,
     Stop,
     Tell,
-    Wish,
     next_action,
 )
 from workers.node.runtime import LocalState, NodeRuntime, RunningReplica, Taken
@@ -59,7 +65,7 @@ class Slot:
         self._replica: RunningReplica | None = None
         self._spec: GroupSpec | None = None
         self._growing: GrowingFiles | None = None  # of the replica that ended last
-        self._told: Wish | None = None
+        self._told: Directive | None = None
         self._ended_for: str | None = None
         self._damaged = False
         self._replaced_at_ms: int | None = None
@@ -145,7 +151,7 @@ class Slot:
         return self._failures
 
     @property
-    def told(self) -> Wish | None:
+    def told(self) -> Directive | None:
         """What the running replica was told last."""
         return self._told
 
@@ -320,21 +326,13 @@ class Slot:
                 self._taken, self._growing, self._damaged = None, None, False
             case Tell():
                 assert replica is not None
-                self._tell(replica, action.wish)
+                self._tell(replica, action.directive)
             case MarkUnwanted():
                 self._unwanted_since_ms = self._runtime.now_ms()
 
-    def _tell(self, replica: RunningReplica, wish: Wish) -> None:
-        # Pause comes before ownership: a paused group must not run a batch in between.
-        replica.set_paused(wish.paused_since_ms is not None, wish.paused_since_ms)
-        replica.set_followed(wish.followed)
-        replica.succeed(wish.succeed)
-        replica.release(wish.release)
-        if wish.order is not None:
-            replica.own(wish.order)  # one that owns by it already, say by a release, claims nothing
-        if wish.retire:
-            replica.retire()
-        self._told = wish
+    def _tell(self, replica: RunningReplica, directive: Directive) -> None:
+        replica.direct(directive)
+        self._told = directive
 
     def _fetch(self, action: Fetch) -> None:
         self._set_phase("fetching")
@@ -357,7 +355,7 @@ class Slot:
         directory.mkdir(parents=True, exist_ok=True)
         self._runtime.fetch_files(action.spec)
         replica = self._runtime.open_replica(action.spec, directory)
-        self._tell(replica, action.wish)
+        self._tell(replica, action.directive)
         replica.start()
         self._started_ms = self._runtime.now_ms()
         self._spec, self._ended_for, self._final = action.spec, None, False

@@ -23,6 +23,7 @@ from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.handover.lawful import assert_lawful
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -52,7 +53,7 @@ class Node:
     def own(self, spec: GroupSpec, *, over: int = 0, order: str | None = None) -> Replica:
         """Start a replica that shall own; it may not yet when this returns."""
         replica = self.start(spec)
-        replica.own(ClaimOrder(id=order or uuid4().hex, over=Epoch(over)))
+        tell(replica, order=ClaimOrder(id=order or uuid4().hex, over=Epoch(over)))
         return replica
 
     def stop_all(self) -> None:

@@ -12,6 +12,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.local_state import beginning, last_committed
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import by_key, events, running_sums, sums
 from tests.integration.runtime.engine import (
@@ -78,7 +79,7 @@ def of(*ranges: range) -> list[tuple[int, int]]:
 def resume(node: Node, spec: GroupSpec, over: int, *, anew: bool = True) -> Replica:
     """As control orders it: each order for this definition says that it may begin anew."""
     replica = node.start(spec)
-    replica.own(ClaimOrder(id=f"over-{over}", over=Epoch(over), anew=anew))
+    tell(replica, order=ClaimOrder(id=f"over-{over}", over=Epoch(over), anew=anew))
     return replica
 
 
@@ -151,7 +152,7 @@ def test_whoever_starts_from_a_copy_of_before_begins_anew_at_the_same_place(
 
     # A rewind to where its state is the former definition's is refused: nothing could go on from there.
     rewound = other_node.start(spec)
-    rewound.own(ClaimOrder(id="rewind", over=Epoch(9), rewind=Seq(copied), anew=True))
+    tell(rewound, order=ClaimOrder(id="rewind", over=Epoch(9), rewind=Seq(copied), anew=True))
     status = wait_for_status(rewound, lambda s: s.error is not None, "to refuse")
     assert status.error is not None
     assert f"its state was begun anew since, at {stood}" in status.error.message

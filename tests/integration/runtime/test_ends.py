@@ -16,6 +16,7 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder, starts_of
 from pipeline_runtime.model.ids import Epoch
+from tests.directing import tell
 from tests.integration.runtime.engine import Deployed, Element, Node, owning, wait_for_status
 
 pytestmark = pytest.mark.integration
@@ -156,5 +157,5 @@ def test_who_goes_on_behind_an_end_that_another_one_has_read_ends_all_the_same(
 
     heir = node.start(spec)
     starts = starts_of({key: positions[key], ENDED: [key]})
-    heir.own(ClaimOrder(id="grouped-otherwise", over=Epoch(0), starts=starts))
+    tell(heir, order=ClaimOrder(id="grouped-otherwise", over=Epoch(0), starts=starts))
     wait_for_status(heir, lambda status: status.ended, "to know that its input has ended")

@@ -7,6 +7,7 @@ import pytest
 from pipeline_runtime.journal.records import Retire
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
+from tests.directing import tell
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import (
     STOP_S,
@@ -32,7 +33,7 @@ def test_late_repeated_and_posthumous_orders_change_nothing(kafka: str, node: No
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
 
     # The same order again.
-    replica.own(ClaimOrder(id="first", over=Epoch(0)))
+    tell(replica, order=ClaimOrder(id="first", over=Epoch(0)))
     produce(kafka, topic, [{"k": "a", "v": 2}])
     wait_until(lambda: len(deployed.records("events")) == 2, "the second row")
     assert [claim.epoch for claim in deployed.claims("events")] == [1]
@@ -50,7 +51,7 @@ def test_late_repeated_and_posthumous_orders_change_nothing(kafka: str, node: No
     assert replica.status().role is Role.OWNER
 
     # After its end nobody claims, by whatever order.
-    replica.retire()
+    tell(replica, retire=True)
     status = wait_for_status(replica, lambda status: status.role is Role.STOPPED, "to retire")
     assert (status.phase, status.retired) == ("retired", True)
     replica.stop(STOP_S)  # it ends its query, whose name the next one has, too

@@ -11,6 +11,7 @@ from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, stream_topic
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import by_key, events, running_sums, sums
 from tests.integration.runtime.engine import (
@@ -94,7 +95,7 @@ def test_its_state_goes_on_with_the_rows_of_the_other_stream(
     topic = spec.inputs[0].topic
     starts = {} if begin is None else {f"{topic}-0": read_all(kafka, topic)[begin].offset if begin else 0}
     owner = node.start(spec)
-    owner.own(ClaimOrder(id="rewired", over=Epoch(1), starts=tuple(starts.items())))
+    tell(owner, order=ClaimOrder(id="rewired", over=Epoch(1), starts=tuple(starts.items())))
     owning(owner)
     skipped = 12 if begin is None else begin
     first.send(5)  # nobody reads them any more
@@ -106,7 +107,7 @@ def test_its_state_goes_on_with_the_rows_of_the_other_stream(
     standby = other_node.start(spec)
     wait_for_status(standby, lambda s: s.seq > 0 and s.seq == owner.status().seq, "the standby has followed")
     owner.stop(STOP_S)
-    standby.own(ClaimOrder(id="taken over", over=Epoch(2)))
+    tell(standby, order=ClaimOrder(id="taken over", over=Epoch(2)))
     owning(standby)
     second.send(5)
     processed(deployed, first.sent[:40] + second.sent[skipped:])
@@ -125,7 +126,7 @@ def test_an_owner_that_is_killed_before_its_first_batch_begins_where_its_claim_s
     replicas["sums"].stop(STOP_S)
     spec = rewired(deployed.specs["sums"], "others")
     owner = node.start(spec)
-    owner.own(ClaimOrder(id="rewired", over=Epoch(1)))
+    tell(owner, order=ClaimOrder(id="rewired", over=Epoch(1)))
     owning(owner)
     owner.stop(STOP_S)
     second.send(10)  # behind where it claimed to begin, and before anybody goes on
@@ -146,7 +147,7 @@ def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node
     topic = spec.inputs[0].topic
     starts = ((f"{topic}-0", read_all(kafka, topic)[7].offset),)
     owner = node.start(spec)
-    owner.own(ClaimOrder(id="rewired", over=Epoch(1), anew=True, starts=starts))
+    tell(owner, order=ClaimOrder(id="rewired", over=Epoch(1), anew=True, starts=starts))
     owning(owner)
     second.send(5)
     rows = second.sent[7:]
@@ -208,7 +209,7 @@ def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, nod
     order = ClaimOrder(id="more", over=Epoch(1), anew=True, starts=((f"{spec.inputs[2].topic}-0", 0),))
     first.send(3)
     owner = node.start(spec)
-    owner.own(order)
+    tell(owner, order=order)
     owning(owner)
     late.send(2)
     wait_until(lambda: merged() == all_of(first, second, late), "the third from its first row")
@@ -217,7 +218,7 @@ def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, nod
     spec = merging(deployed.specs["merged"], "others", "late")
     owner = node.start(spec)
     epoch = max(claim.epoch for claim in deployed.claims("merged"))
-    owner.own(ClaimOrder(id="fewer", over=Epoch(epoch), anew=True))
+    tell(owner, order=ClaimOrder(id="fewer", over=Epoch(epoch), anew=True))
     owning(owner)
     second.send(5)
     late.send(5)

@@ -13,6 +13,7 @@ from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.integration.runtime.documents import by_key, events
 from tests.integration.runtime.engine import (
     STOP_S,
@@ -68,14 +69,14 @@ def test_a_pause_stops_the_clock_of_a_recording(
     wait_for_status(replica, lambda status: status.rows_out_total >= 100, "to replay")
 
     before_ms = time() * 1000
-    replica.set_paused(True)
+    tell(replica, paused_since_ms=0)
     begun_ms = time() * 1000
     wait_for_status(replica, lambda status: status.paused, "to be paused")
     until_it_is_long(begun_ms)
     seq = replica.status().seq
     assert replica.status().role == "owner"
     resumed_ms = time() * 1000
-    replica.set_paused(False)
+    tell(replica, paused_since_ms=None)
     shortest_ms, longest_ms = resumed_ms - begun_ms, time() * 1000 - before_ms
     wait_for_status(replica, lambda status: status.seq >= seq + 4, "to go on")
     node.stop_all()
@@ -103,12 +104,12 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     owning(replica)
     produce(kafka, topic, [{"k": "a", "v": 0}])
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
-    replica.set_paused(True)
+    tell(replica, paused_since_ms=0)
     produce(kafka, topic, [{"k": "a", "v": v} for v in range(1, 500)])
     wait_until(lambda: replica._offsets.waiting, "the rows to be before it")
     assert replica.status().paused
     assert len(deployed.records("events")) == 1
-    replica.set_paused(False)
+    tell(replica, paused_since_ms=None)
     wait_until(lambda: len(deployed.records("events")) >= 500, "all rows")
     assert [row["v"] for row in deployed.records("events")] == list(range(500))
 
@@ -126,12 +127,12 @@ def test_what_a_pause_has_held_back_does_not_burst_out_of_a_replica_that_started
     spec = deployed.specs["held"]
     again = Replica(spec, node.replica_directory(spec), node.host)
     node.running.append(again)
-    again.set_paused(True, paused_ms)
-    again.own(ClaimOrder(id="again", over=Epoch(1)))
+    tell(again, paused_since_ms=paused_ms)
+    tell(again, order=ClaimOrder(id="again", over=Epoch(1)))
     again.start()
     wait_for_status(again, lambda status: status.role == "owner", "to own, paused")
     resumed_ms = time() * 1000
-    again.set_paused(False)
+    tell(again, paused_since_ms=None)
     wait_for_status(again, lambda status: status.rows_out_total >= RATE, "to go on")
     node.stop_all()
 

@@ -10,6 +10,7 @@ from pipeline_runtime.journal.records import Announce, Arm, Release
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import events, sums
 from tests.integration.runtime.engine import (
@@ -29,16 +30,16 @@ pytestmark = pytest.mark.integration
 def hand_over(old: Replica, new: Replica, handover: str) -> None:
     """As the control side does it."""
     epoch = old.status().epoch
-    old.set_followed(True)
-    new.succeed(handover)
+    tell(old, followed=True)
+    tell(new, succeed=handover)
     wait_for_status(new, lambda status: status.armed == handover, "to arm itself")
-    old.release(handover)
+    tell(old, release=handover)
     status = owning(new)
     assert (status.epoch, status.order_id, status.armed) == (epoch + 1, handover, None)
     status = wait_for_status(old, lambda status: status.released == handover, "to have released")
     wait_for_status(old, lambda status: status.role is Role.STANDBY, "to be a standby")
-    old.release(None)
-    new.succeed(None)
+    tell(old, release=None)
+    tell(new, succeed=None)
 
 
 @pytest.mark.parametrize("stateful", [sums(), WINDOWS], ids=["coalesced", "exact"])
@@ -85,7 +86,7 @@ def test_a_quiet_and_a_paused_owner_release_without_a_batch(kafka: str, node: No
     hand_over(first, second, "quiet")
     produce(kafka, topic, [{"k": "a", "v": 1}])
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
-    second.set_paused(True)
+    tell(second, paused_since_ms=0)
     produce(kafka, topic, [{"k": "a", "v": 2}])
     hand_over(second, first, "paused")
     wait_until(lambda: len(deployed.records("events")) == 2, "the second row")
@@ -101,16 +102,16 @@ def test_a_handover_that_is_cancelled_before_the_cut_changes_nothing(
     spec = deployed.specs["events"]
     first, second = node.own(spec), other_node.start(spec)
     owning(first)
-    second.succeed("cancelled")
+    tell(second, succeed="cancelled")
     wait_for_status(second, lambda status: status.armed == "cancelled", "to arm itself")
-    second.succeed(None)
+    tell(second, succeed=None)
     wait_for_status(second, lambda status: status.armed is None, "to disarm")
     produce(kafka, topic, [{"k": "a", "v": 1}])
     wait_until(lambda: len(deployed.records("events")) == 1, "the row")
-    second.succeed("again")
+    tell(second, succeed="again")
     wait_for_status(second, lambda status: status.armed == "again", "to arm itself")
     assert first.status().role is Role.OWNER
-    first.release("again")
+    tell(first, release="again")
     owning(second)
 
 
@@ -127,12 +128,12 @@ def test_a_successor_that_restarted_after_the_release_must_claim(
     wait_for_status(second, lambda status: status.role is Role.STOPPED, "to end")
     produce(kafka, topic, [{"k": "a", "v": 1}])
     restarted = other_node.start(spec)
-    restarted.succeed("there")
+    tell(restarted, succeed="there")
     wait_for_status(restarted, lambda status: status.armed == "there", "to arm itself anew")
     assert deployed.commits("events") == []
     assert restarted.status().role is Role.STANDBY
     # The old owner takes it back, as the control side would have it.
-    first.own(ClaimOrder(id="back", over=Epoch(2)))
+    tell(first, order=ClaimOrder(id="back", over=Epoch(2)))
     assert owning(first).epoch == 3
     wait_until(lambda: len(deployed.records("events")) == 1, "the row")
     deployed.assert_journal_lawful("events")

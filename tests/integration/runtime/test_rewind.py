@@ -10,6 +10,7 @@ from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.local_state import last_committed
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import events, running_sums, sums
 from tests.integration.runtime.engine import (
@@ -51,7 +52,7 @@ def test_a_rewind_emits_again_and_leaves_older_copies_behind(
     newest = first.status().seq
 
     second = other_node.start(spec)
-    second.own(ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(copied + behind)))
+    tell(second, order=ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(copied + behind)))
     assert owning(second).epoch == 2
     produce(kafka, topic, [{"k": "a", "v": 7}])
     expected = running_sums([*rows, {"k": "a", "v": 7}])["a"]

@@ -17,6 +17,7 @@ from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.replica.local_state import last_committed, spark_directory
 from pipeline_runtime.replica.replica import Replica
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import COLUMNS
 from tests.integration.runtime.engine import (
@@ -181,10 +182,10 @@ def test_a_standby_has_the_owners_state(
         for _ in range(2):
             waves.send(owner)
         wait_for_status(owner, lambda status: status.rows_in_total == waves.rows, "to process all")
-        owner.set_paused(True)
+        tell(owner, paused_since_ms=0)
         assert_same_state(node, owner, other_node, standby, case)
         if round_ == 0:
-            owner.set_paused(False)
+            tell(owner, paused_since_ms=None)
     batches = [_batches(place.replica_directory(spec)) for place in (node, other_node)]
     if case.follow == "exact":
         assert batches[0] == batches[1]
@@ -214,15 +215,15 @@ def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
     owner = node.own(spec, over=1)
     for _ in range(2):
         waves.send(owner)
-    owner.set_paused(True)
+    tell(owner, paused_since_ms=0)
 
     standby = other_node.start(spec)
 
     assert_same_state(node, owner, other_node, standby, case)
     # And it goes on from there with the new definition alone.
-    owner.set_paused(False)
+    tell(owner, paused_since_ms=None)
     owner.stop(STOP_S)
-    standby.own(ClaimOrder(id="take over", over=Epoch(2)))
+    tell(standby, order=ClaimOrder(id="take over", over=Epoch(2)))
     owning(standby)
     waves.send(standby)
     versions = [commit.definition for commit in deployed.commits("all")]
@@ -252,7 +253,7 @@ def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
         owner = node.own(specs[-1], over=len(specs) - 1)
         for _ in range(2):
             waves.send(owner)
-    owner.set_paused(True)
+    tell(owner, paused_since_ms=0)
 
     standby = other_node.start(specs[-1])
 
@@ -280,7 +281,7 @@ def test_who_is_told_to_own_before_it_has_come_to_its_definition_claims_and_chan
     standby = other_node.start(spec)
     wait_for_status(standby, lambda status: status.seq == owner.status().seq, "to follow the former one")
 
-    standby.own(ClaimOrder(id="take over", over=Epoch(1)))
+    tell(standby, order=ClaimOrder(id="take over", over=Epoch(1)))
 
     wait_for_status(standby, lambda status: status.role is Role.OWNER and status.epoch == 3, "to own anew")
     waves.send(standby)

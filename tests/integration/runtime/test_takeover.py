@@ -10,6 +10,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import Transactions
 from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch
+from tests.directing import tell
 from tests.integration.runtime.copying import copy_state
 from tests.integration.runtime.documents import sums
 from tests.integration.runtime.engine import Element, Node, owning, wait_for_status
@@ -37,7 +38,7 @@ def test_a_standby_from_an_older_copy_follows_without_emitting_and_then_owns(
     assert new.status().role is Role.STANDBY
     assert {commit.node for commit in deployed.commits("all")} == {"a"}
 
-    new.own(ClaimOrder(id="takeover", over=Epoch(1)))
+    tell(new, order=ClaimOrder(id="takeover", over=Epoch(1)))
     assert owning(new).epoch == 2
     status = wait_for_status(old, lambda status: status.role is Role.STOPPED, "to give way")
     assert status.phase == "fenced"

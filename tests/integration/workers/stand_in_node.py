@@ -27,7 +27,7 @@ from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.kafka.clients import KafkaSettings
-from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, ReplicaStatus, Role, Takeover
+from pipeline_runtime.model.desired import ClaimOrder, Directive, ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import FileResolver
@@ -106,23 +106,11 @@ class CountingReplica:
     def start(self) -> None:
         self._thread.start()
 
-    def own(self, order: ClaimOrder) -> None:
-        self._order = order
-
-    def succeed(self, handover: str | None) -> None:
-        self._succeed = handover
-
-    def release(self, handover: str | None) -> None:
-        self._release = handover
-
-    def set_followed(self, followed: bool) -> None:
-        pass
-
-    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
-        self._paused = paused
-
-    def retire(self) -> None:
-        self._retire = True
+    def direct(self, directive: Directive) -> None:
+        self._order = directive.order or self._order
+        self._succeed, self._release = directive.succeed, directive.release
+        self._paused = directive.paused_since_ms is not None
+        self._retire |= directive.retire
 
     def stop(self, timeout_s: float) -> None:
         self._stopping.set()

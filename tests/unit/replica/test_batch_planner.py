@@ -154,7 +154,7 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
 def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) -> None:
     """The checkpoint at 4 was damaged, and the one before it was taken."""
     made = state([1] * 6)
-    made.wishes.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
+    made.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
     planner, path = gate(made, follow), [Seq(2)]
     while (boundary := planner._followed(path[-1])) is not None:
         path.append(boundary.seq)

@@ -45,7 +45,7 @@ def test_what_a_claim_would_go_on_from_must_not_have_been_rewound_meanwhile(repl
 def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so(replica: Replica, local: int) -> None:
     state = replica._state
     state.local = Seq(local)
-    state.wishes.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
+    state.order = ClaimOrder(id="another rewind", over=Epoch(1), rewind=Seq(2))
     assert replica._start_ends({}) == {"in-0": 0}
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
     with pytest.raises(RewindUndone, match="a rewind to 2, which was rewound itself") as raised:

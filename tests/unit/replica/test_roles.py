@@ -63,7 +63,7 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
         flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
     )  # fmt: skip
     address = gate.open(SPEC.id, planner)
-    state.wishes.order = ClaimOrder(id="first", over=Epoch(0))
+    state.order = ClaimOrder(id="first", over=Epoch(0))
     assert state.caught_up
 
     roles.step()
@@ -102,7 +102,7 @@ def test_who_is_to_claim_follows_as_long_as_it_gains_on_an_owner_that_goes_on(
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     state.connected.set()
     state.view.apply(Claim(Epoch(1), "first", "a", {}))
-    state.wishes.order = ClaimOrder(id="second", over=Epoch(1))
+    state.order = ClaimOrder(id="second", over=Epoch(1))
     claimed = []
     for processed, ahead in enumerate(behind):
         state.local = Seq(processed)
@@ -119,7 +119,7 @@ def test_who_has_to_follow_another_definition_first_claims_only_when_it_is_level
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     state.connected.set()
     state.view.apply(Claim(Epoch(1), "first", "a", {}, definition="v1"))
-    state.wishes.order = ClaimOrder(id="second", over=Epoch(1))
+    state.order = ClaimOrder(id="second", over=Epoch(1))
     for seq in range(1, 11):
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), definition="v1"))
         state.local = Seq(seq - 1)
@@ -216,7 +216,7 @@ class Watched(Roles):
 
     def _look(self) -> None:
         if self._state.changed.acquire(blocking=False):
-            self.seen.append((self.order_refused, self.phase))
+            self.seen.append((self._state.order_refused, self.phase))
             self._state.changed.release()
 
 
@@ -224,11 +224,11 @@ def test_who_reads_of_a_refusal_reads_what_came_of_it() -> None:
     state = ReplicaState()
     told: list[tuple[str | None, str]] = []
     roles = Watched(
-        SPEC.id, state, Refusing(), lambda: None, lambda: told.append((roles.order_refused, roles.phase))
+        SPEC.id, state, Refusing(), lambda: None, lambda: told.append((state.order_refused, roles.phase))
     )
     roles.seen = []
     state.connected.set()
-    state.wishes.order = ClaimOrder(id="late", over=Epoch(0))
+    state.order = ClaimOrder(id="late", over=Epoch(0))
 
     roles.step()
     assert {read for read in roles.seen if read[0] is not None} <= {("it came too late", "following")}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Role
+from pipeline_runtime.model.desired import CheckpointSource, ClaimOrder, DesiredReplica, Directive, Role
 from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from workers.node.reconcile import (
@@ -23,7 +23,6 @@ from workers.node.reconcile import (
     Start,
     Stop,
     Tell,
-    Wish,
     next_action,
 )
 
@@ -40,9 +39,10 @@ STOPPED = DesiredReplica(spec=SPEC, role=Role.STOPPED)
 NOTHING = Have("d.power")
 LOCAL = Have("d.power", generation=1)
 RUNNING = Have("d.power", generation=1, running=True, version="1")
-OWN = Wish(order=ORDER)
+OWN = Directive(order=ORDER)
 OWNING = replace(RUNNING, told=OWN, may_own=True)
-FOLLOWING = replace(RUNNING, told=Wish())
+FOLLOWING = replace(RUNNING, told=Directive())
+SUCCEEDING = replace(RUNNING, told=Directive(succeed="h1"))
 RELEASED = replace(RUNNING, told=replace(OWN, release="h1"))
 
 
@@ -57,10 +57,15 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     ("local state is never fetched over", changed(OWNER, source=SOURCE), LOCAL, Start(SPEC, 1, OWN)),
     ("a running replica is told to own", OWNER, FOLLOWING, Tell(OWN)),
     ("an order is given once", OWNER, OWNING, Idle()),
-    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Tell(Wish(order=ORDER2))),
+    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Tell(Directive(order=ORDER2))),
     ("a standby is given no order", changed(STANDBY, order=ORDER), FOLLOWING, Idle()),
-    ("a standby is to succeed", changed(STANDBY, succeed="h1"), FOLLOWING, Tell(Wish(succeed="h1"))),
-    ("a standby is to succeed no more", STANDBY, replace(RUNNING, told=Wish(succeed="h1")), Tell(Wish())),
+    ("a standby is to succeed", changed(STANDBY, succeed="h1"), FOLLOWING, Tell(Directive(succeed="h1"))),
+    (
+        "a standby is to succeed no more",
+        STANDBY,
+        replace(RUNNING, told=Directive(succeed="h1")),
+        Tell(Directive()),
+    ),
     ("an owner is to release", changed(OWNER, release="h1"), OWNING, Tell(replace(OWN, release="h1"))),
     ("told to release, it is told once", changed(OWNER, release="h1"), RELEASED, Idle()),
     ("an owner is followed", changed(OWNER, followed=True), OWNING, Tell(replace(OWN, followed=True))),
@@ -68,7 +73,7 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     (
         "one that owns by the release that it waited for owns",
         changed(STANDBY, succeed="h1"),
-        replace(RUNNING, told=Wish(succeed="h1"), may_own=True, owns_by="h1"),
+        replace(RUNNING, told=Directive(succeed="h1"), may_own=True, owns_by="h1"),
         Idle(),
     ),
     (
@@ -77,12 +82,12 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         replace(OWNING, owns_by="o1"),
         Stop("demoted to standby"),
     ),
-    ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(Wish())),
+    ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(Directive())),
     (
         "one that released owns by a new order",
         changed(OWNER, order=ORDER2),
         RELEASED,
-        Tell(Wish(order=ORDER2)),
+        Tell(Directive(order=ORDER2)),
     ),
     ("pause", changed(OWNER, paused_since_ms=5), OWNING, Tell(replace(OWN, paused_since_ms=5))),
     ("resume", OWNER, replace(OWNING, told=replace(OWN, paused_since_ms=5)), Tell(OWN)),
@@ -126,9 +131,9 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         "one that was fenced obeys a new order",
         changed(OWNER, order=ORDER2),
         replace(LOCAL, ended_for="o1"),
-        Start(SPEC, 1, Wish(order=ORDER2)),
+        Start(SPEC, 1, Directive(order=ORDER2)),
     ),
-    ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, Wish())),
+    ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, Directive())),
     (
         "an element starts as it is wanted: paused",
         changed(OWNER, paused_since_ms=5),

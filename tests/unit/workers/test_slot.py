@@ -13,6 +13,7 @@ from pipeline_runtime.model.desired import (
     CheckpointSource,
     ClaimOrder,
     DesiredReplica,
+    Directive,
     ReplicaError,
     ReplicaStatus,
     Role,
@@ -44,36 +45,21 @@ class ScriptedReplica:
     def start(self) -> None:
         self.started_after = list(self.orders)
 
-    def succeed(self, handover: str | None) -> None:
-        self.now = self.now.model_copy(update={"armed": handover})
-
-    def release(self, handover: str | None) -> None:
-        if handover is not None:
-            self.now = self.now.model_copy(
-                update={"role": Role.STANDBY, "phase": "following", "epoch": 2, "released": handover}
-            )
-
-    def set_followed(self, followed: bool) -> None:
-        pass
+    def direct(self, directive: Directive) -> None:
+        self.now = self.now.model_copy(update={"armed": directive.succeed})
+        if directive.release is not None:
+            released = {"role": Role.STANDBY, "phase": "following", "epoch": 2, "released": directive.release}
+            self.now = self.now.model_copy(update=released)
+        order = directive.order
+        if order is not None and order.id != self.now.order_id:
+            self.orders.append(order.id)
+            owns = {"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}
+            self.now = self.now.model_copy(update=owns)
 
     def become_owner_by_release(self, handover: str) -> None:
         self.now = self.now.model_copy(
             update={"role": Role.OWNER, "phase": "owning", "epoch": 2, "order_id": handover}
         )
-
-    def own(self, order: ClaimOrder) -> None:
-        if order.id == self.now.order_id:
-            return
-        self.orders.append(order.id)
-        self.now = self.now.model_copy(
-            update={"role": Role.OWNER, "phase": "owning", "epoch": 1, "seq": 7, "order_id": order.id}
-        )
-
-    def set_paused(self, paused: bool, since_ms: int | None = None) -> None:
-        pass
-
-    def retire(self) -> None:
-        pass
 
     def stop(self, timeout_s: float) -> None:
         if self.now.role is not Role.STOPPED:

@@ -23,6 +23,8 @@ SPEC_BYTES_MAX = 100_000
 
 Ends = dict[str, Any]
 """Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""
+END_STAGE = "#end"
+"""Beside such positions in a boundary: how far the ending of a finished group has come."""
 ENDED = "#ended"
 """Beside such positions of a group that others go on from: a list of the inputs whose end it has read."""
 

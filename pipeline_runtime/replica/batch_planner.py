@@ -11,14 +11,14 @@ from collections.abc import Callable
 from time import monotonic, time
 from typing import Any
 
-from pipeline_runtime.journal.records import Boundary, Ends
-from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.input_offsets import END_STAGE, InputOffsets, slices_between
+from pipeline_runtime.replica.core import Announce, Facts, Follow, Own, ReleaseAlone, next_batch, successor
+from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import (
@@ -36,51 +36,6 @@ from pipeline_runtime.spark.inputs import GroupInput
 LONG_POLL_S = 2.0
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
-
-
-def next_followed(
-    view: JournalView,
-    start: Seq,
-    *,
-    definition: str,
-    coalesced: bool,
-    rows_max: int,
-    ahead: bool = False,
-    up_to: Seq | None = None,
-) -> Boundary | None:
-    """The next boundary that the journal has for a follower at `start`. Pure.
-
-    `exact` takes the owner's batches one by one; `coalesced` as many of them at once as fit into
-    `rows_max`, since its state does not depend on where the input is cut. `ahead`: also the batch that
-    the owner has announced; the sink then waits for its COMMIT. Nothing that another `definition` has
-    processed, nothing behind where the state is begun anew, and nothing behind `up_to`.
-    """
-    last = view.last_seq + 1 if up_to is None else up_to
-    announced = view.announced if ahead else None
-    if announced is not None and announced.seq > last:
-        announced = None
-    commit = view.next_commit(start)
-    if commit is None:
-        return announced if announced is not None and announced.seq == view.following(start) else None
-    if commit.seq > last or not commit.is_of(definition):
-        return None
-    if not coalesced:
-        return commit.boundary
-    rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.next_commit(commit.seq)) is not None and not view.begins_anew(commit.seq):
-        rows += following.rows_in
-        alike = following.boundary.ends.get(END_STAGE) == stage and following.definition == commit.definition
-        if rows > rows_max or following.seq > last or not alike:
-            return commit.boundary
-        commit = following
-    if (
-        announced is not None
-        and announced.seq == view.following(commit.seq)
-        and announced.ends.get(END_STAGE) == stage
-        and not view.begins_anew(commit.seq)
-    ):
-        return announced
-    return commit.boundary
 
 
 class BatchPlanner:
@@ -184,63 +139,58 @@ class BatchPlanner:
                     return ended
                 start = self._moved(ended)  # by its own CLAIM, which may have come meanwhile
                 seen = state.version
-                followed = None if state.draining else self._followed(start.seq)
-                if followed is not None:
+                facts = self._facts()
+                found = next_batch(facts, start.seq, fits=self._is_of_inputs(start))
+                if isinstance(found, Follow):
                     state.pause_shift_ms = 0  # the owner's batch has it already
                     self.arrived_at_s = None
-                    return self._grant(followed)
+                    return self._grant(found.boundary)
                 remaining = deadline - monotonic()
                 # Spark would run a first batch that is empty, so before it there is only waiting.
                 if state.draining or (remaining <= 0 and start.seq > state.begins.seq):
                     return ended
                 remaining = max(remaining, LONG_POLL_S / 10)
-                owner = (
-                    state.permit is not None
-                    and state.view.following(start.seq) > state.view.last_seq
-                    and state.view.definition in ("", self._spec.version)
-                    and not state.view.is_void(start.seq)  # a claim may stand behind somebody's rewind
-                    and not state.has_former_state(start.seq)
-                    and self._is_of_inputs(start)
-                )
-                releases = owner and self._release.due() is not None
-                alone = releases and self._idle()
-                may_own = owner and not state.paused
-            if releases:
-                remaining = RELEASE_LOOK_S
-            if alone:
-                self._release.alone(start.seq)
-                continue
-            if not may_own:
-                state.wait_for_change(seen, remaining)
-                continue
-            self._pass(start)
-            end = self._own(start, seen, remaining)
-            if end is not None:
-                self._release.announce(end)
-            with state.changed:
-                may_own = state.permit is not None and not (state.draining or state.paused or self._closed)
-                if end is not None and may_own:
-                    state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
-                    return self._grant(end)
+                if successor(facts.view, facts.directive.release, facts.permit) is not None:
+                    remaining = RELEASE_LOOK_S  # nothing may come any more, and then it releases alone
+            match found:
+                case ReleaseAlone():
+                    self._release.alone(start.seq)
+                case Own() | Announce():
+                    end = self._own(start, found, seen, remaining)
+                    if end is not None:
+                        return end
+                case _:
+                    state.wait_for_change(seen, remaining)
+
+    def _own(self, start: Boundary, found: Own | Announce, seen: int, remaining_s: float) -> Boundary | None:
+        """The owner's next batch, granted; None: nothing has come, or it is not its turn any more."""
+        self._pass(start)
+        end = self._arrived(start, found.seq, seen, remaining_s)
+        if end is None:
+            return None
+        if isinstance(found, Announce):
+            self._release.announce(end, last=found.last)
+        else:
+            self._release.reset()
+        state = self._state
+        with state.changed:
+            if state.permit is None or state.draining or state.paused or self._closed:
+                return None
+            state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
+            return self._grant(end)
+
+    def _facts(self) -> Facts:
+        """With `changed` held."""
+        state = self._state
+        releases = state.directive.release is not None and state.permit is not None
+        quiet = releases and self._idle()
+        return state.facts(self._spec, quiet=quiet, announced=self._release.announced)
 
     def close(self) -> None:
         """A question that is still under way grants nothing: the batches are another query's from now on."""
         with self._state.changed:
             self._closed = True
             self._state.tell()
-
-    def _followed(self, start: Seq) -> Boundary | None:
-        if self._state.view.is_void(start) or self._state.has_former_state(start):
-            return None
-        return next_followed(
-            self._state.view,
-            start,
-            definition=self._spec.version,
-            coalesced=self._spec.follow == "coalesced",
-            rows_max=self._spec.pace.batch_rows_max,
-            ahead=self._state.armed,
-            up_to=self._state.rewinds_to,
-        )
 
     def _grant(self, boundary: Boundary) -> Boundary:
         self._state.granted = boundary.seq
@@ -262,8 +212,8 @@ class BatchPlanner:
         """A new owner's first batch waits for nothing."""
         self._paced_from_s = 0.0
 
-    def _own(self, start: Boundary, seen: int, remaining_s: float) -> Boundary | None:
-        """The owner's next boundary; None: nothing yet, ask again."""
+    def _arrived(self, start: Boundary, seq: Seq, seen: int, remaining_s: float) -> Boundary | None:
+        """Where the owner's batch `seq` ends; None: nothing yet, ask again."""
         state, offsets = self._state, self._offsets
         pause_s = self._paced_from_s + self._interval_ms(start) / 1000 - monotonic()
         if pause_s > 0:
@@ -280,7 +230,7 @@ class BatchPlanner:
                 ends = self._ending(start.ends)
             if ends != start.ends:
                 self.arrived_at_s = oldest_at_s or monotonic()
-                return Boundary(state.view.following(start.seq), ends, now_ms)
+                return Boundary(seq, ends, now_ms)
             # Sources beside the topics have rows when their time has come, and announce nothing.
             waits_s = self._spec.pace.interval_ms_min / 1000 if offsets.has_sources else remaining_s
             state.wait_for_change(seen, min(waits_s, remaining_s))

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pipeline_runtime.journal.records import Claim, Commit
+from pipeline_runtime.journal.records import Claim
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.core import to_follow
 from pipeline_runtime.replica.local_state import LocalStateDamaged, replace_text
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def to_begin_with(
     `rewinds_to`: as in ReplicaState; what lies behind it is not followed. `anew`: it is going to leave its
     state behind, of which `spec` can make nothing: until its CLAIM says so, it is a replica of the former.
     """
-    commit = _to_follow(view, local, rewinds_to)
+    commit = to_follow(view, local, rewinds_to)
     if commit is None and anew:
         return kept(directory).get(view.definition, spec)
     if commit is None or commit.is_of(spec.version):
@@ -87,35 +88,3 @@ def to_begin_with(
             f" and the state at {local} came without it"
         )
     return found
-
-
-def is_anothers_turn(
-    view: JournalView,
-    local: Seq,
-    running: str,
-    wanted: str,
-    rewinds_to: Seq | None = None,
-    *,
-    anew: bool = False,
-) -> bool:
-    """Whether a follower at `local` has come to where its query, of the definition `running`, has to give way
-    to one of another: the batch that it has to follow next is another's, or there is none, and its group goes
-    on with the `wanted` one. `anew`: as in to_begin_with."""
-    commit = _to_follow(view, local, rewinds_to)
-    if commit is not None:
-        return not commit.is_of(running)
-    return not anew and running != wanted and (view.definition == wanted or local == rewinds_to)
-
-
-def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:
-    """Whether an owner at `local` may: with the definition that is wanted of it, that its group goes on with
-    according to the journal, and that what it still has to follow was processed by. Before its CLAIM was
-    committed, the owner before it may have committed something more."""
-    commit = view.next_commit(local)
-    return (
-        running == wanted and view.definition in ("", running) and (commit is None or commit.is_of(running))
-    )
-
-
-def _to_follow(view: JournalView, local: Seq, rewinds_to: Seq | None) -> Commit | None:
-    return None if local == rewinds_to else view.next_commit(local)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from pipeline_runtime.journal.records import Ends
+from pipeline_runtime.journal.records import END_STAGE, Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.operators.sdk import SourceReader
 from pipeline_runtime.spark.inputs import GroupInput
 
 _AHEAD_WAIT_S = 1.0
-END_STAGE = "#end"
-"""In a boundary's ends: how far the ending of a finished group has come."""
 
 
 def slices_between(

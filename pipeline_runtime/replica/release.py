@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import Announce, Arm, Boundary, Release
+from pipeline_runtime.journal.records import Announce, Boundary, Release
 from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.replica.core import successor
 from pipeline_runtime.replica.state import ReplicaState
-
-LOCKSTEP_BATCHES = 3
-"""How many batches are announced before the last: a follower is one batch behind, and gains a part of
-the pause between two with each that it need not wait for."""
 
 
 class OwnerRelease:
@@ -23,29 +20,24 @@ class OwnerRelease:
     def __init__(self, state: ReplicaState, ownership: Ownership) -> None:
         self._state = state
         self._ownership = ownership
-        self._announced = 0
+        self.announced = 0  # batches in the release that is on
         self._last: Seq | None = None  # the batch to release with
         self.handover: str | None = None  # the newest for which RELEASE is in the journal
 
-    def due(self) -> Arm | None:
-        """The successor to release to, once that is ordered and it is armed. With `changed` held."""
-        state = self._state
-        armed, permit, handover = state.view.armed, state.permit, state.directive.release
-        if permit is None or handover is None or armed is None:
-            return None
-        return armed if armed.order == handover and armed.epoch == permit.epoch + 1 else None
+    def reset(self) -> None:
+        """A batch of the owner's own begins, and there is nobody to release to."""
+        self.announced, self._last = 0, None
 
-    def announce(self, boundary: Boundary) -> None:
+    def announce(self, boundary: Boundary, *, last: bool) -> None:
         """Before a batch of the owner's own begins. Raises Fenced or Doubtful."""
         with self._state.changed:
-            permit, armed = self._state.permit, self.due()
-        if armed is None or permit is None:
-            self._announced, self._last = 0, None
-            return
+            permit = self._state.permit
+        if permit is None:
+            return  # it is not granted, either
         permit.commit([Announce(permit.epoch, boundary)])
         reached("announced")
-        self._announced += 1
-        if self._announced > LOCKSTEP_BATCHES:
+        self.announced += 1
+        if last:
             self._last = boundary.seq
 
     def with_batch(self, seq: Seq) -> Release | None:
@@ -62,8 +54,10 @@ class OwnerRelease:
             self.done(release)
 
     def _release(self, seq: Seq) -> Release | None:
-        with self._state.changed:
-            armed, permit, handover = self.due(), self._state.permit, self._state.directive.release
+        state = self._state
+        with state.changed:
+            permit, handover = state.permit, state.directive.release
+            armed = successor(state.view, handover, permit.epoch if permit is not None else None)
         if armed is None or permit is None or handover is None:
             return None
         token = self._ownership.release(handover, armed)
@@ -78,6 +72,6 @@ class OwnerRelease:
         with self._state.changed:
             self.handover = release.order
             self._state.permit = None
-            self._announced, self._last = 0, None
+            self.reset()
             self._state.tell()
         self._ownership.released()

@@ -24,18 +24,19 @@ from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import Boundary, Ends, Retire
+from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.core import is_taken_over, needs_another_definition
 from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import explain, text_of
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
-from pipeline_runtime.replica.input_offsets import END_STAGE, InputOffsets
+from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
     begin_anew,
     beginning,
@@ -332,7 +333,7 @@ class Replica:
                 drained = state.draining and state.granted is None
                 retire = state.directive.retire and state.permit is not None
                 failed = state.failure is not None
-                other_definition = self._needs_another_definition()
+                other_definition = needs_another_definition(state.facts(self._definition))
                 self._journal.check_not_rewound()
             if self._journal.failure is not None:
                 raise self._journal.failure
@@ -355,19 +356,6 @@ class Replica:
                 return self._after_loss(error)
             if self._roles.ended:
                 return False
-
-    def _needs_another_definition(self) -> bool:
-        """With `changed` held."""
-        state, running, wanted = self._state, self._definition.version, self.spec.version
-        if state.has_former_state(state.local):
-            return state.permit is None or state.view.granted == state.permit.epoch
-        if state.permit is not None:
-            # Where another is granted, `roles` gives way.
-            granted = state.view.granted == state.permit.epoch
-            return granted and not definitions.may_commit(state.view, state.local, running, wanted)
-        return definitions.is_anothers_turn(
-            state.view, state.local, running, wanted, state.rewinds_to, anew=state.takes_over_anew
-        )
 
     def _after_failure(self, query: Query) -> bool:
         failure = self._state.failure
@@ -400,7 +388,7 @@ class Replica:
                 return True
 
             def replaced() -> bool:
-                return state.view.granted > permit.epoch
+                return is_taken_over(state.view, permit.epoch)
 
             state.changed.wait_for(lambda: replaced() or self._stopping.is_set(), CLAIM_AWAITED_S)
             return replaced()

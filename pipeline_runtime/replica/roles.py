@@ -16,6 +16,7 @@ from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.core import is_taken_over
 from pipeline_runtime.replica.errors import replaced
 from pipeline_runtime.replica.pacing import stay_warm_s
 from pipeline_runtime.replica.state import ReplicaState
@@ -256,7 +257,7 @@ class Roles:
     def _taken_over(self) -> str | None:
         """Why this owner is none any more, as its journal says: an idle one hears of it nowhere else."""
         permit, view = self._state.permit, self._state.view
-        if permit is None or view.granted <= permit.epoch or self._ownership.releasing:
+        if permit is None or not is_taken_over(view, permit.epoch) or self._ownership.releasing:
             return None
         return f"the journal grants epoch {view.granted} to {view.holder}"
 

@@ -24,6 +24,7 @@ from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
 from pipeline_runtime.replica.engine import BatchRows
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
@@ -163,29 +164,20 @@ class BatchSink:
         self._progressed(first or ended_now)
 
     def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
-        """What the journal says of this batch, and whether it is ours to commit."""
-        state, seq = self._state, boundary.seq
+        """What the journal says of this batch, else the permit to commit it. Raises Fenced, NotCommitted."""
+        state = self._state
         with state.changed:
-            epoch = state.view.granted
+            granted = Granted(boundary, state.ahead, state.view.granted)
             while True:
-                if state.view.is_void(state.local):
-                    raise NotCommitted(f"{self._spec.id}: seq {state.local} was rewound, and {seq} with it")
-                committed = state.view.commits.get(seq)
-                if committed is not None and state.ahead and not self._as_granted(committed, boundary):
-                    if state.permit is not None and committed.epoch > state.permit.epoch:
-                        # It was frozen in the middle of its batch, say: its commit would be told the same.
-                        raise Fenced(f"{self._spec.id}: seq {seq} was committed by its new owner")
-                    raise NotCommitted(f"{self._spec.id}: seq {seq} was committed otherwise than announced")
-                if committed is not None or state.permit is not None:
-                    return committed, state.permit
-                awaited = state.view.announced == boundary and state.view.granted == epoch
-                claimed = state.claiming and state.view.following(state.local) == seq
-                if state.draining or self._gave_up or not (awaited or claimed):
-                    raise NotCommitted(f"{self._spec.id}: seq {seq} was announced, but not committed")
-                state.changed.wait(1.0)
-
-    def _as_granted(self, committed: Commit, boundary: Boundary) -> bool:
-        return committed.boundary == boundary and committed.is_of(self._spec.version)
+                match at_sink(state.facts(self._spec, stops=self._gave_up), granted):
+                    case Check(commit):
+                        return commit, None
+                    case Emit():
+                        return None, state.permit
+                    case Abandon(why, fenced):
+                        raise (Fenced if fenced else NotCommitted)(f"{self._spec.id}: {why}")
+                    case Await():
+                        state.changed.wait(1.0)
 
     def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:
         """Whether it was the first by this permit."""

@@ -10,6 +10,8 @@ from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.desired import ClaimOrder, Directive
 from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.core import Facts
 from pipeline_runtime.replica.measures import Measures
 from pipeline_runtime.replica.outputs import RejectedRecord
 
@@ -79,6 +81,30 @@ class ReplicaState:
         if order is None or not order.anew:
             return False
         return self.view.definition not in (self.wanted, *order.anew_but_for)
+
+    def facts(
+        self, spec: GroupSpec, *, stops: bool = False, quiet: bool = False, announced: int = 0
+    ) -> Facts:
+        """`spec`: the definition that the query is of; the others as in Facts. With `changed` held."""
+        return Facts(
+            view=self.view,
+            local=self.local,
+            begins=self.begins.seq,
+            directive=self.directive,
+            permit=self.permit.epoch if self.permit is not None else None,
+            armed=self.armed,
+            claiming=self.claiming,
+            paused=self.paused,
+            stops=self.draining or stops,
+            running=spec.version,
+            wanted=self.wanted,
+            coalesced=spec.follow == "coalesced",
+            rows_max=spec.pace.batch_rows_max,
+            rewinds_to=self.rewinds_to,
+            leaves_state=self.takes_over_anew,
+            quiet=quiet,
+            announced=announced,
+        )
 
     def has_former_state(self, seq: Seq) -> bool:
         """The local state at `seq` is what the journal says is left behind there."""

@@ -1,8 +1,8 @@
-"""A replica: the project's `decide`, and a small model of the replica that carries it out.
+"""A replica: the project's `decide`, `next_batch` and `at_sink`, and what carries out their answers.
 
-It is what pipeline_runtime/handover/ownership.py and pipeline_runtime/replica do, without Spark: one
-thread reads the journal, one applies its batches to the local state, one asks the broker. The local
-state is a number that depends on every batch since the first one, in order.
+It is what pipeline_runtime/handover/ownership.py and the shells of pipeline_runtime/replica do, without
+Spark: one thread reads the journal, one runs its batches, one asks the broker. The local state is a number
+that depends on every batch since the first one, in order.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pipeline_runtime.handover.protocol import (
     Action,
     Armed,
     ArmOrdered,
+    Claiming,
     CommitArmed,
     CommitClaim,
     CommitRelease,
@@ -43,8 +44,21 @@ from pipeline_runtime.handover.protocol import (
 from pipeline_runtime.journal import records as journal
 from pipeline_runtime.journal.records import Boundary, Commit, Record
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
+from pipeline_runtime.model.desired import ArmOrder, ClaimOrder, Directive
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.core import (
+    Abandon,
+    Announce,
+    Check,
+    Emit,
+    Facts,
+    Follow,
+    Granted,
+    Own as OwnBatch,
+    ReleaseAlone,
+    at_sink,
+    next_batch,
+)
 from tests.simulation.broker import Fenced, Handle
 from tests.simulation.mutants import Decide
 from tests.simulation.network import Network
@@ -110,6 +124,9 @@ class Memory:
     refused: bool = False
     released: str | None = None
     warmed_at: int = 0
+    running: Granted | None = None  # the batch that runs
+    releases: bool = False  # with that batch
+    announced: int = 0  # batches, in the release that is on
 
 
 class ReplicaActor:
@@ -126,6 +143,8 @@ class ReplicaActor:
         self._random = random
         self._decide = decide
         self._note = note
+        self._next_batch, self._at_sink = next_batch, at_sink
+        self._quiet = False
         self._questions = 0
         self._nonces = 0
         self.memory = Memory()
@@ -171,9 +190,10 @@ class ReplicaActor:
         memory = self.memory
         if not self._network.is_cut(self.name) and (chance < self.reads or memory.read_to is not None):
             self._read_journal(self._random.randint(1, 4))
-        runs_a_batch = memory.permit is not None and memory.asked > 0
-        if not runs_a_batch:
+        if memory.permit is None:
             self._follow()
+        elif not memory.asked:
+            self._end_batch()
         if memory.read_to is not None and memory.position >= memory.read_to:
             memory.read_to = None
             self._answered(None)
@@ -190,17 +210,55 @@ class ReplicaActor:
         for record in records:
             memory.view.apply(record)
 
+    def _facts(self) -> Facts:
+        memory, desired = self.memory, self.desired
+        return Facts(
+            memory.view,
+            self.local,
+            directive=Directive(desired.order, desired.succeed, desired.release),
+            permit=memory.permit,
+            armed=isinstance(memory.state, Armed),
+            claiming=isinstance(memory.state, Claiming),
+            rewinds_to=self._rewinds_to,
+            quiet=self._quiet,
+            announced=memory.announced,
+        )
+
     def _follow(self) -> None:
-        """Apply the next batch that the journal has."""
-        view, local = self.memory.view, self.local
-        if not view.commits or local == self._rewinds_to:
+        """Begin the next batch that the journal has, committed or announced, and end it if it can be."""
+        memory = self.memory
+        if memory.running is None:
+            found = self._next_batch(self._facts(), self.local)
+            if not isinstance(found, Follow):
+                return
+            self._grant(found.boundary)
+        self._end_batch()
+
+    def _grant(self, boundary: Boundary) -> None:
+        view = self.memory.view
+        self.memory.running = Granted(boundary, boundary.seq not in view.commits, view.granted)
+
+    def _end_batch(self) -> None:
+        """The sink: the batch that runs has been processed."""
+        memory, granted = self.memory, self.memory.running
+        if granted is None:
             return
-        commit = view.next_commit(local)
-        if commit is not None and not view.is_void(local):
-            self._apply(commit.boundary)
-            if commit.marks["state"] != self._state:
-                raise LawBroken(f"{self.name}: seq {commit.seq} gives another state than its owner's")
-            view.forget(commit.seq)
+        match self._at_sink(self._facts(), granted):
+            case Check(commit):
+                memory.running = None
+                if commit.boundary != granted.boundary:
+                    raise LawBroken(f"{self.name}: seq {commit.seq} ends elsewhere than its owner's")
+                self._apply(commit.boundary)
+                if commit.marks["state"] != self._state:
+                    raise LawBroken(f"{self.name}: seq {commit.seq} gives another state than its owner's")
+                memory.view.forget(commit.seq)
+            case Emit():
+                self._emit(granted.boundary)
+            case Abandon(why, fenced):
+                memory.running = None
+                self._note(self.name, "abandons {}: {}", granted.boundary.seq, why)
+                if fenced:
+                    self._tell(Lost(why))
 
     def _apply(self, boundary: Boundary) -> None:
         assert boundary.seq > self.local
@@ -278,18 +336,44 @@ class ReplicaActor:
             self._give_up("is wanted as a standby")
         elif desired.order is not None and desired.order.id != memory.order_done:
             self._give_up("is to own by another order")
-        elif desired.release is not None and view.armed is not None:
-            armed = view.armed
-            self._tell(ReleaseOrdered(desired.release, armed.order, armed.epoch, armed.token))
-            if memory.permit is not None and not memory.asked:
-                self._commit_batch()
         else:
-            self._commit_batch()
+            self._own_batch()
+
+    def _own_batch(self) -> None:
+        """The gate of an owner. How much has arrived, and whether anything has, is chance."""
+        memory = self.memory
+        self._quiet = self._random.random() < 0.3
+        match self._next_batch(self._facts(), self.local):
+            case Follow(boundary):
+                self._grant(boundary)
+            case ReleaseAlone():
+                self._tell_to_release()
+            case OwnBatch(seq):
+                memory.announced, memory.releases = 0, False
+                self._grant(self._ends(seq))
+            case Announce(seq, last):
+                boundary, epoch = self._ends(seq), memory.permit
+                assert epoch is not None
+
+                def announced(_: Any) -> None:
+                    memory.announced += 1
+                    memory.releases = last
+                    self._grant(boundary)
+
+                self._commit((journal.Announce(epoch, boundary),), announced)
+        if memory.running is not None and not memory.asked:
+            self._end_batch()
+
+    def _tell_to_release(self) -> None:
+        armed, release = self.memory.view.armed, self.desired.release
+        if armed is not None and release is not None:
+            self._tell(ReleaseOrdered(release, armed.order, armed.epoch, armed.token))
 
     def _give_up(self, why: str) -> None:
         """Its query ends, and begins anew as a follower's."""
         self._note(self.name, why)
         self.memory.state, self.memory.permit, self.memory.handle = Following(), None, None
+        self.memory.running = None
 
     # --- the protocol
 
@@ -304,8 +388,9 @@ class ReplicaActor:
                 memory.order_done, memory.refused = order.id, True
             case Stopped(order):
                 memory.order_done = order.id
-        if not isinstance(memory.state, Owning | Releasing):
-            memory.permit = None
+        if not isinstance(memory.state, Owning | Releasing) and memory.permit is not None:
+            # Its query ends, and begins anew as a follower's.
+            memory.permit = memory.running = None
         if isinstance(memory.state, Following | Refused | Stopped):
             memory.handle = None
         for action in actions:
@@ -368,39 +453,45 @@ class ReplicaActor:
             self._ask(self._network.broker.stable_end, lambda end: self._read_to(end, start))
 
     def _release(self, epoch: Epoch, token: str) -> None:
-        """Alone or with the last batch, which may have been announced."""
-        handover = token.partition("/")[0]
-        release = journal.Release(epoch, self.local, token, handover)
-        kind = self._random.randrange(3)
-        if kind == 0:
-            return self._commit((release,), lambda _: self._released(handover))
-        commit = self._next_commit(epoch)
-        last = (commit, journal.Release(epoch, commit.seq, token, handover))
+        """Alone, or with the batch that runs."""
+        handover, granted = token.partition("/")[0], self.memory.running
+        seq = self.local if granted is None else granted.boundary.seq
+        release = journal.Release(epoch, seq, token, handover)
+        if granted is None:
+            self._commit((release,), lambda _: self._released(handover))
+            return
+        commit = self._commit_of(epoch, granted.boundary)
 
         def gone(_: Any) -> None:
-            self._apply(commit.boundary)
+            self._went_through(commit.boundary)
             self._released(handover)
 
-        def commit_last(_: Any) -> None:
-            self._commit(last, gone)
-
-        if kind == 1:
-            return commit_last(None)
-        return self._commit((journal.Announce(epoch, commit.boundary),), commit_last)
+        self._commit((commit, release), gone)
 
     def _released(self, handover: str) -> None:
-        self.memory.released = handover
+        self.memory.released, self.memory.announced, self.memory.releases = handover, 0, False
         self._tell(Committed())
 
-    def _next_commit(self, epoch: Epoch) -> Commit:
-        seq = self.memory.view.following(self.local)
-        boundary = Boundary(seq, {"in": self._random.randrange(10**6)}, 0)
+    def _ends(self, seq: Seq) -> Boundary:
+        return Boundary(seq, {"in": self._random.randrange(10**6)}, 0)
+
+    def _commit_of(self, epoch: Epoch, boundary: Boundary) -> Commit:
         return Commit(epoch, boundary, marks={"state": fold(self._state, boundary)}, node=self.name)
 
-    def _commit_batch(self) -> None:
-        assert self.memory.permit is not None
-        commit = self._next_commit(self.memory.permit)
-        self._commit((commit,), lambda _: self._apply(commit.boundary))
+    def _emit(self, boundary: Boundary) -> None:
+        """As the owner; with the last batch of a release, that."""
+        memory = self.memory
+        assert memory.permit is not None
+        if memory.releases:
+            memory.releases = False
+            self._tell_to_release()
+        if memory.permit is not None and not memory.asked:
+            commit = self._commit_of(memory.permit, boundary)
+            self._commit((commit,), lambda _: self._went_through(boundary))
+
+    def _went_through(self, boundary: Boundary) -> None:
+        self.memory.running = None
+        self._apply(boundary)
 
     # --- asking the broker
 

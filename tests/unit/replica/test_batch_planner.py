@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.journal.records import Announce, Boundary, Claim, Commit, Ends
+from pipeline_runtime.journal.records import END_STAGE, Announce, Boundary, Claim, Commit, Ends
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow, GroupSpec
 from pipeline_runtime.replica import batch_planner as planner_module
-from pipeline_runtime.replica.batch_planner import BatchPlanner, next_followed
-from pipeline_runtime.replica.input_offsets import END_STAGE, shares, slices_between
+from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.core import followed_from, next_followed
+from pipeline_runtime.replica.input_offsets import shares, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
@@ -123,7 +125,7 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
         made.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
     made.view.apply(Claim(Epoch(3), "restore", "b"))
     made.local = Seq(3)
-    permit: Any = object()
+    permit: Any = SimpleNamespace(epoch=made.view.granted)
     made.permit = permit
     start = Boundary(Seq(3), {"in-0": 3}, 3)
     granted = gate(made)._next(start)
@@ -138,7 +140,7 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
     monkeypatch.setattr(planner_module, "LONG_POLL_S", 0.05)
     made = state([1, 1, 1])
     made.local = Seq(3)
-    permit: Any = object()
+    permit: Any = SimpleNamespace(epoch=made.view.granted)
     made.permit = permit
 
     class GivenAway(Arrived):
@@ -156,7 +158,7 @@ def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) 
     made = state([1] * 6)
     made.order = ClaimOrder(id="rewind", over=Epoch(1), rewind=Seq(4))
     planner, path = gate(made, follow), [Seq(2)]
-    while (boundary := planner._followed(path[-1])) is not None:
+    while (boundary := followed_from(planner._facts(), path[-1])) is not None:
         path.append(boundary.seq)
     assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 

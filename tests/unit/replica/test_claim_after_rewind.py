@@ -13,6 +13,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.core import needs_another_definition
 from pipeline_runtime.replica.errors import RewindUndone, explain
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import LocalStateDamaged
@@ -58,11 +59,11 @@ def test_an_owner_claims_anew_where_the_journal_gives_it_another_definition_and_
 ) -> None:
     state, transactions = replica._state, cast(Any, None)
     state.permit = CommitPermit(Epoch(2), SPEC.journal, transactions)
-    assert not replica._needs_another_definition(), "its own CLAIM is not read yet"
+    assert not needs_another_definition(state.facts(SPEC)), "its own CLAIM is not read yet"
     state.view.apply(Claim(Epoch(2), "order", "b", definition="a former one"))
-    assert replica._needs_another_definition()
+    assert needs_another_definition(state.facts(SPEC))
     state.view.apply(Claim(Epoch(3), "another order", "a", definition="a later one"))
-    assert not replica._needs_another_definition(), "it gives way instead"
+    assert not needs_another_definition(state.facts(SPEC)), "it gives way instead"
 
 
 def test_an_owner_claims_anew_when_the_one_before_has_committed_once_more_by_a_former_definition(
@@ -74,4 +75,4 @@ def test_an_owner_claims_anew_when_the_one_before_has_committed_once_more_by_a_f
     late = Commit(Epoch(1), Boundary(Seq(4), {"in-0": 4}, 4), definition="a former one")
     for record in (late, Claim(Epoch(2), "order", "b", definition=SPEC.version)):
         state.view.apply(record)
-    assert replica._needs_another_definition()
+    assert needs_another_definition(state.facts(SPEC))

@@ -11,8 +11,8 @@ from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
-from pipeline_runtime.replica.batch_planner import next_followed
-from pipeline_runtime.replica.definitions import is_anothers_turn, keep, kept, may_commit, to_begin_with
+from pipeline_runtime.replica.core import Facts, needs_another_definition, next_followed
+from pipeline_runtime.replica.definitions import keep, kept, to_begin_with
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 
 
@@ -31,6 +31,28 @@ def journal(*versions: str) -> JournalView:
     for seq, version in enumerate(versions, 1):
         view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq), rows_in=1, definition=version))
     return view
+
+
+def is_anothers_turn(
+    view: JournalView,
+    local: Seq,
+    running: str,
+    wanted: str,
+    rewinds_to: Seq | None = None,
+    *,
+    anew: bool = False,
+) -> bool:
+    """Of a follower with the state of `local`."""
+    facts = Facts(
+        view, local, begins=local, running=running, wanted=wanted, rewinds_to=rewinds_to, leaves_state=anew
+    )
+    return needs_another_definition(facts)
+
+
+def may_commit(view: JournalView, local: Seq, running: str, wanted: str) -> bool:
+    """Of the owner, likewise."""
+    facts = Facts(view, local, begins=local, permit=view.granted, running=running, wanted=wanted)
+    return not needs_another_definition(facts)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS
 from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.replica.core import LOCKSTEP_BATCHES
 from pipeline_runtime.replica.pacing import (
     followed_interval_ms,
     interval_ms,
@@ -13,7 +14,6 @@ from pipeline_runtime.replica.pacing import (
     release_quiet_ms,
     stay_warm_s,
 )
-from pipeline_runtime.replica.release import LOCKSTEP_BATCHES
 
 PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -97,7 +98,7 @@ def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_clai
     process(sink, frame, state, 1, 2)
     state.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(0)))
     state.view.apply(Claim(Epoch(3), "restore", "b"))
-    permit: Any = object()
+    permit: Any = SimpleNamespace(epoch=state.view.granted)
     state.permit = permit
     with pytest.raises(NotCommitted, match="seq 1 was rewound"):
         process(sink, frame, state, 2, 1)

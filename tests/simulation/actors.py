@@ -56,11 +56,9 @@ from pipeline_runtime.replica.core import (
     Granted,
     Own as OwnBatch,
     ReleaseAlone,
-    at_sink,
-    next_batch,
 )
 from tests.simulation.broker import Fenced, Handle
-from tests.simulation.mutants import Decide
+from tests.simulation.mutants import Rules
 from tests.simulation.network import Network
 
 ANSWER_STEPS_MAX = 25
@@ -130,7 +128,7 @@ class Memory:
 
 
 class ReplicaActor:
-    def __init__(self, name: str, network: Network, random: Random, decide: Decide, note: Note) -> None:
+    def __init__(self, name: str, network: Network, random: Random, rules: Rules, note: Note) -> None:
         self.name = name
         self.desired = Desired()
         self.states = {Seq(0): 0}  # its local state after each seq that it came past, on its disk
@@ -138,12 +136,13 @@ class ReplicaActor:
         self.paused_until = 0
         self.heeds_rewinds = True
         self.reads = 0.7  # how often, per step, it reads on in its journal
+        self.works = random.choice([1.0, 1.0, 0.2])  # and comes to the end of a batch that it follows
         self.end_of_journal: Callable[[State], int] = self._end_of_journal
         self._network = network
         self._random = random
-        self._decide = decide
+        self._decide = rules.decide
         self._note = note
-        self._next_batch, self._at_sink = next_batch, at_sink
+        self._next_batch, self._at_sink = rules.next_batch, rules.at_sink
         self._quiet = False
         self._questions = 0
         self._nonces = 0
@@ -190,9 +189,9 @@ class ReplicaActor:
         memory = self.memory
         if not self._network.is_cut(self.name) and (chance < self.reads or memory.read_to is not None):
             self._read_journal(self._random.randint(1, 4))
-        if memory.permit is None:
+        if memory.permit is None and self._random.random() < self.works:
             self._follow()
-        elif not memory.asked:
+        elif memory.permit is not None and not memory.asked:
             self._end_batch()
         if memory.read_to is not None and memory.position >= memory.read_to:
             memory.read_to = None
@@ -330,8 +329,6 @@ class ReplicaActor:
         assert memory.permit is not None
         if view.granted > memory.permit:
             self._tell(Lost("the journal grants another"))
-        elif not self._caught_up:
-            return
         elif desired.order is None and desired.succeed != memory.order_done:
             self._give_up("is wanted as a standby")
         elif desired.order is not None and desired.order.id != memory.order_done:
@@ -342,7 +339,7 @@ class ReplicaActor:
     def _own_batch(self) -> None:
         """The gate of an owner. How much has arrived, and whether anything has, is chance."""
         memory = self.memory
-        self._quiet = self._random.random() < 0.3
+        self._quiet = self._random.random() < 0.6
         match self._next_batch(self._facts(), self.local):
             case Follow(boundary):
                 self._grant(boundary)

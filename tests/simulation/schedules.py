@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from pipeline_runtime.handover import protocol
 from pipeline_runtime.handover.protocol import (
     Announcing,
     Armed,
@@ -29,7 +28,7 @@ from pipeline_runtime.model.ids import Epoch
 from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
 from tests.simulation.broker import Broker
 from tests.simulation.control import ControlActor
-from tests.simulation.mutants import Decide
+from tests.simulation.mutants import Rules
 from tests.simulation.network import Network, Trouble
 
 NAMES = ("A", "B", "C", "D")
@@ -122,13 +121,13 @@ class Judge:
 
 
 class Schedule:
-    def __init__(self, seed: int, decide: Decide, trace: list[str] | None) -> None:
+    def __init__(self, seed: int, rules: Rules, trace: list[str] | None) -> None:
         self.random = Random(seed)
         self.broker = Broker()
         self.network = Network(self.random, self.broker)
         self._trace = trace  # None: nobody reads it
         self.replicas = {
-            name: ReplicaActor(name, self.network, self.random, decide, self._noted) for name in NAMES
+            name: ReplicaActor(name, self.network, self.random, rules, self._noted) for name in NAMES
         }
         self.control = ControlActor(NAMES, self.random)
         self.judge = Judge(self.broker)
@@ -393,21 +392,22 @@ def _about_to_claim(state: State) -> int:
     return 0
 
 
-def try_seed(seed: int, decide: Decide = protocol.decide, met: Counter[str] | None = None) -> Broken | None:
+def try_seed(seed: int, rules: Rules | None = None, met: Counter[str] | None = None) -> Broken | None:
     """What the seed's schedule breaks, with the trace; None: nothing. `met` counts what came to pass."""
-    law = _law_broken(seed, decide, None, met)
+    rules = rules or Rules()
+    law = _law_broken(seed, rules, None, met)
     if law is None:
         return None
     trace: list[str] = []
-    again = _law_broken(seed, decide, trace)
+    again = _law_broken(seed, rules, trace)
     assert str(again) == str(law), "a seed must give one schedule"
     return Broken(seed, str(law), not isinstance(law, NobodyOwns), tuple(trace))
 
 
 def _law_broken(
-    seed: int, decide: Decide, trace: list[str] | None, met: Counter[str] | None = None
+    seed: int, rules: Rules, trace: list[str] | None, met: Counter[str] | None = None
 ) -> LawBroken | JournalBroken | None:
-    schedule = Schedule(seed, decide, trace)
+    schedule = Schedule(seed, rules, trace)
     try:
         schedule.run()
     except (LawBroken, JournalBroken) as broken:

@@ -9,13 +9,14 @@ from random import Random
 
 import pytest
 
-from pipeline_runtime.handover import protocol
 from pipeline_runtime.handover.protocol import State
 from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit
+from pipeline_runtime.journal.view import JournalBroken
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch, Seq
 from tests.simulation.actors import Desired, LawBroken, ReplicaActor, fold
 from tests.simulation.broker import TRANSACTION_STEPS_MAX, Broker
+from tests.simulation.mutants import Rules
 from tests.simulation.network import Network
 from tests.simulation.schedules import Judge
 
@@ -38,7 +39,7 @@ def with_a_hidden_commit() -> Broker:
 
 def claim(broker: Broker, *, ends_at_the_open_transaction: bool) -> Judge:
     network = Network(Random(1), broker)
-    target = ReplicaActor("target", network, network.random, protocol.decide, lambda who, what, *places: None)
+    target = ReplicaActor("target", network, network.random, Rules(), lambda who, what, *places: None)
     if ends_at_the_open_transaction:
 
         def stable_end(state: State) -> int:
@@ -64,5 +65,5 @@ def test_a_claimant_waits_until_it_sees_the_hidden_commit() -> None:
 
 
 def test_one_that_does_not_wait_is_found_out() -> None:
-    with pytest.raises(LawBroken, match="seq 1 of epoch 4 follows seq 1"):
+    with pytest.raises((LawBroken, JournalBroken), match=r"seq 1 .*follows.* 1"):
         claim(with_a_hidden_commit(), ends_at_the_open_transaction=True)

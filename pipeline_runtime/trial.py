@@ -60,7 +60,7 @@ def trial(
     random, too.
 
     For processors, which need no Spark, and operators with a DataFrame, which start it once. TypeError for
-    others: a source is tried by its positions, a sink by its marks (docs/writing-an-operator.md).
+    others: of a source or a sink take `trial_source` or `trial_sink` (trial_io.py).
     """
     first, *_ = operator.inputs
     given = {first.name: (list(rows), schema)}

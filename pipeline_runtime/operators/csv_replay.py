@@ -46,6 +46,8 @@ _FILE: dict[str, JsonValue] = {
             "reference": "demo:debs2012-additives",
             "name": "Sample: sensors and valves of additives, synthetic",
         },
+        {"reference": "demo:wind-turbine", "name": "Sample: four wind turbines, three weeks"},
+        {"reference": "demo:household-power", "name": "Sample: electricity of a house, twelve days"},
     ],
     "x-table": {
         "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],

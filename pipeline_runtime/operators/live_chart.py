@@ -15,7 +15,7 @@ from pipeline_runtime.operators.sdk import Params, ViewOperator
 class LiveChartParams(Params):
     columns: tuple[NumericColumn, ...] = Field(min_length=1, max_length=20, description="the curves")
     kind: Literal["line", "bar", "points"] = "line"
-    window_s: float = Field(default=300.0, gt=0, le=86400, description="how much time is shown")
+    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how much time is shown")
     by: ColumnName | None = Field(default=None, description="a curve for each value of this column")
     limit: float | None = Field(default=None, description="a horizontal line, such as an alert's limit")
 

@@ -104,7 +104,30 @@ def _additives() -> Demo:
     return Demo("debs2012-additives.csv.gz", Layout(tuple(fields), time_column="ts"))
 
 
-DEMOS = {"demo:debs2012": _debs2012(), "demo:debs2012-additives": _additives()}
+def _wind_turbine() -> Demo:
+    fields = [Field(name="time", type=FieldType.TIMESTAMP), Field(name="turbine", type=FieldType.STRING)]
+    fields += _measured(FieldType.NUMBER, wind_speed="m/s", power="kW")
+    fields += _measured(FieldType.NUMBER, pitch="°", nacelle_angle="°", wind_direction="°", temperature="°C")
+    return Demo("wind-turbine.csv.gz", Layout(tuple(fields), time_column="time"))
+
+
+def _household_power() -> Demo:
+    fields = [Field(name="time", type=FieldType.TIMESTAMP)]
+    fields += _measured(FieldType.NUMBER, power="kW", reactive_power="kvar", voltage="V", current="A")
+    fields += _measured(FieldType.INTEGER, kitchen="Wh", laundry="Wh", heating="Wh")
+    return Demo("household-power.csv.gz", Layout(tuple(fields), time_column="time"))
+
+
+def _measured(type_: FieldType, **units: str) -> list[Field]:
+    return [Field(name=name, type=type_, unit=unit) for name, unit in units.items()]
+
+
+DEMOS = {
+    "demo:debs2012": _debs2012(),
+    "demo:debs2012-additives": _additives(),
+    "demo:wind-turbine": _wind_turbine(),
+    "demo:household-power": _household_power(),
+}
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,8 @@ function layout(place: HTMLElement, chart: ChartData, held: Span | null): Layout
       ...xRange(chart, held),
       tickformatstops: [
         { dtickrange: [null, 59_000], value: "%H:%M:%S" },
-        { dtickrange: [60_000, null], value: "%H:%M" },
+        { dtickrange: [60_000, 86_399_000], value: "%H:%M" },
+        { dtickrange: [86_400_000, null], value: "%-d %b" },
       ],
     },
     // time alone is zoomed: the other axis fits what is shown of it

@@ -7,6 +7,8 @@ import gzip
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.templates import load_template
@@ -47,6 +49,17 @@ def streams_of(name: str) -> dict[str, list[Row]]:
         assert found.rejected == []
         rows[element.id] = found.rows
     return rows
+
+
+def compared(rows: list[Row], like: Row) -> list[Row]:
+    """The columns that the oracle knows of, floats to nine digits."""
+    return [
+        {
+            name: pytest.approx(row[name], rel=1e-9) if isinstance(row[name], float) else row[name]
+            for name in like
+        }
+        for row in rows
+    ]
 
 
 def recorded(operator: CsvReplay, schema: StreamSchema) -> list[Row]:

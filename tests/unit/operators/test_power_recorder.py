@@ -3,7 +3,7 @@
 import pytest
 
 from tests.oracles import power_recorder
-from tests.unit.operators.templates import streams_of
+from tests.unit.operators.templates import compared, streams_of
 
 
 @pytest.fixture(scope="module")
@@ -14,17 +14,6 @@ def streams():
 @pytest.fixture(scope="module")
 def expected():
     return power_recorder.expected()
-
-
-def compared(rows, like):
-    """The columns that the oracle knows of, floats to nine digits."""
-    return [
-        {
-            name: pytest.approx(row[name], rel=1e-9) if isinstance(row[name], float) else row[name]
-            for name in like
-        }
-        for row in rows
-    ]
 
 
 @pytest.mark.parametrize("element", ["variation", "flagged", "alerts", "around", "power"])

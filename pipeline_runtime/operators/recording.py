@@ -104,7 +104,12 @@ def _additives() -> Demo:
     return Demo("debs2012-additives.csv.gz", Layout(tuple(fields), time_column="ts"))
 
 
-DEMOS = {"demo:debs2012": _debs2012(), "demo:debs2012-additives": _additives()}
+def _ecg() -> Demo:
+    fields = (Field(name="ts", type=FieldType.TIMESTAMP), Field(name="adc", type=FieldType.INTEGER))
+    return Demo("ecg.csv.gz", Layout(fields, time_column="ts"))
+
+
+DEMOS = {"demo:debs2012": _debs2012(), "demo:debs2012-additives": _additives(), "demo:ecg": _ecg()}
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ BUILT_IN = {
     "filter": "filter:Filter",
     "derive": "derive:Derive",
     "select": "select:Select",
+    "model": "model:Model",
     "window-aggregate": "window_aggregate:WindowAggregate",
     "keyed-aggregate": "keyed_aggregate:KeyedAggregate",
     "count-window-aggregate": "count_window_aggregate:CountWindowAggregate",

@@ -91,7 +91,7 @@ class Answer(BaseModel):
 class ModelParams(Params):
     path: str = Field(
         title="Model",
-        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a model, or upload one"),
+        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file, or upload one"),
         description="an ONNX file: demo:<name>, or upload:<id> of one that you uploaded",
         json_schema_extra=_FILE,
     )
@@ -102,7 +102,7 @@ class ModelParams(Params):
 class Model(TransformOperator):
     """Adds what a trained model says of each row: a label, a probability, an estimate.
 
-    The model is an ONNX file (`demo:beats`, or `upload:<id>` of one that you uploaded, of at most 32 MiB and
+    The model is an ONNX file (`demo:beats`, or `upload:<id>` of one that you uploaded, of at most 16 MiB and
     with all its numbers in it), run by onnxruntime on one core. What trains models writes such files:
     scikit-learn by skl2onnx (with `zipmap: False`), PyTorch, Keras, LightGBM and others.
 
@@ -237,9 +237,7 @@ def _check_inputs(
             what = slot.element or "something that is no tensor"
             check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is of {what}; numbers go')
         elif slot.shape_for(len(fed.names)) is None:
-            wanted = _shown(slot)
-            given = f"{len(fed.names)} column{'s' if len(fed.names) > 1 else ''}"
-            message = f'{given} do not fit the model\'s input "{slot.name}", which is {wanted} for each row'
+            message = f'the model\'s input "{slot.name}" {_shown(slot)}, but it gets {len(fed.names)}'
             check.fail(f"{path}.columns", message)
         elif slot.element.startswith("int"):
             for name in fed.names:
@@ -288,8 +286,11 @@ def _unnamed(check: SchemaCheck, path: str, what: str, name: str | None, known: 
 
 
 def _shown(slot: Slot) -> str:
-    lengths = (slot.shape or ())[1:]
-    return " x ".join("any" if length is None else str(length) for length in lengths) or "one number"
+    shape = slot.shape or ()
+    if not shape or shape[0] not in (None, 1):
+        return "has no place for one row"
+    lengths = " x ".join("any number" if length is None else str(length) for length in shape[1:])
+    return f"takes {lengths or 1} of a row"
 
 
 # -- where it runs -----------------------------------------------------------------------------------

@@ -14,8 +14,10 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 
-MODEL_BYTES_MAX = 32 << 20
+MODEL_BYTES_MAX = 16 << 20
 """A model is read whole into memory, by the web when it is uploaded and by each worker that runs it."""
+PARTS_MAX = 500_000
+"""Nodes, tensors and the like: a model that is made of nothing else has one in two bytes."""
 SLOTS_MAX = 200
 _DESCRIBED_BYTES_MAX = 64 * 1024
 
@@ -133,8 +135,11 @@ def _read(content: bytes) -> Any:
         raise ModelUnreadable("it is no ONNX model")
     if max(len(model.graph.input), len(model.graph.output)) > SLOTS_MAX:
         raise ModelUnreadable(f"it has more than {SLOTS_MAX} inputs or outputs")
-    if any(_is_elsewhere(message) for message in _within(model)):
-        raise ModelUnreadable("its numbers lie in another file; save it as one file")
+    for number, part in enumerate(_within(model)):
+        if number >= PARTS_MAX:
+            raise ModelUnreadable(f"it has more than {PARTS_MAX:,} parts")
+        if _is_elsewhere(part):
+            raise ModelUnreadable("its numbers lie in another file; save it as one file")
     return model
 
 

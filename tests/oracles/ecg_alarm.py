@@ -18,7 +18,7 @@ Row = dict[str, Any]
 RATE_HZ = 360
 BAND_HZ = (8, 20)
 HEIGHT, APART = 0.2, timedelta(seconds=0.3)
-LIMIT, RAISED_AFTER, CLEARED_AFTER = 0.5, timedelta(seconds=0.25), timedelta(seconds=5)
+LIMIT, RAISED_AFTER, CLEARED_AFTER = 0.5, timedelta(seconds=0.25), timedelta(seconds=2)
 
 
 @cache

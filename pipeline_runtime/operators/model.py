@@ -115,8 +115,8 @@ class Model(TransformOperator):
     class, `index` says which.
 
     Each row is asked by itself, so what a row gets depends on nothing but the row: not on the batch it comes
-    in, and not on where it runs, but for last digits on processors of different kinds. It takes some 15 µs
-    for a small model.
+    in, and not on where it runs, but for last digits on processors of different kinds. A small model
+    takes about 10 µs a row.
 
     A row in which one of the columns has no value, or none that is finite, goes to the dead letters with
     that reason; so does one for which the model fails or says something that is no finite number.

@@ -70,6 +70,7 @@ def matched(rows, truth, start):
 def test_the_page_says_what_beats_are_found_and_what_the_model_is_worth(streams, truth):
     start = streams["readings"][0]["_time"]
     beats = set(matched(streams["beats"], truth, start).values())
+    assert len(beats) == len(streams["beats"])  # each is found once, and nothing else
     found = matched(streams["judged"], truth, start)
     counts = {(label, said): 0 for label in (False, True) for said in ("normal", "abnormal")}
     for row, beat in found.items():

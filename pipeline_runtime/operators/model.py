@@ -52,7 +52,9 @@ _WHOLE_MAX = 2**63 - 1
 class Fed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: str | None = Field(default=None, max_length=200, description="of the model; empty: its only one")
+    input: str | None = Field(
+        default=None, max_length=200, title="The model's input", description="its name; empty: the only one"
+    )
     columns: tuple[NumericColumn, ...] = Field(
         min_length=1, max_length=COLUMNS_MAX, description="what goes in, in this order"
     )
@@ -81,7 +83,9 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: NewColumn = Field(description="of the new column")
-    output: str | None = Field(default=None, max_length=200, description="of the model; empty: its only one")
+    output: str | None = Field(
+        default=None, max_length=200, title="The model's output", description="its name; empty: the only one"
+    )
     index: int | None = Field(
         default=None, ge=0, lt=100_000, description="of an output with several values a row: which, from 0"
     )

@@ -77,7 +77,7 @@ CASES = [
             "record-around": {"event": "b", "before_s": 1, "after_s": 1},
             "deduplicate": {"columns": ["b"], "within_s": 1},
             "frequency-filter": {"column": "v", "sample_rate_hz": 20, "high_cutoff_hz": 2},
-            "peak-detection": {"column": "v", "height": 50},
+            "peak-detection": {"column": "v", "height": 50, "also": ["b"]},
             "hysteresis-alarm": {"column": "v", "raise_at": 100, "clear_at": 50},
         }.items()
     ),

@@ -111,9 +111,10 @@ class Model(TransformOperator):
     scikit-learn by skl2onnx (with `zipmap: False`), PyTorch, Keras, LightGBM and others.
 
     `inputs` says which columns go into which input of the model: one tensor of k columns in their order, or
-    a column for each of several inputs. A window of samples goes in as a row with a column for each of them:
-    `columns: [v0], count: 64` are v0 to v63. Where an input has more dimensions, as of an image or for a
-    convolution, the columns fill it row by row. Inputs are of `float`, `double`, `int32` or `int64`.
+    a column for each of several inputs. A window of samples goes in as a row with a column for each of them,
+    as *Last values* makes it: `columns: [v0], count: 64` are v0 to v63. Where an input has more dimensions,
+    as of an image or for a convolution, the columns fill it row by row. Inputs are of `float`, `double`,
+    `int32` or `int64`.
 
     `outputs` names the new columns. Of an output with several values a row, such as the probability of each
     class, `index` says which.

@@ -39,6 +39,7 @@ BUILT_IN = {
     "edge-detection": "edge_detection:EdgeDetection",
     "time-between": "time_between:TimeBetween",
     "difference": "difference:Difference",
+    "last-values": "last_values:LastValues",
     "baseline-change": "baseline_change:BaselineChange",
     "trend": "trend:Trend",
     "record-around": "record_around:RecordAround",

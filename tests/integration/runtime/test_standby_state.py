@@ -72,6 +72,7 @@ CASES = [
             "edge-detection": {"columns": ["b"]},
             "time-between": {"column": "b", "first": "true", "second": "false", "delay_s": 1},
             "difference": {"column": "v"},
+            "last-values": {"column": "v", "size": 4, "every": 3},
             "baseline-change": {"column": "v", "window_s": 2},
             "trend": {"column": "v", "window_s": 2},
             "record-around": {"event": "b", "before_s": 1, "after_s": 1},

@@ -25,8 +25,8 @@ class LastValuesParams(Params):
 
 class LastValues(ByKey):
     """Adds to a row the last `size` values of a column, of each key: `v0` is the oldest one, the last one is
-    the row's own. So a model gets a window of a signal: its input takes `columns: [v0]` with a `count` as large
-    as `size`.
+    the row's own. So a model gets a window of a signal: its input takes `columns: [v0]` with a `count` as
+    large as `size`.
 
     Rows come out from the one on that completes a window, and with `every` only each so-many-th of all: with
     `every: 32` of 64 values, half a window is new each time. A row whose value is null says nothing. Rows

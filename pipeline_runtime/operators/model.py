@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ _DTYPES: dict[str, Any] = {
     "int64": np.int64,
 }
 _WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_TYPES = {
+_TYPES: dict[str, FieldType] = {
     **dict.fromkeys(("float", "double", "float16"), FieldType.NUMBER),
     **dict.fromkeys(_WHOLE, FieldType.INTEGER),
     "string": FieldType.STRING,
@@ -79,6 +79,9 @@ class Fed(BaseModel):
         return tuple(f"{numbered[1]}{int(numbered[2]) + more}" for more in range(self.count))
 
 
+AnswerType = Literal[FieldType.NUMBER, FieldType.INTEGER, FieldType.STRING, FieldType.BOOLEAN]
+
+
 class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,7 +92,7 @@ class Answer(BaseModel):
     index: int | None = Field(
         default=None, ge=0, lt=100_000, description="of an output with several values a row: which, from 0"
     )
-    type: FieldType | None = Field(default=None, description="empty: as the model says")
+    type: AnswerType | None = Field(default=None, description="empty: as the model says")
 
 
 class ModelParams(Params):

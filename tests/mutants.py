@@ -94,6 +94,16 @@ MUTANTS = (
         ("tests/unit/checkpoint/test_database.py", "tests/unit/checkpoint/test_retention.py"),
     ),
     Mutant(
+        "model",
+        "a model reads other files of the node that runs it",
+        "pipeline_runtime/operators/onnx_file.py",
+        "        if _is_elsewhere(part):\n",
+        "        if _is_elsewhere(part) and not number:\n",
+        (
+            "tests/unit/operators/test_model.py::test_a_model_that_reads_other_files_is_refused_before_it_runs",
+        ),
+    ),
+    Mutant(
         "silence",
         "nodes count as down although nobody could have heard them",
         "workers/control/detector.py",

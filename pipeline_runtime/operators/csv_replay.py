@@ -48,6 +48,7 @@ _FILE: dict[str, JsonValue] = {
         },
         {"reference": "demo:wind-turbine", "name": "Sample: four wind turbines, three weeks"},
         {"reference": "demo:household-power", "name": "Sample: electricity of a house, twelve days"},
+        {"reference": "demo:ecg", "name": "Sample: ECG, 360 values a second"},
     ],
     "x-table": {
         "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, moment, number, time_ms
+from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, given, kept, moment, number, time_ms
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, Timers
 
@@ -18,6 +18,13 @@ class PeakDetectionParams(Params):
     height: float = Field(description="a peak is at least that high")
     distance_s: float = Field(
         default=0.0, ge=0, le=86_400, description="of peaks nearer to each other the highest one counts"
+    )
+    also: tuple[ColumnName, ...] = Field(
+        default=(),
+        max_length=50,
+        # What runs since before there was this parameter keeps its version, and can be upgraded in place.
+        exclude_if=lambda also: not also,
+        description="further columns of the row in which the peak is",
     )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
@@ -30,8 +37,9 @@ class PeakDetection(ByKey):
     is told when more than `distance_s` have passed and no other can come within it, at the row in which that
     is seen; its event time is its own. Rows are taken in the order in which they come; null says nothing.
 
-    Output: the key's column, if there is one, the column (the peak's height) and `since_last_s`, the time
-    since the peak that was told before it (a heart's beat to beat).
+    Output: the key's column, if there is one, the column (the peak's height), `since_last_s`, the time since
+    the peak that was told before it (a heart's beat to beat), and the columns of `also` as they are in the
+    peak's row, such as the signal before it was filtered.
     """
 
     type = "peak-detection"
@@ -56,9 +64,17 @@ class PeakDetection(ByKey):
                     name=self.params.column, type=FieldType.NUMBER, unit=source.unit if source else None
                 ),
                 SchemaField(name="since_last_s", type=FieldType.NUMBER, unit="s"),
+                *(field for field in self._also_of(schema, check) if field is not None),
             )
-            check.unique([field.name for field in fields], "params.column")
+            check.unique(
+                [field.name for field in fields], "params.also" if self.params.also else "params.column"
+            )
         return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def _also_of(self, schema: StreamSchema, check: SchemaCheck) -> list[SchemaField | None]:
+        return [
+            check.column(schema, name, f"params.also[{index}]") for index, name in enumerate(self.params.also)
+        ]
 
     def process(
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
@@ -66,12 +82,13 @@ class PeakDetection(ByKey):
         if row[self.params.column] is None:
             return
         value, now_ms = float(number(row[self.params.column])), time_ms(row)
-        before = state.get("before")  # [ms, value, whether it rose to there]
+        before = state.get("before")  # [ms, value, whether it rose to there, what else is told of it]
         if before is not None and before[2] and value < before[1] and before[1] >= self.params.height:
-            yield from self._peak(row, state, before[0], before[1])
+            yield from self._peak(row, state, before)
         if before is None or value != before[1]:
             # Of a top that is flat the first value is the peak.
-            state["before"] = [now_ms, value, before is not None and value > before[1]]
+            rose = before is not None and value > before[1]
+            state["before"] = [now_ms, value, rose, *self._kept(row)]
         candidate = state.get("candidate")
         if (
             candidate is not None
@@ -80,28 +97,32 @@ class PeakDetection(ByKey):
         ):
             yield self._told(row, state)
 
-    def _is_over(self, candidate: Sequence[float], at_ms: float) -> bool:
-        return at_ms - candidate[0] > self.params.distance_s * 1000
+    def _kept(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{name: kept(row[name]) for name in self.params.also}] if self.params.also else []
 
-    def _may_rise(self, state: dict[str, Any], candidate: Sequence[float]) -> bool:
+    def _is_over(self, candidate: list[Any], at_ms: float) -> bool:
+        return bool(at_ms - candidate[0] > self.params.distance_s * 1000)
+
+    def _may_rise(self, state: dict[str, Any], candidate: list[Any]) -> bool:
         """A top that has not fallen yet may be a higher one near it."""
-        at_ms, value, rose = state["before"]
+        at_ms, value, rose = state["before"][:3]
         return rose and value >= self.params.height and not self._is_over(candidate, at_ms)
 
-    def _peak(
-        self, row: dict[str, Any], state: dict[str, Any], at_ms: int, value: float
-    ) -> Iterable[dict[str, Any]]:
+    def _peak(self, row: dict[str, Any], state: dict[str, Any], peak: list[Any]) -> Iterable[dict[str, Any]]:
+        at_ms, value, _, *also = peak
         candidate = state.get("candidate")
         if candidate is not None and self._is_over(candidate, at_ms):
             yield self._told(row, state)
             candidate = None
         if candidate is None or value > candidate[1]:
-            state["candidate"] = [at_ms, value]
+            state["candidate"] = [at_ms, value, *also]
 
     def _told(self, row: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-        at_ms, value = state.pop("candidate")
+        at_ms, value, *rest = state.pop("candidate")
         last_ms = state.get("last_ms")
         state["last_ms"] = at_ms
         since_s = None if last_ms is None else (at_ms - last_ms) / 1000
+        # One that an upgrade has asked for is not known of a peak that was found before.
+        also = {name: given(rest[0].get(name)) if rest else None for name in self.params.also}
         said = self.keyed(row, since_last_s=since_s, **{self.params.column: value})
-        return {**said, "_time": moment(at_ms)}
+        return {**said, **also, "_time": moment(at_ms)}

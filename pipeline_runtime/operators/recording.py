@@ -122,11 +122,17 @@ def _measured(type_: FieldType, **units: str) -> list[Field]:
     return [Field(name=name, type=type_, unit=unit) for name, unit in units.items()]
 
 
+def _ecg() -> Demo:
+    fields = (Field(name="ts", type=FieldType.TIMESTAMP), Field(name="adc", type=FieldType.INTEGER))
+    return Demo("ecg.csv.gz", Layout(fields, time_column="ts"))
+
+
 DEMOS = {
     "demo:debs2012": _debs2012(),
     "demo:debs2012-additives": _additives(),
     "demo:wind-turbine": _wind_turbine(),
     "demo:household-power": _household_power(),
+    "demo:ecg": _ecg(),
 }
 
 

@@ -73,7 +73,8 @@ class SchemaMismatch(ValueError):
 
 class FileDescriber(Protocol):
     def __call__(self, reference: str) -> bytes:
-        """The first bytes (64 KiB are enough) of the file behind `upload:<id>`, as it is stored.
+        """The first bytes (64 KiB are enough) of the file behind `upload:<id>`, as it is stored; of a model,
+        what `onnx_file.described` leaves of it.
 
         FileNotFoundError says that there is none, and what to do.
         """

@@ -61,7 +61,8 @@ def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...
 
 
 def describe_file(reference: str) -> bytes:
-    """The first bytes of `upload:<id>`; FileNotFoundError when there is none."""
+    """The first bytes of `upload:<id>`, of a model what is described of it; FileNotFoundError when there is
+    none."""
     file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head").first()
     if file is None or not reference.startswith("upload:"):
         raise FileNotFoundError(

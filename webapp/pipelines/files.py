@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
+from pipeline_runtime.operators.onnx_file import MODEL_BYTES_MAX, ModelUnreadable, described
 from pipeline_runtime.operators.recording import DEMOS, HEAD_BYTES
 from pipeline_runtime.operators.table_preview import TablePreview, columns_found, preview, preview_demo
 from webapp.accounts.models import Role, User
@@ -34,21 +35,20 @@ def upload(actor: User, file: UploadedFile) -> DataFile:
         raise too_large()
     if size == 0:
         raise Invalid("The file is empty.", safe="Nothing was stored.")
+    name = safe_name(file.name or "")
+    head = _model_head(file, size) if is_model(name) else _head(file)
     digest = hashlib.sha256()
-    head = b""
-    for part in file.chunks():
+    for part in _parts(file):
         digest.update(part)
-        if len(head) < HEAD_BYTES:
-            head = (head + part)[:HEAD_BYTES]
     sha256 = digest.hexdigest()
     put_file(sha256, _parts(file))
     with transaction.atomic():
         row = DataFile.objects.create(
-            name=safe_name(file.name or ""),
+            name=name,
             sha256=sha256,
             size=size,
             head=head,
-            columns=csv_columns(head),
+            columns=[] if is_model(name) else csv_columns(head),
             created_by=actor,
         )
         audit(actor, "file.upload", row.name, id=row.pk, sha256=sha256, size=size)
@@ -61,6 +61,37 @@ def too_large() -> TooLarge:
         safe="Nothing was stored.",
         next="Split it, or raise FOGLINE_UPLOAD_BYTES_MAX.",
     )
+
+
+def is_model(name: str) -> bool:
+    return name.lower().endswith(".onnx")
+
+
+def _head(file: UploadedFile) -> bytes:
+    head = b""
+    for part in _parts(file):
+        head = (head + part)[:HEAD_BYTES]
+        if len(head) == HEAD_BYTES:
+            break
+    return head
+
+
+def _model_head(file: UploadedFile, size: int) -> bytes:
+    """What a model takes and gives, which stands anywhere in its file."""
+    if size > MODEL_BYTES_MAX:
+        raise TooLarge(
+            f"The model is larger than {MODEL_BYTES_MAX:,} bytes.",
+            safe="Nothing was stored.",
+            next="Make it smaller: fewer layers, or numbers of fewer bits.",
+        )
+    try:
+        return described(b"".join(_parts(file)))
+    except ModelUnreadable as error:
+        raise Invalid(
+            f"The model cannot be used: {error}.",
+            safe="Nothing was stored.",
+            next="Export it once more as ONNX, as one file.",
+        ) from error
 
 
 def file_json(file: DataFile) -> StoredFile:
@@ -98,13 +129,16 @@ def csv_columns(head: bytes) -> list[dict[str, str]]:
 def look(reference: str, reading: dict[str, Any]) -> TablePreview:
     """The first rows behind `upload:<id>` or `demo:<name>`; `reading`: what is known of how to read it, as
     `preview` takes it. Missing, or Invalid, says what is wrong."""
-    file = DataFile.objects.filter(pk=reference.removeprefix("upload:")).only("head", "size").first()
+    rows = DataFile.objects.filter(pk=reference.removeprefix("upload:"))
+    file = rows.only("name", "head", "size").first()
     uploaded = file is not None and reference.startswith("upload:")
     if reference not in DEMOS and not uploaded:
         raise Missing("There is no such file any more.", next="Upload it, or choose another one.")
     try:
         if file is None:
             return preview_demo(reference, reading.get("time_column"), reading.get("time_format"))
+        if is_model(file.name):
+            raise ValueError("it is a model")
         return preview(bytes(file.head), file.size, **reading)
     except ValueError as error:
         fault: Fault = {"element": None, "path": "path", "message": str(error), "code": "invalid"}

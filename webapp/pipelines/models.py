@@ -61,7 +61,8 @@ class DataFile(models.Model):
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()  # bytes
     columns = models.JSONField(default=list)  # [{name, type}], of a CSV file
-    head = models.BinaryField(default=b"")  # its first 64 KiB: sources take their schema from them
+    # Its first 64 KiB: sources take their schema from them. Of a model what is described of it.
+    head = models.BinaryField(default=b"")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -1,4 +1,4 @@
-"""The files that sources read: shipped recordings, and uploads, which are fetched once and kept."""
+"""The files that elements read: shipped recordings, and uploads, which are fetched once and kept."""
 
 from __future__ import annotations
 

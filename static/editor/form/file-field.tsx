@@ -5,6 +5,7 @@ import { ago, bytes } from "../../shared/format";
 import type { UploadedFile } from "../../shared/types";
 import { useLoaded } from "../../shared/ui/parts";
 import { toast, toastError } from "../../shared/ui/toast";
+import { acceptOf, isFor } from "./files";
 import { Context, type LeafProps } from "./leaves";
 import { proposed, tableOf, type TablePreview } from "./table";
 import { TableLook } from "./table-look";
@@ -19,6 +20,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
   const shipped = (field.schema["x-files"] as { reference: string; name: string }[] | undefined) ?? [];
   const reference = typeof value === "string" ? value : "";
   const known = files.find((file) => file.reference === reference);
+  const offered = files.filter((file) => file === known || isFor(field.schema, file.name));
   const table = tableOf(field.schema);
 
   const take = (chosen: string, found: TablePreview | null) => {
@@ -82,9 +84,9 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
               {reference === "" ? "Choose or upload a file" : "A file that is not here"}
             </option>
           )}
-          {files.length > 0 && (
+          {offered.length > 0 && (
             <optgroup label="Uploaded">
-              {files.map((file) => (
+              {offered.map((file) => (
                 <option key={file.reference} value={file.reference}>
                   {file.name}, {bytes(file.size)}, {ago(file.created_at)}
                 </option>
@@ -116,7 +118,7 @@ export function FileField({ field, value, onChange, id, invalid, describedBy }: 
         type="file"
         hidden
         aria-label="Data file"
-        accept=".csv,.tsv,.txt,.gz,.json,.jsonl"
+        accept={acceptOf(field.schema).join(",")}
         onChange={(event) => {
           const file = event.target.files?.[0];
           if (file) void upload(file);

@@ -32,11 +32,13 @@ from pipeline_runtime.model.ids import Epoch, Seq, dead_letter_topic, stream_top
 from pipeline_runtime.operators.recording import HEAD_BYTES
 from tests.contract.web.conftest import PIPELINE, Caller, report
 from tests.contract.web.test_permissions import assert_problem
+from tests.unit.operators import onnx_models
 from tests.waiting import PATIENCE_S, wait_until
 from webapp.api import elements
 from webapp.audit.models import AuditRecord
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
+from webapp.pipelines import files
 from webapp.pipelines.checking import describe_file
 from webapp.pipelines.models import DataFile
 from webapp.placements.models import Deployment, GroupPlacement
@@ -110,6 +112,77 @@ def test_a_source_of_an_uploaded_file_knows_its_columns(caller: Call, central: C
     found = editor.post("/pipelines/numbers/validate").json()
     assert found["faults"] == []
     assert [field["name"] for field in found["schemas"]["numbers.out"]["fields"]] == ["number"]
+
+
+def test_a_model_is_described_by_what_goes_in_and_out_and_stored_whole(
+    caller: Call, central: Central
+) -> None:
+    content = onnx_models.linear([[float(n), 1.0] for n in range(20_000)]).SerializeToString()
+    assert len(content) > 2 * HEAD_BYTES
+    editor = caller("editor")
+    shown = upload(editor.http, "Beats.ONNX", content)
+    assert shown.status_code == 201
+    model = shown.json()
+    assert (model["name"], model["size"], model["columns"]) == ("Beats.ONNX", len(content), [])
+    assert central.files.path(hashlib.sha256(content).hexdigest()).read_bytes() == content
+    assert len(describe_file(model["reference"])) < 200
+    problem = assert_problem(editor.post("/files/preview", {"path": model["reference"]}), 422)
+    assert "it is a model" in problem["detail"]
+
+
+def test_a_model_that_does_not_fit_its_columns_is_told_by_its_name(caller: Call, central: Central) -> None:
+    editor = caller("editor")
+    content = onnx_models.linear([[1.0], [2.0]]).SerializeToString()
+    model = upload(editor.http, "sum.onnx", content).json()["reference"]
+    table = upload(editor.http, "numbers.csv", b"a,b\n1,2\n").json()["reference"]
+    answer = {"id": "asked", "type": "model", "inputs": {"in": "numbers"}}
+    document = {
+        "apiVersion": "fogline/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "asking"},
+        "spec": {
+            "elements": [
+                {"id": "numbers", "type": "csv-replay", "params": {"path": table, "rate": 10}},
+                answer,
+            ]
+        },
+    }
+
+    def found(path: str, *columns: str) -> Any:
+        params = {"path": path, "inputs": [{"columns": columns}], "outputs": [{"name": "sum"}]}
+        changed = {
+            **document,
+            "spec": {"elements": [document["spec"]["elements"][0], answer | {"params": params}]},
+        }
+        return editor.post("/pipelines/asking/validate", {"document": changed}).json()
+
+    assert editor.post("/pipelines", {"document": document}).status_code == 201
+    assert found(model, "a", "b")["faults"] == []
+    fields = found(model, "a", "b")["schemas"]["asked.out"]["fields"]
+    assert [(field["name"], field["type"]) for field in fields][-1] == ("sum", "number")
+    (fault,) = found(model, "a")["faults"]
+    assert "takes 2 of a row, but it gets 1" in fault["message"]
+    (fault,) = found(table, "a", "b")["faults"]
+    assert fault["message"] == "numbers.csv: it is no ONNX model"
+
+
+@pytest.mark.parametrize("content", [CSV, b"\x89PNG\0\0", b"\x08\x08"])
+def test_what_is_called_a_model_and_is_none_is_not_stored(
+    caller: Call, central: Central, content: bytes
+) -> None:
+    problem = assert_problem(upload(caller("editor").http, "x.onnx", content), 422)
+    assert "no ONNX model" in problem["detail"]
+    assert not DataFile.objects.exists()
+    assert not central.files.directory.exists()
+
+
+def test_a_model_that_is_too_large_is_refused(
+    caller: Call, central: Central, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = onnx_models.linear([[1.0]]).SerializeToString()
+    monkeypatch.setattr(files, "MODEL_BYTES_MAX", len(content) - 1)
+    assert_problem(upload(caller("editor").http, "x.onnx", content), 413)
+    assert not DataFile.objects.exists()
 
 
 def test_the_first_rows_of_a_file_are_shown_to_whoever_may_see_files(caller: Call, central: Central) -> None:

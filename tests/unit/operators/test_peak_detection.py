@@ -31,7 +31,36 @@ def test_of_peaks_that_are_near_the_highest_counts(operator, process):
     assert [(row["x"], row["_time"]) for row in found] == [(6.0, at(3)), (3.0, at(8))]
 
 
+def test_further_columns_are_those_of_the_peaks_own_row(operator, process):
+    chosen = operator("peak-detection", {"column": "x", "height": 1, "distance_s": 2, "also": ["raw", "t"]})
+    schema = schema_of(key="k", k="string", x="number", raw="integer", t="timestamp")
+    assert chosen.output_schema({"in": schema}).names == ("k", "x", "since_last_s", "raw", "t")
+    heights = [0.0, 4.0, 0.0, 6.0, 6.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0]
+    given = [
+        (second, {"k": "a", "x": x, "raw": None if x == 2 else second * 10, "t": at(second)})
+        for second, x in enumerate(heights)
+    ]
+    assert [(row["x"], row["raw"], row["t"]) for row in process(chosen, given)] == [
+        (6.0, 30, at(3)),  # of a flat top, its first row
+        (2.0, None, at(7)),
+    ]
+
+
+def test_a_peak_of_before_there_were_further_columns_has_none(operator):
+    """An upgrade in place: the state is of an element without them, which says nothing of the parameter."""
+    former = operator("peak-detection", {"column": "x", "height": 1, "distance_s": 2})
+    assert "also" not in former.params.model_dump(mode="json")
+    chosen = operator("peak-detection", {"column": "x", "height": 1, "distance_s": 2, "also": ["raw"]})
+    state, found = {}, []
+    for second, x in enumerate([0.0, 4.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0]):
+        row = {"k": "a", "x": x, "raw": second, "_time": at(second)}
+        found += (former if second < 3 else chosen).process("a", row, state, None)
+    assert [(row["x"], row["raw"]) for row in found] == [(4.0, None), (5.0, 4)]
+
+
 def test_what_does_not_fit_is_told(operator, mismatch):
+    also = operator("peak-detection", {"column": "x", "height": 1, "also": ["y", "x"]})
+    assert mismatch(also, **{"in": SCHEMA}) == ["params.also[0]", "params.also"]
     chosen = operator("peak-detection", {"column": "x", "height": 1})
     assert chosen.output_schema({"in": SCHEMA}).names == ("k", "x", "since_last_s")
     assert mismatch(operator("peak-detection", {"column": "k", "height": 1, "key": "y"}), **{"in": SCHEMA})[

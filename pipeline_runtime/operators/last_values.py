@@ -1,0 +1,74 @@
+"""State: a signal's last values beside each other, as a model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import EACH_KEY, ByKey, number
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.sdk import Params, Timers
+
+SIZE_MAX = 500
+
+
+class LastValuesParams(Params):
+    column: NumericColumn
+    size: int = Field(ge=2, le=SIZE_MAX, description="how many values a row gets, its own with them")
+    every: int = Field(default=1, ge=1, le=100_000, description="only each so-many-th row")
+    name: NewColumn = Field(default="v", description="of the new columns, before their numbers")
+    key: ColumnName | None = Field(default=None, description=EACH_KEY)
+
+
+class LastValues(ByKey):
+    """Adds to a row the last `size` values of a column, of each key: `v0` is the oldest one, the last one is
+    the row's own. So a model gets a window of a signal: its input takes `columns: [v0]` with a `count` as
+    large as `size`.
+
+    Rows come out from the one on that completes a window, and with `every` only each so-many-th of all: with
+    `every: 32` of 64 values, half a window is new each time. A row whose value is null says nothing. Rows
+    are taken in the order in which they come, whatever their event time.
+    """
+
+    type = "last-values"
+    title = "Last values"
+    summary = "The last n values of a column as columns, for a model"
+    category = "state"
+    icon = "group"
+    Params = LastValuesParams
+    state_params = frozenset({"column", "key"})
+    keeps = "the last values of each key: the next window is complete only after as many rows"
+    example = {"column": "value", "size": 64, "every": 32}
+
+    params: LastValuesParams
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"{self.params.name}{place}" for place in range(self.params.size)]
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema = inputs["in"]
+        with SchemaCheck() as check:
+            source = check.column(schema, self.params.column, "params.column", NUMERIC)
+            self.key_of(schema, check)
+            unit = source.unit if source is not None else None
+            new = (SchemaField(name=name, type=FieldType.NUMBER, unit=unit) for name in self._names)
+            fields = (*schema.fields, *new)
+            check.unique([field.name for field in fields], "params.name")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def process(
+        self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Iterable[dict[str, Any]]:
+        if row[self.params.column] is None:
+            return
+        window: list[float] = state.setdefault("window", [])
+        window.append(float(number(row[self.params.column])))
+        del window[: -self.params.size]
+        # From 0 on: it says which rows come out, and grows no further.
+        seen = state["seen"] = (state.get("seen", 0) + 1) % self.params.every
+        if len(window) == self.params.size and seen == 0:
+            yield {**row, **dict(zip(self._names, window, strict=True))}

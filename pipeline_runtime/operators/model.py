@@ -1,0 +1,419 @@
+"""Transform: a trained model's answer to each row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from pipeline_runtime.model.faults import did_you_mean, listed, words_for_pattern
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.columns import NUMERIC, NewColumn, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.onnx_file import ModelUnreadable, Signature, Slot, read_signature
+from pipeline_runtime.operators.recording import DATA, arrow_type
+from pipeline_runtime.operators.sdk import OperatorContext, Params, SchemaMismatch, TransformOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLUMNS_MAX = 1000
+DEMO_MODELS = {"demo:beats": "beats.onnx"}
+_FILE: dict[str, JsonValue] = {
+    "format": "file",
+    "x-accept": [".onnx"],
+    "x-files": [{"reference": "demo:beats", "name": "Sample: normal and abnormal heartbeats"}],
+}
+_NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
+_DTYPES: dict[str, Any] = {
+    "float": np.float32,
+    "double": np.float64,
+    "int32": np.int32,
+    "int64": np.int64,
+}
+_WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_TYPES: dict[str, FieldType] = {
+    **dict.fromkeys(("float", "double", "float16"), FieldType.NUMBER),
+    **dict.fromkeys(_WHOLE, FieldType.INTEGER),
+    "string": FieldType.STRING,
+    "bool": FieldType.BOOLEAN,
+}
+_WHOLE_MAX = 2**63 - 1
+
+
+class Fed(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: str | None = Field(
+        default=None, max_length=200, title="The model's input", description="its name; empty: the only one"
+    )
+    columns: tuple[NumericColumn, ...] = Field(
+        min_length=1, max_length=COLUMNS_MAX, description="what goes in, in this order"
+    )
+    count: int | None = Field(
+        default=None,
+        ge=1,
+        le=COLUMNS_MAX,
+        description="so many numbered columns, from the one above on: 64 of v0 are v0 to v63",
+    )
+
+    @model_validator(mode="after")
+    def _numbered(self) -> Fed:
+        if self.count is not None and (len(self.columns) != 1 or not _NUMBERED.fullmatch(self.columns[0])):
+            raise ValueError("count goes with one column that ends with a number, such as v0")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        numbered = _NUMBERED.fullmatch(self.columns[0]) if self.count is not None else None
+        if numbered is None or self.count is None:
+            return self.columns
+        return tuple(f"{numbered[1]}{int(numbered[2]) + more}" for more in range(self.count))
+
+
+AnswerType = Literal[FieldType.NUMBER, FieldType.INTEGER, FieldType.STRING, FieldType.BOOLEAN]
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: NewColumn = Field(description="of the new column")
+    output: str | None = Field(
+        default=None, max_length=200, title="The model's output", description="its name; empty: the only one"
+    )
+    index: int | None = Field(
+        default=None, ge=0, lt=100_000, description="of an output with several values a row: which, from 0"
+    )
+    type: AnswerType | None = Field(default=None, description="empty: as the model says")
+
+
+class ModelParams(Params):
+    path: str = Field(
+        title="Model",
+        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file, or upload one"),
+        description="an ONNX file: demo:<name>, or upload:<id> of one that you uploaded",
+        json_schema_extra=_FILE,
+    )
+    inputs: tuple[Fed, ...] = Field(min_length=1, max_length=100, description="the model's inputs")
+    outputs: tuple[Answer, ...] = Field(min_length=1, max_length=100, description="the new columns")
+
+
+class Model(TransformOperator):
+    """Adds what a trained model says of each row: a label, a probability, an estimate.
+
+    The model is an ONNX file (`demo:beats`, or `upload:<id>` of one that you uploaded, of at most 16 MiB and
+    with all its numbers in it), run by onnxruntime on one core. What trains models writes such files:
+    scikit-learn by skl2onnx (with `zipmap: False`), PyTorch, Keras, LightGBM and others.
+
+    `inputs` says which columns go into which input of the model: one tensor of k columns in their order, or
+    a column for each of several inputs. A window of samples goes in as a row with a column for each of them,
+    as *Last values* makes it: `columns: [v0], count: 64` are v0 to v63. Where an input has more dimensions,
+    as of an image or for a convolution, the columns fill it row by row. Inputs are of `float`, `double`,
+    `int32` or `int64`.
+
+    `outputs` names the new columns. Of an output with several values a row, such as the probability of each
+    class, `index` says which.
+
+    Each row is asked by itself, so what a row gets depends on nothing but the row: not on the batch it comes
+    in, and not on where it runs, but for last digits on processors of different kinds. A small model
+    takes about 10 µs a row.
+
+    A row in which one of the columns has no value, or none that is finite, goes to the dead letters with
+    that reason; so does one for which the model fails or says something that is no finite number.
+    """
+
+    type = "model"
+    title = "Model"
+    summary = "A trained model's answer to each row (ONNX)"
+    category = "transform"
+    icon = "brain-circuit"
+    Params = ModelParams
+    example = {
+        "path": "demo:beats",
+        "inputs": [{"columns": ["qrs", "ecg", "since_last_s"]}],
+        "outputs": [
+            {"name": "beat", "output": "label"},
+            {"name": "abnormal", "output": "probabilities", "index": 1},
+        ],
+    }
+
+    params: ModelParams
+
+    def files(self) -> tuple[str, ...]:
+        return (self.params.path,)
+
+    @cached_property
+    def signature(self) -> Signature | None:
+        """None: the file is not at hand, as on a node, which is told all that follows from it."""
+        path = self.params.path
+        try:
+            if path in DEMO_MODELS:
+                return read_signature((DATA / DEMO_MODELS[path]).read_bytes())
+            if path.startswith("demo:"):
+                hint = did_you_mean(path, DEMO_MODELS)
+                raise SchemaMismatch("params.path", f"there is no {path}{hint} ({listed(DEMO_MODELS)})")
+            return None if self.describe_file is None else read_signature(self.describe_file(path))
+        except (FileNotFoundError, ModelUnreadable) as error:
+            raise SchemaMismatch("params.path", str(error)) from error
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        schema, signature = inputs["in"], self.signature
+        with SchemaCheck() as check:
+            for place, fed in enumerate(self.params.inputs):
+                for name in fed.names:
+                    index = 0 if fed.count is not None else fed.columns.index(name)
+                    check.column(schema, name, f"params.inputs[{place}].columns[{index}]", NUMERIC)
+            if signature is not None:
+                _check_inputs(check, self.params.inputs, signature, schema)
+                _check_outputs(check, self.params.outputs, signature)
+            elif any(answer.type is None for answer in self.params.outputs):
+                check.fail("params.outputs", "the types of the outputs are not known here; list them")
+            answers = self._filled(signature) if not check.faults else ()
+            new = (SchemaField(name=each.name, type=each.type or FieldType.NUMBER) for each in answers)
+            fields = (*schema.fields, *new)
+            check.unique([field.name for field in fields], "params.outputs")
+        return StreamSchema(fields=fields, key=schema.key)
+
+    def _filled(self, signature: Signature | None) -> tuple[Answer, ...]:
+        """With the names and types that follow from the model."""
+        if signature is None:
+            return self.params.outputs
+        found = []
+        for answer in self.params.outputs:
+            slot = _named(signature.outputs, answer.output)
+            assert slot is not None  # checked before
+            type_ = answer.type or _TYPES[slot.element]
+            found.append(answer.model_copy(update={"output": slot.name, "type": type_}))
+        return tuple(found)
+
+    def resolve(self, inputs: Mapping[str, StreamSchema]) -> ModelParams:
+        if self.signature is None:
+            return self.params
+        fed = []
+        for each in self.params.inputs:
+            slot = _named(self.signature.inputs, each.input)
+            fed.append(each if slot is None else each.model_copy(update={"input": slot.name}))
+        outputs = self._filled(self.signature)
+        return self.params.model_copy(update={"inputs": tuple(fed), "outputs": outputs})
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        from pyspark.sql import types as spark
+
+        frame, params = inputs["in"], self.resolve(ctx.input_schemas)
+        shipped = DEMO_MODELS.get(params.path)
+        path = DATA / shipped if shipped is not None else ctx.resolve_file(params.path)
+        columns = {
+            FieldType.NUMBER: spark.DoubleType(),
+            FieldType.INTEGER: spark.LongType(),
+            FieldType.STRING: spark.StringType(),
+            FieldType.BOOLEAN: spark.BooleanType(),
+        }
+        new = [
+            spark.StructField(answer.name, columns[answer.type or FieldType.NUMBER])
+            for answer in params.outputs
+        ]
+        reject = spark.StructField("_reject", spark.StringType())
+        schema = spark.StructType([*frame.schema.fields, *new, reject])
+        return frame.mapInArrow(partial(_asked, str(path), params.inputs, params.outputs), schema)
+
+
+def _named(slots: Sequence[Slot], name: str | None) -> Slot | None:
+    if name is None:
+        return slots[0] if len(slots) == 1 else None
+    return next((slot for slot in slots if slot.name == name), None)
+
+
+def _check_inputs(
+    check: SchemaCheck, inputs: Sequence[Fed], signature: Signature, schema: StreamSchema
+) -> None:
+    known, taken = [slot.name for slot in signature.inputs], set()
+    for place, fed in enumerate(inputs):
+        path, slot = f"params.inputs[{place}]", _named(signature.inputs, fed.input)
+        if slot is None:
+            _unnamed(check, f"{path}.input", "input", fed.input, known)
+        elif slot.name in taken:
+            check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is fed twice')
+        elif slot.element not in _DTYPES:
+            what = slot.element or "something that is no tensor"
+            check.fail(f"{path}.input", f'the model\'s input "{slot.name}" is of {what}; numbers go')
+        elif slot.shape_for(len(fed.names)) is None:
+            message = f'the model\'s input "{slot.name}" {_shown(slot)}, but it gets {len(fed.names)}'
+            check.fail(f"{path}.columns", message)
+        elif slot.element.startswith("int"):
+            for name in fed.names:
+                field = schema.field(name)
+                if field is not None and field.type is FieldType.NUMBER:
+                    message = f'"{name}" is a number, but the model\'s input "{slot.name}" takes whole ones'
+                    check.fail(f"{path}.columns", message)
+        if slot is not None:
+            taken.add(slot.name)
+    missing = [name for name in known if name not in taken]
+    if missing and not check.faults:
+        check.fail("params.inputs", f"the model needs {listed(missing)}, too")
+
+
+def _check_outputs(check: SchemaCheck, outputs: Sequence[Answer], signature: Signature) -> None:
+    known = [slot.name for slot in signature.outputs]
+    for place, answer in enumerate(outputs):
+        path, slot = f"params.outputs[{place}]", _named(signature.outputs, answer.output)
+        if slot is None:
+            _unnamed(check, f"{path}.output", "output", answer.output, known)
+            continue
+        type_, per_row = _TYPES.get(slot.element), slot.per_row
+        if type_ is None:
+            why = "is no tensor (of scikit-learn: export it with zipmap=False)"
+            why = f"is of {slot.element}" if slot.element else why
+            check.fail(f"{path}.output", f'the model\'s output "{slot.name}" {why}')
+        elif answer.type not in (None, type_) and (type_, answer.type) != (
+            FieldType.INTEGER,
+            FieldType.NUMBER,
+        ):
+            check.fail(f"{path}.type", f'the model\'s output "{slot.name}" is {type_.words}')
+        if per_row is not None and answer.index is None and per_row != 1:
+            message = f'the model\'s output "{slot.name}" has {per_row} values a row; say which by index'
+            check.fail(f"{path}.index", message)
+        if per_row is not None and answer.index is not None and answer.index >= per_row:
+            message = f'the model\'s output "{slot.name}" has {per_row} values a row, counted from 0'
+            check.fail(f"{path}.index", message)
+
+
+def _unnamed(check: SchemaCheck, path: str, what: str, name: str | None, known: Sequence[str]) -> None:
+    if name is None:
+        check.fail(path, f"the model has {len(known)} {what}s: say which ({listed(known)})")
+    else:
+        hint = did_you_mean(name, known)
+        check.fail(path, f'the model has no {what} "{name}"{hint} (it has {listed(known)})')
+
+
+def _shown(slot: Slot) -> str:
+    shape = slot.shape or ()
+    if not shape or shape[0] not in (None, 1):
+        return "has no place for one row"
+    lengths = " x ".join("any number" if length is None else str(length) for length in shape[1:])
+    return f"takes {lengths or 1} of a row"
+
+
+# -- where it runs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Opened:
+    session: Any
+    inputs: Mapping[str, Slot]
+
+
+def _open(path: str) -> _Opened:
+    stat = Path(path).stat()
+    return _opened(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=8)
+def _opened(path: str, _modified_ns: int, _size: int) -> _Opened:
+    """Once in each worker process. On one core: the others have their own rows."""
+    import onnxruntime
+
+    content = Path(path).read_bytes()
+    signature = read_signature(content)  # also: nothing of it lies in another file
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Without those that are made for the processor at hand: a standby may have another one.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise ModelUnreadable(f"onnxruntime cannot run this model: {error}") from error
+    return _Opened(session, {slot.name: slot for slot in signature.inputs})
+
+
+def _asked(
+    path: str, inputs: Sequence[Fed], outputs: Sequence[Answer], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The batches with the new columns and `_reject`."""
+    model = _open(path)
+    for batch in batches:
+        columns, reasons = _answers(model, inputs, outputs, batch)
+        arrays = [
+            pa.array(values, arrow_type(answer.type or FieldType.NUMBER))
+            for answer, values in zip(outputs, columns, strict=True)
+        ]
+        names = [*batch.schema.names, *(answer.name for answer in outputs), "_reject"]
+        yield pa.RecordBatch.from_arrays([*batch.columns, *arrays, pa.array(reasons, pa.string())], names)
+
+
+def _answers(
+    model: _Opened, inputs: Sequence[Fed], outputs: Sequence[Answer], batch: pa.RecordBatch
+) -> tuple[list[list[Any]], list[str | None]]:
+    """Of each output its values, and why rows are rejected. Each row by itself: together, the last digits of
+    what a row gets would depend on the others."""
+    reasons: list[str | None] = [None] * batch.num_rows
+    tensors = {}
+    for fed in inputs:
+        slot = model.inputs[fed.input or next(iter(model.inputs))]
+        tensors[slot.name] = _tensor(batch, fed, slot, reasons)
+    wanted = [answer.output for answer in outputs]
+    columns: list[list[Any]] = [[None] * batch.num_rows for _ in outputs]
+    for row in range(batch.num_rows):
+        if reasons[row] is not None:
+            continue
+        try:
+            said = model.session.run(wanted, {name: tensor[row] for name, tensor in tensors.items()})
+            values = [_value(answer, each) for answer, each in zip(outputs, said, strict=True)]
+        except Exception as error:
+            # onnxruntime's errors have no class of their own; a row that it cannot take is data.
+            reasons[row] = str(error).partition("\n")[0] or type(error).__name__
+            continue
+        for column, value in zip(columns, values, strict=True):
+            column[row] = value
+    return columns, reasons
+
+
+def _tensor(batch: pa.RecordBatch, fed: Fed, slot: Slot, reasons: list[str | None]) -> NDArray[Any]:
+    """(rows, *shape of one row's). `reasons` gets why a row cannot go in."""
+    dtype = _DTYPES[slot.element]
+    found = []
+    for name in fed.names:
+        array = batch.column(batch.schema.get_field_index(name))
+        missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+        given = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = given.astype(dtype)
+        infinite = ~np.isfinite(given)
+        beyond = ~np.isfinite(values) if np.issubdtype(dtype, np.floating) else values != given
+        for row in np.flatnonzero(missing | infinite | beyond).tolist():
+            why = "has no value" if missing[row] else "is too large for the model"
+            why = "is not a finite number" if infinite[row] else why
+            reasons[row] = reasons[row] or f'column "{name}" {why}'
+        found.append(values)
+    shape = slot.shape_for(len(fed.names))
+    if shape is None:
+        raise ModelUnreadable(f'{len(fed.names)} columns do not fit the model\'s input "{slot.name}"')
+    return np.stack(found, axis=1).reshape(batch.num_rows, *shape)
+
+
+def _value(answer: Answer, said: Any) -> Any:
+    """What the new column gets; ValueError says why there is nothing."""
+    values = np.asarray(said).reshape(-1)
+    if answer.index is None and len(values) != 1:
+        raise ValueError(f'the model\'s output "{answer.output}" has {len(values)} values for this row')
+    index = answer.index or 0
+    if index >= len(values):
+        raise ValueError(f'the model\'s output "{answer.output}" has {len(values)} values for this row')
+    value = values[index]
+    if answer.type is FieldType.NUMBER:
+        if not np.isfinite(value):
+            raise ValueError(f'the model\'s output "{answer.output}" is not a finite number')
+        return float(value)
+    if answer.type is FieldType.INTEGER:
+        if value > _WHOLE_MAX:
+            raise ValueError(f'the model\'s output "{answer.output}" is too large')
+        return int(value)
+    return bool(value) if answer.type is FieldType.BOOLEAN else str(value)

@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useMemo, type CSSProperties } from "react";
 import { plural } from "../shared/format";
 import type { Operator, PipelineDocument } from "../shared/types";
 import { BOX, pictureOf } from "./template-picture";
@@ -7,7 +7,7 @@ interface Props {
   title: string;
   document: PipelineDocument;
   operators: ReadonlyMap<string, Operator>;
-  /** with the elements' names, for which it needs some width: it scrolls where it has less */
+  /** with the elements' names where there is room for them; it scrolls if there is a little less */
   named?: boolean;
 }
 
@@ -18,16 +18,17 @@ const NAMED_SCALE_MAX = 0.8;
 /** A pipeline as it lies on the canvas, small: boxes by their kind, lines for streams. */
 export function PipelinePicture({ title, document, operators, named = false }: Props) {
   const { boxes, streams, view } = useMemo(() => pictureOf(document, operators), [document, operators]);
-  const size = named
-    ? { minWidth: view.width * NAMED_SCALE_MIN, maxWidth: view.width * NAMED_SCALE_MAX }
-    : undefined;
+  const size = {
+    "--least": `${Math.round(view.width * NAMED_SCALE_MIN)}px`,
+    "--most": `${Math.round(view.width * NAMED_SCALE_MAX)}px`,
+  } as CSSProperties;
   return (
     <svg
-      className="picture"
+      className={`picture${named ? " picture--named" : ""}`}
       role="img"
       aria-label={`The pipeline ${title}: ${plural(boxes.length, "element")}, ${plural(streams.length, "stream")}`}
       viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`}
-      style={size}
+      style={named ? size : undefined}
     >
       {streams.map(({ key, path }) => (
         <path key={key} className="picture__stream" d={path} />

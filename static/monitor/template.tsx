@@ -1,5 +1,6 @@
 /** A template: its picture, what it is about, and what each of its elements does. */
 import { displayName, elementsOf, REPLACE } from "../editor/document";
+import { capitalised } from "../shared/format";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
 import type { DocElement, Operator, TemplatePage as Template } from "../shared/types";
@@ -94,7 +95,7 @@ function ElementWords({ element, operator, words, replace }: ElementProps) {
         <span className="muted small">{operator?.title ?? element.type}</span>
       </div>
       <div className="template-elements__words">
-        <Markdown text={words} />
+        <Markdown text={capitalised(words)} />
         {replace && <span className="badge badge--accent">{REPLACE}</span>}
       </div>
     </>

@@ -28,8 +28,9 @@ class LiveChartParams(Params):
 class LiveChart(ViewOperator):
     """Shows columns of numbers over event time, live, in the dashboard. It runs on no node.
 
-    `marks` are columns of true and false: each row where one is true has a mark at the top of the chart, with a
-    line through it where a run of them begins. A click on a name above the chart hides its curve or its marks.
+    `marks` are columns of true and false: each row where one is true has a mark at the top of the chart,
+    with a line down from it where a run of them begins. Five columns go, the most serious first: that one
+    is red. A click on a name above the chart hides its curve or its marks.
     """
 
     type = "live-chart"

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 # (template, its element that draws a chart, its element with the table in which something is to come)
 DEPLOYED = [
     ("power-recorder", "chart", "alert-table"),
-    ("additive-control", "chart", "alarms"),
+    ("additive-control", "chart", "faults"),  # an alarm comes after a minute only
 ]
 REPLACE = "Your source goes here"
 
@@ -63,6 +63,28 @@ def test_a_template_is_deployed_by_one_click_and_its_chart_and_table_fill(
     dashboard.select(table)
     rows = panel.get_by_role("region", name="Records").get_by_role("row")
     expect(rows.nth(1)).to_be_visible(timeout=SLOW_MS)
+
+
+def test_a_template_for_which_there_is_no_node_says_so_and_its_pipeline_is_kept(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    open_template(page, "numbers-average")
+    with fogline.client() as client:
+        nodes = [f"/api/v1/nodes/{node['name']}" for node in client.get("/api/v1/nodes").json()]
+        try:
+            for node in nodes:
+                client.post(f"{node}/cordon").raise_for_status()
+            page.get_by_role("button", name="Deploy", exact=True).click()
+            progress = page.get_by_role("status", name="Progress")
+            expect(progress).to_contain_text("no node can take it (edge-a is cordoned")
+        finally:
+            for node in nodes:
+                client.post(f"{node}/uncordon").raise_for_status()
+        expect(dashboard.card("average")).to_be_visible()
+        kept = client.get("/api/v1/pipelines/numbers-average").raise_for_status().json()
+        assert (kept["status"], kept["elements"]) == ("failed", 3)
+        client.delete("/api/v1/pipelines/numbers-average").raise_for_status()
 
 
 def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(

@@ -56,7 +56,7 @@ describe("flags", () => {
   test("what is drawn of a column does not grow into one line for each row", () => {
     const rows = Array.from({ length: 500 }, (_, second) => row(second, { on: second > 0 }));
     const [on] = flagsOf(rows, ["on"]);
-    const traces = flagTraces(on ? [{ ...on, index: 2 }] : [], (property) => property);
+    const traces = flagTraces(on ? [{ ...on, index: 2 }] : [], 100, (property) => property);
     expect(traces).toHaveLength(2);
     const [lines, shapes] = traces;
     expect(lines?.x).toEqual([new Date(T0 + 1000), new Date(T0 + 1000), null]);

@@ -18,15 +18,20 @@ export interface DrawnFlags extends Flags {
   index: number;
 }
 
-/** From one column's row of shapes, at the top of the chart, to the next one's: a share of its height. */
-const STEP = 0.06;
+/** The rows of shapes lie at the top of the chart, one below the other: px. */
+const TOP = 6;
+const STEP = 13;
 
 /** Two traces a column, however many rows: its shapes, and thin lines where a run of them begins. */
-export function flagTraces(flags: readonly DrawnFlags[], colourOf: (property: string) => string): Trace[] {
+export function flagTraces(
+  flags: readonly DrawnFlags[],
+  height: number,
+  colourOf: (property: string) => string,
+): Trace[] {
   return flags.flatMap(({ name, times, begins, index }) => {
     const look = flagLook(index);
     const color = colourOf(look.colour);
-    const y = 0.97 - index * STEP;
+    const y = 1 - (TOP + STEP * index) / height;
     const lines = begins.flatMap((t) => [new Date(t), new Date(t), null]);
     return [
       {

@@ -85,7 +85,7 @@ export function draw(
   held: Span | null,
   width: number,
 ): Promise<Plot> {
-  const flags = flagTraces(chart.flags, (property) => colour(place, property));
+  const flags = flagTraces(chart.flags, chart.height ?? HEIGHT, (property) => colour(place, property));
   const data = [...lineTraces(place, chart), ...flags, ...markTraces(place, chart)];
   return plotly.react(place, data, { ...layout(place, chart, held), width }, CONFIG);
 }

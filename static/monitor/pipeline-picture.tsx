@@ -11,9 +11,9 @@ interface Props {
   named?: boolean;
 }
 
-/** Pixels of a picture with names for one of the canvas: as small as they can still be read. */
+/** Pixels of a picture with names for one of the canvas: as small as they can be read, as large as text is. */
 const NAMED_SCALE_MIN = 0.48;
-const NAMED_SCALE_MAX = 0.8;
+const NAMED_SCALE_MAX = 0.56;
 
 /** A pipeline as it lies on the canvas, small: boxes by their kind, lines for streams. */
 export function PipelinePicture({ title, document, operators, named = false }: Props) {

@@ -45,18 +45,22 @@ function TemplatesPage() {
 }
 
 function Card({ template, operators }: { template: Template; operators: ReadonlyMap<string, Operator> }) {
-  const title = `template-${template.name}`;
+  const { name, title, description, document } = template;
   return (
-    <a className="card gallery__card" href={templatePage(template.name)} aria-labelledby={title}>
-      <span className="gallery__picture">
-        <PipelinePicture title={template.title} document={template.document} operators={operators} />
-      </span>
-      <span className="gallery__text">
-        <h2 id={title}>{template.title}</h2>
-        <p>{template.description}</p>
+    <article className="card gallery__card">
+      <div className="gallery__picture">
+        <PipelinePicture title={title} document={document} operators={operators} />
+      </div>
+      <div className="gallery__text">
+        <h2>
+          <a className="gallery__link" href={templatePage(name)}>
+            {title}
+          </a>
+        </h2>
+        <p>{description}</p>
         <Facts template={template} />
-      </span>
-    </a>
+      </div>
+    </article>
   );
 }
 

@@ -26,7 +26,7 @@ REPLACE = "Your source goes here"
 def open_template(page: Page, name: str) -> None:
     """As one finds it: by the menu and its card."""
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Templates").click()
-    card = page.locator(f'a.card[href="/templates/{name}"]')
+    card = page.get_by_role("article").filter(has=page.locator(f'a[href="/templates/{name}"]'))
     expect(card.get_by_role("img", name=re.compile("^The pipeline .*: [0-9]+ elements"))).to_be_visible()
     card.click()
     expect(page.get_by_role("heading", name="Element by element")).to_be_visible()

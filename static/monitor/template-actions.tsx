@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Pencil, Play } from "lucide-react";
 import { livePage } from "../shared/address";
 import { post } from "../shared/api";
@@ -18,6 +18,12 @@ interface Failed {
 export function useUse(template: TemplatePage | undefined) {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Failed | null>(null);
+  useEffect(() => {
+    // come back to by the browser's button: as it was when it led away
+    const shown = ({ persisted }: PageTransitionEvent) => persisted && setBusy(false);
+    window.addEventListener("pageshow", shown);
+    return () => window.removeEventListener("pageshow", shown);
+  }, []);
   const use = async (mark: boolean, then: (made: Pipeline) => Promise<string>) => {
     if (!template) return;
     setBusy(true);

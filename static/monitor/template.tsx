@@ -49,7 +49,10 @@ function Shown({ template, operators }: { template: Template; operators: Operato
         <PipelinePicture title={title} document={document} operators={operators} named />
       </div>
       <div className="template-words">
-        <Markdown text={template.text} />
+        <section>
+          <h2 className="visually-hidden">What it is about</h2>
+          <Markdown text={template.text} />
+        </section>
         <div className="card card__body">
           <Facts template={template} />
         </div>

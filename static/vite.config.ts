@@ -24,6 +24,8 @@ export default defineConfig({
         pipelines: entry("monitor/pipelines.tsx"),
         editor: entry("editor/main.tsx"),
         element: entry("editor/live/page.tsx"),
+        templates: entry("monitor/templates.tsx"),
+        template: entry("monitor/template.tsx"),
         nodes: entry("monitor/nodes.tsx"),
         node: entry("monitor/node.tsx"),
         map: entry("monitor/map.tsx"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sized
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
 from pipeline_runtime.model.faults import (
     DocumentInvalid,
@@ -46,6 +46,14 @@ class CopyOf(Frozen):
     params: dict[str, Any] = {}  # of its parameters those that name the site, as drawn: "readings-{site}"
 
 
+class ElementUi(Frozen):
+    """Where the editor drew an element, and what it says of it there; the runtime ignores it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    replace: StrictBool | None = None  # of a template, not changed yet: the user's own source goes here
+
+
 class Element(Frozen):
     id: Name
     type: str = Field(min_length=1, max_length=60)
@@ -57,7 +65,7 @@ class Element(Frozen):
     # Elements that it shares no node with; said of one of two, it holds for both.
     apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
     copy_of: CopyOf | None = None  # the runtime ignores it, as it does the next one
-    ui: dict[str, Any] | None = None  # where the editor drew it
+    ui: ElementUi | None = None
 
 
 class Group(Frozen):

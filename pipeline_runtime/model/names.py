@@ -26,6 +26,7 @@ _PLACES = {
     "inputs": "Connections",
     "params": "Parameters",
     "ui": "Place on the canvas",
+    "ui.replace": "Your source goes here",
     "metadata.name": "Name",
     "metadata.description": "Description",
     "spec.elements": "Elements",

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NumericColumn, SchemaCheck
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.columns import NUMERIC, ColumnName, FlagColumn, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params, ViewOperator
 
 
@@ -17,11 +17,21 @@ class LiveChartParams(Params):
     kind: Literal["line", "bar", "points"] = "line"
     window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how much time is shown")
     by: ColumnName | None = Field(default=None, description="a curve for each value of this column")
+    marks: tuple[FlagColumn, ...] = Field(
+        default=(),
+        max_length=5,
+        description="columns of true and false; each row where one is true is marked",
+    )
     limit: float | None = Field(default=None, description="a horizontal line, such as an alert's limit")
 
 
 class LiveChart(ViewOperator):
-    """Shows columns of numbers over event time, live, in the dashboard. It runs on no node."""
+    """Shows columns of numbers over event time, live, in the dashboard. It runs on no node.
+
+    `marks` are columns of true and false: each row where one is true has a mark at the top of the chart,
+    with a line down from it where a run of them begins. Five columns go, the most serious first: that one
+    is red. A click on a name above the chart hides its curve or its marks.
+    """
 
     type = "live-chart"
     title = "Live chart"
@@ -38,6 +48,8 @@ class LiveChart(ViewOperator):
         with SchemaCheck() as check:
             for index, name in enumerate(self.params.columns):
                 check.column(schema, name, f"params.columns[{index}]", NUMERIC)
+            for index, name in enumerate(self.params.marks):
+                check.column(schema, name, f"params.marks[{index}]", (FieldType.BOOLEAN,))
             if self.params.by is not None:
                 check.column(schema, self.params.by, "params.by")
         return schema

@@ -10,7 +10,7 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName, kindName, portName } from "./document";
+import { displayName, kindName, portName, REPLACE } from "./document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";
@@ -25,11 +25,12 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
   const editable = useEditor(isEditable);
   const mark = useEditor((state) => state.looked?.marks[id]);
   const faulty = faults.length > 0 && !live && !looking;
+  const replace = !live && !looking && !!element.ui?.replace;
   const { inputs, outputs } = portsOf(operator);
   const end = { id, name: displayName(element, operator), editable, reachable: selected && editable };
   return (
     <div
-      className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${mark ? ` diff diff--${mark}` : ""}`}
+      className={`el-card${selected ? " el-card--selected" : ""}${faulty ? " el-card--faulty" : ""}${replace ? " el-card--replace" : ""}${mark ? ` diff diff--${mark}` : ""}`}
       data-category={operator?.category}
       style={live ? undefined : { minHeight: draftHeight(operator) }}
     >
@@ -37,6 +38,7 @@ export const ElementCard = memo(function ElementCard({ id, data, selected }: Nod
       <span id={problemsId(id)} hidden>
         {faulty && problemText(faults)}
       </span>
+      {replace && <span className="badge badge--accent el-card__replace">{REPLACE}</span>}
       {!bare && <Ports {...end} ports={inputs} side="in" />}
       {simple ? (
         <div className="el-card__head">

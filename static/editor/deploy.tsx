@@ -1,6 +1,7 @@
 import { useEffect } from "react";
 import { CircleAlert, CircleCheck, Circle, LoaderCircle, X } from "lucide-react";
 import { create } from "zustand";
+import { remember } from "../shared/address";
 import { ApiError, get, post, problemText } from "../shared/api";
 import { Asker } from "../shared/asker";
 import { plural, seconds } from "../shared/format";
@@ -140,6 +141,16 @@ export async function undeploy(): Promise<void> {
   } catch (error) {
     toastError("Not undeployed", error);
   }
+}
+
+/** The operation that the address names: the page that has ordered it leads here. */
+export async function followFromAddress(): Promise<void> {
+  const id = new URL(window.location.href).searchParams.get("operation");
+  if (!id) return;
+  remember({ operation: null });
+  const operation = await get<Operation>(`/operations/${encodeURIComponent(id)}`).catch(() => null);
+  if (operation?.pipeline === useEditor.getState().name)
+    useDeploy.setState({ kind: operation.kind, operation, preparing: null });
 }
 
 function follow(kind: "deploy" | "undeploy", operation: Operation): void {

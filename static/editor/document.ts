@@ -145,9 +145,32 @@ export function changeElement(
   id: string,
   change: Partial<DocElement>,
 ): PipelineDocument {
+  const mine = "params" in change || "type" in change;
   return withElements(
     document,
-    elementsOf(document).map((element) => (element.id === id ? trimmed({ ...element, ...change }) : element)),
+    elementsOf(document).map((element) => {
+      if (element.id !== id) return element;
+      const changed = trimmed({ ...element, ...change });
+      return mine ? withoutReplace(changed) : changed;
+    }),
+  );
+}
+
+/** What an element of a template says that is to be replaced. */
+export const REPLACE = "Your source goes here";
+
+/** Once it is changed, or kept as it is, it is the user's own. */
+export function withoutReplace(element: DocElement): DocElement {
+  if (!element.ui?.replace) return element;
+  const { replace: _, ...ui } = element.ui;
+  return { ...element, ui };
+}
+
+/** What came with a template stays, and does not ask for another one any more. */
+export function keepAsItIs(document: PipelineDocument, id: string): PipelineDocument {
+  return withElements(
+    document,
+    elementsOf(document).map((element) => (element.id === id ? withoutReplace(element) : element)),
   );
 }
 

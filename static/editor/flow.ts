@@ -9,6 +9,7 @@ import {
   groupsOf,
   kindName,
   parseReference,
+  REPLACE,
   type PortRef,
 } from "./document";
 import type { StreamMark } from "./difference";
@@ -141,7 +142,13 @@ function card(
     position,
     selected,
     data: same ? known.data : { element, operator, live },
-    ariaLabel: [displayName(element, operator), kindName(element, operator)].filter(Boolean).join(", "),
+    ariaLabel: [
+      displayName(element, operator),
+      kindName(element, operator),
+      !live && element.ui?.replace && REPLACE,
+    ]
+      .filter(Boolean)
+      .join(", "),
     domAttributes: { "aria-describedby": `${problemsId(element.id)} ${KEYS_HELP}` },
   };
   if (known && known.data.operator === operator) return fresh;

@@ -31,6 +31,7 @@ import { SchemaForm } from "./form/form";
 import { askSites } from "./near-sources-dialog";
 import { PipelinePanel, SelectionPanel } from "./pipeline-panel";
 import { tellRefusal } from "./refusal";
+import { ReplaceNote } from "./replace-note";
 import { commit, current, duplicateSelected, faultsOf, removeSelected, select, useEditor } from "./store";
 
 export function Inspector() {
@@ -197,6 +198,7 @@ function Parameters({
   const rest = faults.filter(({ local }) => !local.startsWith("params") || local === "params");
   return (
     <div className="stack">
+      {element.ui?.replace && <ReplaceNote element={element} editable={editable} />}
       {rest.length > 0 && (
         <div className="notice notice--error" role="alert">
           <ul className="plain-list">

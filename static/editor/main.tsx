@@ -14,7 +14,7 @@ import { useAddByKey } from "./adding";
 import { autosave } from "./autosave";
 import { Canvas } from "./canvas";
 import { ConflictDialog } from "./conflict";
-import { DeployPanel } from "./deploy";
+import { DeployPanel, followFromAddress } from "./deploy";
 import { DeployPreview } from "./deploy-preview";
 import { elementsOf, findElement } from "./document";
 import { Header, useHeaderCommands } from "./header";
@@ -73,6 +73,7 @@ async function load(name: string): Promise<void> {
   startValidation();
   live.watchPipeline(name);
   lookAtAddress();
+  void followFromAddress();
 }
 
 function EditorPage() {

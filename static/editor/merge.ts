@@ -165,7 +165,7 @@ function mergeParts<T extends object>(
     let value: { mine: unknown; theirs: unknown } = { mine: field.mine, theirs: field.theirs };
     const one = settled(field);
     if (one) value = { mine: one.value, theirs: one.value };
-    else if (key === "ui") value.theirs = field.mine;
+    else if (key === "ui") value.mine = value.theirs = drawnAs(field.mine, field.theirs);
     else if (!path && (key === "params" || key === "inputs")) {
       const [a = {}, b = {}, c = {}] = [field.was, field.mine, field.theirs] as Parts[];
       value = mergeParts({ was: a, mine: b, theirs: c }, `${key}.`, open);
@@ -174,6 +174,14 @@ function mergeParts<T extends object>(
     if (value.theirs !== undefined) found.theirs[key] = value.theirs;
   }
   return found as { mine: T; theirs: T };
+}
+
+/** Where I have it; that it is to be replaced only as long as both say so. */
+function drawnAs(mine: unknown, theirs: unknown): unknown {
+  const [a, b] = [mine, theirs] as DocElement["ui"][];
+  if (!a?.replace || b?.replace) return a;
+  const { replace: _, ...place } = a;
+  return place;
 }
 
 function mergeGroups(

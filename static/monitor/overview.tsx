@@ -148,7 +148,12 @@ function FirstPipeline() {
           A pipeline reads data, works on it and writes it, over as many machines as you have. Start from a
           template or from nothing.
         </p>
-        <NewPipeline />
+        <div className="row row--wrap">
+          <a className="button" href="/templates/">
+            See the templates
+          </a>
+          <NewPipeline />
+        </div>
       </div>
     </Section>
   );

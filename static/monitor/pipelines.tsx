@@ -26,7 +26,12 @@ function PipelinesPage() {
           <Workflow aria-hidden="true" />
           <h2>Draw the first pipeline</h2>
           <p>Start from a template that runs at once, and change it as you like, or from an empty canvas.</p>
-          <NewPipeline />
+          <div className="row row--wrap">
+            <a className="button" href="/templates/">
+              See the templates
+            </a>
+            <NewPipeline />
+          </div>
         </div>
       )}
       {pipelines && pipelines.length > 0 && (

@@ -27,6 +27,9 @@ export function useParam(name: string): [string, (value: string) => void] {
 export const livePage = (pipeline: string, element?: string | null): string =>
   `/pipelines/${encodeURIComponent(pipeline)}?mode=live${element ? `&element=${encodeURIComponent(element)}` : ""}`;
 
+/** A template with its words, element by element. */
+export const templatePage = (name: string): string => `/templates/${encodeURIComponent(name)}`;
+
 /** An element with its charts and records in full width. */
 export const elementPage = (pipeline: string, element: string): string =>
   `/pipelines/${encodeURIComponent(pipeline)}/elements/${encodeURIComponent(element)}`;

@@ -329,6 +329,10 @@ export interface Forecast {
   nodes: Record<string, NodeForecast>;
 }
 
+export interface FromTemplate {
+  mark?: boolean;
+}
+
 /** That a person gave. Empty: none. */
 export interface GivenMatrix {
   sites: string[];
@@ -1060,7 +1064,24 @@ export interface Template {
   name: string;
   title: string;
   description: string;
+  shows: string;
+  runs: string;
+  data: string;
+  replace: string[];
   document: PipelineDocument;
+}
+
+export interface TemplatePage {
+  name: string;
+  title: string;
+  description: string;
+  shows: string;
+  runs: string;
+  data: string;
+  replace: string[];
+  document: PipelineDocument;
+  text: string;
+  elements: Record<string, string>;
 }
 
 export interface Throughput {

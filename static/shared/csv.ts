@@ -1,4 +1,5 @@
 /** Figures of a chart as CSV (RFC 4180). Pure. */
+import { toldFlags, type Flags } from "./flags";
 import { instant } from "./format";
 import { marksAt, type Mark } from "./marks";
 
@@ -11,15 +12,18 @@ function cell(value: string): string {
 interface Figures {
   unit: string;
   times: (number | string)[];
-  lines: { name: string; values: (number | null | undefined)[] }[];
+  lines: { name: string; unit?: string; values: (number | null | undefined)[] }[];
   marks?: Mark[];
+  flags?: Flags[];
 }
 
+const named = (name: string, unit: string): string => (unit ? `${name} (${unit})` : name);
+
 /** A row for each time, oldest first: the time (ISO, UTC), each line's value (empty: unknown), what happened. */
-export function csvOf({ unit, times, lines, marks = [] }: Figures): string {
+export function csvOf({ unit, times, lines, marks = [], flags = [] }: Figures): string {
   const at = times.map((time) => instant(time) ?? 0);
-  const happened = marksAt(at, marks);
-  const head = ["time", ...lines.map((line) => (unit ? `${line.name} (${unit})` : line.name)), "events"];
+  const happened = marksAt(at, [...marks, ...toldFlags(flags)]);
+  const head = ["time", ...lines.map((line) => named(line.name, line.unit ?? unit)), "events"];
   const rows = at.map((time, index) => [
     new Date(time).toISOString(),
     ...lines.map((line) => String(line.values[index] ?? "")),

@@ -67,7 +67,7 @@ export const marksIn = (marks: Mark[], { from, to }: Span): Mark[] =>
   marks.filter((mark) => mark.t >= from && mark.t <= to);
 
 /** For each time (oldest first) what happened from then until the next one. */
-export function marksAt(times: number[], marks: Mark[]): string[] {
+export function marksAt(times: number[], marks: Pick<Mark, "t" | "text">[]): string[] {
   return times.map((time, index) => {
     const next = times[index + 1] ?? Infinity;
     return marks

@@ -8,6 +8,7 @@ interface PageProps {
   pipeline?: string;
   mode?: "edit" | "live";
   element?: string;
+  template?: string;
   node?: string;
   id?: string;
 }

@@ -5,6 +5,7 @@ import {
   Activity,
   Box,
   Gauge,
+  LayoutTemplate,
   Scale,
   Server,
   SunMoon,
@@ -181,6 +182,13 @@ function Pages() {
       </Item>
       <Item value="go pipelines" run={go("/pipelines/")} icon={<Workflow aria-hidden="true" />}>
         Pipelines
+      </Item>
+      <Item
+        value="go templates gallery examples"
+        run={go("/templates/")}
+        icon={<LayoutTemplate aria-hidden="true" />}
+      >
+        Templates
       </Item>
       <Item value="go nodes" run={go("/nodes/")} icon={<Server aria-hidden="true" />}>
         Nodes

@@ -56,6 +56,7 @@ export type {
   StoredFile as UploadedFile,
   StreamSchema,
   Template,
+  TemplatePage,
   Validation,
   VersionItem,
   WhyHere,
@@ -85,7 +86,8 @@ export interface DocElement {
   apart?: string[] | null;
   /** It is a copy: of which element of which part, and its parameters that name the site, as drawn. */
   copy_of?: { part: string; element: string; params?: Record<string, unknown> } | null;
-  ui?: { x: number; y: number } | null;
+  /** Where it was drawn; `replace`: it came with a template, and the user's own source goes here. */
+  ui?: { x: number; y: number; replace?: boolean } | null;
 }
 
 export interface DocGroup {

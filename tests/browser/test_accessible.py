@@ -113,6 +113,8 @@ def look_at_pages(axe: Axe, handover: str) -> None:
     shown = {
         "/": page.get_by_role("heading", name="Latest"),
         "/pipelines/": page.get_by_role("row").filter(has_text="watched"),
+        "/templates/": page.locator(".gallery__card").last,
+        "/templates/additive-control": page.get_by_role("heading", name="Element by element"),
         "/nodes/": page.get_by_role("row").filter(has_text="edge-a"),
         "/nodes/edge-a": page.get_by_role("region", name="Elements here")
         .get_by_role("row")

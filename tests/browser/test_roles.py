@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -47,6 +48,13 @@ def test_a_viewer_sees_everything_and_changes_nothing(
     deployed: str, open_dashboard: Callable[..., Dashboard]
 ) -> None:
     viewer = open_dashboard("viewer", PASSWORD)
+    viewer.page.goto("/templates/machine-power")
+    expect(viewer.page.get_by_role("heading", name="Element by element")).to_be_visible()
+    for name in ("Deploy", "Make it mine"):
+        button = viewer.page.get_by_role("button", name=name, exact=True)
+        expect(button).to_be_disabled()
+        expect(button).to_have_attribute("title", re.compile("Your role is viewer; this needs editor."))
+
     viewer.page.goto(f"/pipelines/{deployed}?mode=live")
     for name in ("Deploy", "Undeploy"):
         button = viewer.page.get_by_role("button", name=name, exact=True)

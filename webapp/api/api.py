@@ -20,6 +20,7 @@ from webapp.api import (
     overview,
     pipelines,
     policies,
+    templates,
 )
 from webapp.api.authentication import SessionAuth, TokenAuth
 from webapp.api.json_body import PlainJsonParser, unreadable
@@ -40,6 +41,7 @@ for router in (
     overview.router,
     operators.router,
     pipelines.router,
+    templates.router,
     elements.router,
     handovers.router,
     nodes.router,

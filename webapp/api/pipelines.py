@@ -24,12 +24,10 @@ from webapp.pipelines.schemas import (
     Copies,
     NamedDifference,
     PipelineVersion,
-    Template,
     Validation,
     VersionItem,
 )
 from webapp.pipelines.selectors import pipeline_named, version_item, version_json, version_of
-from webapp.pipelines.templates import templates
 from webapp.placements import undeployed
 from webapp.placements.schemas import DeployPlan
 from webapp.placements.selectors import active_deployment
@@ -80,12 +78,6 @@ class NewName(Body):
 @router.get("/pipelines", response=list[PipelineItem])
 def list_pipelines(request: HttpRequest) -> list[PipelineItem]:
     return all_pipelines()
-
-
-@router.get("/templates", response=list[Template])
-def list_templates(request: HttpRequest) -> list[Template]:
-    """Documents to start from."""
-    return templates()
 
 
 @router.post("/pipelines", response={201: Pipeline})

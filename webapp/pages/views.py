@@ -20,18 +20,26 @@ from webapp.handovers.models import Handover
 from webapp.monitoring.board import element_named
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
+from webapp.pipelines.templates import template_page
 from webapp.problems import Missing
 
 THEMES = ("light", "dark")
 RAIL = (
     ("overview", "/", "Overview"),
     ("pipelines", "/pipelines/", "Pipelines"),
+    ("templates", "/templates/", "Templates"),
     ("nodes", "/nodes/", "Nodes"),
     ("map", "/map/", "Map"),
     ("policies", "/policies/", "Policies"),
     ("events", "/events/", "Events"),
 )
-SECTION_OF_VIEW = {"editor": "pipelines", "element": "pipelines", "handover": "pipelines", "node": "nodes"}
+SECTION_OF_VIEW = {
+    "editor": "pipelines",
+    "element": "pipelines",
+    "handover": "pipelines",
+    "node": "nodes",
+    "template": "templates",
+}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -103,6 +111,24 @@ def element(request: HttpRequest, name: str, id: str) -> HttpResponse:
     except Missing as error:
         raise Http404(str(error)) from error
     return view_page(request, "element", f"{title} of {name}", pipeline=name, element=id)
+
+
+@login_required
+@never_cache
+@require_safe
+def templates(request: HttpRequest) -> HttpResponse:
+    return view_page(request, "templates", "Templates")
+
+
+@login_required
+@never_cache
+@require_safe
+def template(request: HttpRequest, name: str) -> HttpResponse:
+    try:
+        title = template_page(name)["title"]
+    except Missing as error:
+        raise Http404(str(error)) from error
+    return view_page(request, "template", title, template=name)
 
 
 @login_required

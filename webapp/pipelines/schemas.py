@@ -35,7 +35,21 @@ class Template(TypedDict):
     name: str
     title: str
     description: str
+    shows: str
+    runs: str
+    """how long"""
+    data: str
+    """which, real or synthetic"""
+    replace: list[str]
+    """the elements in whose place one's own source comes"""
     document: Document
+
+
+class TemplatePage(Template):
+    text: str
+    """Markdown"""
+    elements: dict[str, str]
+    """of each element, in the order of the page: what it does, in Markdown"""
 
 
 class Copies(TypedDict):

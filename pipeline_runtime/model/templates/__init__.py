@@ -1,10 +1,11 @@
-"""Pipelines to start from."""
+"""Pipelines to start from, each with a page that explains it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pipeline_runtime.model.document import PipelineDocument, parse_document
+from pipeline_runtime.model.templates.page import TemplatePage, parse_page
 
 _FOLDER = Path(__file__).parent
 
@@ -15,6 +16,15 @@ def template_names() -> tuple[str, ...]:
 
 def load_template(name: str) -> PipelineDocument:
     """The template's document; LookupError names those that there are."""
+    return parse_document(_text_of(name, "yaml"))
+
+
+def load_page(name: str) -> TemplatePage:
+    """What explains it; LookupError as above."""
+    return parse_page(_text_of(name, "md"))
+
+
+def _text_of(name: str, ending: str) -> str:
     if name not in template_names():
         raise LookupError(f'there is no template "{name}"; there are {", ".join(template_names())}')
-    return parse_document((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return (_FOLDER / f"{name}.{ending}").read_text(encoding="utf-8")

@@ -2,11 +2,11 @@
 import { useEffect, useState } from "react";
 import { Box, Workflow } from "lucide-react";
 import { livePage, useParam } from "../../shared/address";
-import { get } from "../../shared/api";
+import { get, post } from "../../shared/api";
 import { live, useElement, useLive } from "../../shared/live";
 import { mount } from "../../shared/mount";
 import { page } from "../../shared/page";
-import type { LiveElement, Operator, Pipeline, PipelineVersion } from "../../shared/types";
+import type { LiveElement, Operator, Pipeline, PipelineVersion, Validation } from "../../shared/types";
 import { Problem, Skeleton, StatusMark, useLoaded } from "../../shared/ui/parts";
 import { Tabs } from "../../shared/ui/tabs";
 import { Frame, Section } from "../../monitor/frame";
@@ -39,7 +39,13 @@ async function load(name: string, signal: AbortSignal): Promise<true> {
   ]);
   const number = pipeline.deployed_version;
   const runs = number === null ? null : await get<PipelineVersion>(`${path}/versions/${number}`, signal);
-  open(pipeline, operators, runs?.document ?? pipeline.document);
+  const document = runs?.document ?? pipeline.document;
+  open(pipeline, operators, document);
+  // for the units of its columns, which nothing waits for
+  void post<Validation>(`${path}/validate`, { document }).then(
+    ({ schemas }) => useEditor.setState({ schemas }),
+    () => undefined,
+  );
   return true;
 }
 

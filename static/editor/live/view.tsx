@@ -2,16 +2,17 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { get } from "../../shared/api";
 import { instant } from "../../shared/format";
 import { useName } from "../../shared/live";
-import { useTimeRange, within, type Span } from "../../shared/time-range";
+import { useTimeRange } from "../../shared/time-range";
 import type { PeekRecord } from "../../shared/types";
 import { Chart } from "../../shared/ui/chart";
 import { Problem, Skeleton } from "../../shared/ui/parts";
 import { RangeBar } from "../../shared/ui/range";
+import { useEditor } from "../store";
 import { Nothing, RecordTable, Stale, streamPath, type Peeked } from "./records";
+import { streamChart } from "./stream-chart";
 
 const POINTS_MAX = 2000;
 const EVERY_MS = 1000;
-const SERIES_MAX = 7;
 const HEIGHT = 300;
 
 interface Props {
@@ -77,74 +78,33 @@ export function View({ pipeline, element, source, type, params, height = HEIGHT 
           columns={Array.isArray(params.columns) ? params.columns.map(String) : undefined}
         />
       ) : (
-        <StreamChart records={records} params={params} of={`${pipeline} ${element}`} height={height} />
+        <StreamChart
+          records={records}
+          source={source}
+          params={params}
+          of={`${pipeline} ${element}`}
+          height={height}
+        />
       )}
     </>
   );
 }
 
-const asList = (value: unknown): string[] =>
-  Array.isArray(value) ? value.map(String) : typeof value === "string" && value ? [value] : [];
-
-/** The columns to draw: those that the parameters name, else all numbers. */
-function chartColumns(records: PeekRecord[], params: Record<string, unknown>): string[] {
-  const first = records.find((record) => record.value && typeof record.value === "object")?.value as
-    Record<string, unknown> | undefined;
-  const known = asList(params.columns).filter((name) => first && name in first);
-  if (known.length > 0) return known;
-  return Object.entries(first ?? {}).flatMap(([name, value]) => (typeof value === "number" ? [name] : []));
-}
-
-type Row = Record<string, unknown> | null;
-
-/** The part of the stream that is shown: what is held, else the newest `window_s` seconds of its own time. */
-function shownOf(records: PeekRecord[], window_s: number, held: Span | null): PeekRecord[] {
-  if (held)
-    return within(
-      records.map((record) => ({ ...record, t: instant(record.at) ?? 0 })),
-      held,
-    );
-  const newest = instant(records.at(-1)?.at) ?? 0;
-  return records.filter((record) => (instant(record.at) ?? 0) >= newest - window_s * 1000);
-}
-
 interface ChartProps {
   records: PeekRecord[];
+  source: string;
   params: Record<string, unknown>;
   of: string;
   height: number;
 }
 
-function StreamChart({ records, params, of, height }: ChartProps) {
+function StreamChart({ records, source, params, of, height }: ChartProps) {
   const held = useTimeRange((state) => state.held);
-  const chart = useMemo(() => {
-    const shown = shownOf(records, Number(params.window_s) || 300, held);
-    const columns = chartColumns(shown, params);
-    const by = asList(params.by)[0];
-    const keyOf = (record: PeekRecord) => String((record.value as Row)?.[by ?? ""] ?? record.key ?? "");
-    const keys = by ? [...new Set(shown.map(keyOf))].slice(0, SERIES_MAX) : [null];
-    const value = (record: PeekRecord, column: string) => {
-      const number = Number((record.value as Row)?.[column] ?? NaN);
-      return Number.isNaN(number) ? null : number;
-    };
-    const lines = keys.flatMap((key) =>
-      columns.map((column) => ({
-        name: key === null ? column : columns.length > 1 ? `${key} ${column}` : key,
-        values: shown.map((record) => (key === null || keyOf(record) === key ? value(record, column) : null)),
-      })),
-    );
-    return {
-      title: columns.length === 1 ? (columns[0] ?? "") : "",
-      unit: "",
-      times: shown.map((record) => record.at ?? 0),
-      lines: lines.slice(0, SERIES_MAX),
-      kind: params.kind as "line" | "bar" | "points" | undefined,
-      limit: typeof params.limit === "number" ? params.limit : undefined,
-      height,
-      zero: false,
-      gaps: true,
-    };
-  }, [records, params, held, height]);
+  const fields = useEditor((state) => state.schemas[`${source}.out`]?.fields);
+  const chart = useMemo(
+    () => ({ ...streamChart(records, params, fields, held), height }),
+    [records, params, fields, held, height],
+  );
   return (
     <div className="stack stack--tight">
       <RangeBar follows={false} />

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import * as doc from "../document";
 import { boxes, toEdges, toNodes } from "../flow";
 import { layout } from "../layout";
+import { mergeDocuments } from "../merge";
+import type { PipelineDocument } from "../../shared/types";
 import { DOCUMENT, OPERATORS } from "./fixtures";
 
 const filter = OPERATORS.get("filter")!;
@@ -144,5 +146,53 @@ describe("drawing a document", () => {
     const places = layout(DOCUMENT);
     expect(places.readings!.x).toBeLessThan(places.big!.x);
     expect(places.big!.x).toBeLessThan(places.file!.x);
+  });
+});
+
+describe("what came with a template and is to be replaced", () => {
+  const marked: PipelineDocument = {
+    ...DOCUMENT,
+    spec: {
+      ...DOCUMENT.spec,
+      elements: doc
+        .elementsOf(DOCUMENT)
+        .map((element) =>
+          element.id === "readings" ? { ...element, ui: { x: 0, y: 0, replace: true } } : element,
+        ),
+    },
+  };
+  const isMarked = (document: PipelineDocument) => !!doc.findElement(document, "readings")?.ui?.replace;
+
+  test("says so until its parameters or its type are changed", () => {
+    expect(isMarked(doc.changeElement(marked, "readings", { params: { path: "upload:mine" } }))).toBe(false);
+    expect(isMarked(doc.changeElement(marked, "readings", { type: "kafka-in" }))).toBe(false);
+    expect(doc.findElement(doc.keepAsItIs(marked, "readings"), "readings")?.ui).toEqual({ x: 0, y: 0 });
+  });
+
+  test("says so wherever it is moved to, whatever it is called, and whatever is done to others", () => {
+    expect(isMarked(doc.moveElements(marked, { readings: { x: 50, y: 60 } }))).toBe(true);
+    expect(isMarked(doc.changeElement(marked, "readings", { title: "Hall 1", node: "edge-a" }))).toBe(true);
+    expect(isMarked(doc.changeElement(marked, "big", { params: {} }))).toBe(true);
+  });
+
+  test("says so on its card, in words too, while it is drawn", () => {
+    const card = (live: boolean) =>
+      toNodes(marked, OPERATORS, [], new Set(), live).find(({ id }) => id === "readings");
+    expect(card(false)?.ariaLabel).toBe("readings, CSV replay, Your source goes here");
+    expect(card(true)?.ariaLabel).toBe("readings, CSV replay");
+  });
+
+  test("says so after a merge only if neither side has changed it", () => {
+    const moved = doc.moveElements(marked, { readings: { x: 9, y: 9 } });
+    const changed = doc.changeElement(marked, "readings", { params: { path: "upload:mine" } });
+    const merged = mergeDocuments(marked, moved, changed);
+    expect(merged.conflicts).toEqual([]);
+    expect(doc.findElement(merged.document, "readings")).toMatchObject({
+      params: { path: "upload:mine" },
+      ui: { x: 9, y: 9 },
+    });
+    expect(isMarked(merged.document)).toBe(false);
+    expect(isMarked(mergeDocuments(marked, changed, moved).document)).toBe(false);
+    expect(isMarked(mergeDocuments(marked, moved, doc.removeElements(marked, ["file"])).document)).toBe(true);
   });
 });

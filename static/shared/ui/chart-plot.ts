@@ -1,9 +1,11 @@
 /** What Plotly draws of a chart. */
 import type { default as PlotlyModule, Layout, Plot, Trace } from "plotly.js-basic-dist-min";
+import type { Flags } from "../flags";
 import { instant } from "../format";
 import type { Mark, MarkKind } from "../marks";
 import { isDark } from "../theme";
 import type { Span } from "../time-range";
+import { flagTraces, type DrawnFlags } from "./chart-flags";
 
 export type Plotly = typeof PlotlyModule;
 
@@ -22,6 +24,8 @@ async function loadOnce(): Promise<Plotly> {
 export interface Line {
   name: string;
   values: (number | null | undefined)[];
+  /** where the lines of a chart differ in it */
+  unit?: string;
   /** 1 to 7: the place in the chart scale */
   series?: number;
   dash?: boolean;
@@ -33,6 +37,7 @@ export interface ChartData {
   times: (number | string)[];
   lines: Line[];
   marks?: Mark[];
+  flags?: Flags[];
   height?: number;
   /** "ratio": 0 to 1, shown as percent */
   scale?: "ratio" | "bytes" | "plain";
@@ -67,15 +72,21 @@ const CONFIG = {
   doubleClick: false,
 };
 
+/** Of a chart whose legend has hidden some of its lines and flags: those that are left, each in its colour. */
+export interface Drawn extends Omit<ChartData, "flags"> {
+  flags: DrawnFlags[];
+}
+
 /** `held`: the range of time that stays, whatever comes; null: it goes up to now. */
 export function draw(
   place: HTMLElement,
   plotly: Plotly,
-  chart: ChartData,
+  chart: Drawn,
   held: Span | null,
   width: number,
 ): Promise<Plot> {
-  const data = [...lineTraces(place, chart), ...markTraces(place, chart)];
+  const flags = flagTraces(chart.flags, chart.height ?? HEIGHT, (property) => colour(place, property));
+  const data = [...lineTraces(place, chart), ...flags, ...markTraces(place, chart)];
   return plotly.react(place, data, { ...layout(place, chart, held), width }, CONFIG);
 }
 
@@ -96,7 +107,7 @@ function colour(place: HTMLElement, property: string): string {
   return value;
 }
 
-function lineTraces(place: HTMLElement, chart: ChartData): Trace[] {
+function lineTraces(place: HTMLElement, chart: Drawn): Trace[] {
   const xs = chart.times.map((time) => new Date(instant(time) ?? 0));
   return chart.lines.map((line, index) => ({
     type: chart.kind === "bar" ? "bar" : "scatter",
@@ -111,19 +122,19 @@ function lineTraces(place: HTMLElement, chart: ChartData): Trace[] {
       width: 1.8,
       dash: line.dash ? "dot" : "solid",
     },
-    hovertemplate: hover(chart, line.name),
+    hovertemplate: hover(chart, line),
   }));
 }
 
-function hover(chart: ChartData, name: string): string {
+function hover(chart: Drawn, { name, unit = chart.unit }: Line): string {
   const value = chart.scale === "ratio" ? "%{y:.0%}" : chart.scale === "bytes" ? "%{y:.3s}B" : "%{y:,.3~r}";
-  return `${name} ${value} ${chart.scale === "plain" || !chart.scale ? chart.unit : ""}<extra></extra>`;
+  return `${name} ${value} ${chart.scale === "plain" || !chart.scale ? unit : ""}<extra></extra>`;
 }
 
 /** Checkpoints are many, and lie at the foot; the rest at the top, each with a line through the chart. */
 const isMinor = (mark: Mark): boolean => mark.kind === "checkpoint";
 
-function markTraces(place: HTMLElement, { marks = [] }: ChartData): Trace[] {
+function markTraces(place: HTMLElement, { marks = [] }: Drawn): Trace[] {
   if (marks.length === 0) return [];
   return [
     {
@@ -180,7 +191,7 @@ const markLine = (place: HTMLElement, mark: Mark) => ({
 });
 
 /** A flat line at 0 needs an axis to lie on. */
-function yRange(chart: ChartData): Layout {
+function yRange(chart: Drawn): Layout {
   if (chart.scale === "ratio") return { range: [0, 1.04], tickformat: ".0%", tickvals: [0, 0.5, 1] };
   const top = Math.max(0, ...chart.lines.flatMap((line) => line.values.map((value) => value ?? 0)));
   const form = { tickformat: top < 1 && chart.zero === false ? ".3~g" : ".2~s" };
@@ -188,14 +199,14 @@ function yRange(chart: ChartData): Layout {
 }
 
 /** What is held; else up to now, or to the last point, where the browser's clock is behind the server's. */
-function xRange({ times, span_ms }: ChartData, held: Span | null): Layout {
+function xRange({ times, span_ms }: Drawn, held: Span | null): Layout {
   if (held) return { range: [new Date(held.from), new Date(held.to)] };
   if (!span_ms) return { autorange: true };
   const end = Math.max(Date.now(), instant(times.at(-1)) ?? 0);
   return { range: [new Date(end - span_ms), new Date(end)] };
 }
 
-function layout(place: HTMLElement, chart: ChartData, held: Span | null): Layout {
+function layout(place: HTMLElement, chart: Drawn, held: Span | null): Layout {
   const ink = colour(place, "--ink-3");
   const line = colour(place, "--border");
   const axis = { color: ink, gridcolor: line, zerolinecolor: line, tickfont: { size: 11 } };

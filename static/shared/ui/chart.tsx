@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { csvName, csvOf } from "../csv";
 import { download } from "../download";
+import { toldFlags, type Flags } from "../flags";
 import { instant, toTheSecond } from "../format";
 import { marksAt } from "../marks";
 import { follow, hold, useTimeRange } from "../time-range";
-import { draw, HEIGHT, loadPlotly, spanIn, type ChartData, type Line, type Plotly } from "./chart-plot";
+import { flagKey, Legend, lineKey } from "./chart-legend";
+import { draw, HEIGHT, loadPlotly, spanIn, type ChartData, type Drawn, type Plotly } from "./chart-plot";
 import { drawings } from "./draw-queue";
 import "./plotly.css";
 
@@ -31,14 +33,17 @@ export function ChartCards({ charts }: { charts: Props[] }) {
 /** A Plotly line chart that can be dragged to a range of time, with a table and a file of the same figures. */
 export function Chart(props: Props) {
   const [table, setTable] = useState(false);
-  const { title, unit, lines, height = HEIGHT } = props;
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const { title, unit, lines, flags = [], height = HEIGHT } = props;
+  const toggle = (key: string) =>
+    setHidden(new Set(hidden.has(key) ? [...hidden].filter((each) => each !== key) : [...hidden, key]));
   const name = title || lines.map((line) => line.name).join(", ");
   return (
     <figure className="chart">
       <figcaption className="chart__head">
         {title && <span className="section-title">{title}</span>}
         <span className="muted small">{unit}</span>
-        <Legend lines={lines} left={!title} />
+        <Legend lines={lines} flags={flags} hidden={hidden} onToggle={toggle} left={!title} />
         <button
           type="button"
           className="button button--quiet button--small"
@@ -58,7 +63,7 @@ export function Chart(props: Props) {
           CSV
         </button>
       </figcaption>
-      {table ? <ChartTable {...props} height={height} /> : <Plot {...props} />}
+      {table ? <ChartTable {...props} height={height} /> : <Plot {...props} hidden={hidden} />}
       {!table && props.times.length === 0 && <p className="chart__none muted small">No figures yet</p>}
     </figure>
   );
@@ -117,7 +122,18 @@ function useDragged() {
   return dragged;
 }
 
-function Plot(props: Props) {
+/** What is left of it; each line and mark keeps its colour. */
+function withoutHidden(chart: ChartData, hidden: ReadonlySet<string>): Drawn {
+  const lines = chart.lines.map((line, index) => ({ ...line, series: line.series ?? index + 1 }));
+  const flags = (chart.flags ?? []).map((each, index) => ({ ...each, index }));
+  return {
+    ...chart,
+    lines: lines.filter((line) => !hidden.has(lineKey(line))),
+    flags: flags.filter((each) => !hidden.has(flagKey(each))),
+  };
+}
+
+function Plot({ hidden, ...props }: Props & { hidden: ReadonlySet<string> }) {
   const place = useRef<HTMLDivElement>(null);
   const [plotly, setPlotly] = useState<Plotly | null>(null);
   const { width, near } = usePlace(place);
@@ -131,7 +147,7 @@ function Plot(props: Props) {
     if (!target || !plotly || !near || width === 0) return;
     const next = async () => {
       if (dragged.current) return; // the next figures draw it, or the new range
-      const plot = await draw(target, plotly, props, held, width);
+      const plot = await draw(target, plotly, withoutHidden(props, hidden), held, width);
       plot.removeAllListeners("plotly_relayout");
       plot.removeAllListeners("plotly_doubleclick");
       plot.on("plotly_relayout", (change) => {
@@ -141,10 +157,10 @@ function Plot(props: Props) {
       plot.on("plotly_doubleclick", () => follow());
     };
     // new figures can wait; what the user did cannot
-    const wish = `${held?.from} ${held?.to} ${props.span_ms} ${theme} ${width}`;
+    const wish = `${held?.from} ${held?.to} ${props.span_ms} ${theme} ${width} ${[...hidden].join()}`;
     drawings.add(target, next, wish !== asked.current);
     asked.current = wish;
-  }, [plotly, props, held, theme, width, near, dragged]);
+  }, [plotly, props, hidden, held, theme, width, near, dragged]);
   useEffect(() => {
     const target = place.current;
     if (!target || !plotly) return;
@@ -164,34 +180,19 @@ function Plot(props: Props) {
   );
 }
 
-function Legend({ lines, left }: { lines: Line[]; left: boolean }) {
-  if (lines.length < 2) return <span className="spring" />;
-  return (
-    <span className={`chart__legend spring${left ? " chart__legend--left" : ""}`}>
-      {lines.map((line, index) => (
-        <span key={line.name} className="row small muted">
-          <span
-            className="chart__swatch"
-            style={{ background: `var(--series-${line.series ?? index + 1})` }}
-          />
-          {line.name}
-        </span>
-      ))}
-    </span>
-  );
-}
-
+const NO_FLAGS: Flags[] = [];
 const ROWS_MAX = 200;
 
-function ChartTable({ times, lines, marks, height }: Props) {
+function ChartTable({ times, lines, marks, flags = NO_FLAGS, height }: Props) {
   const happened = useMemo(
     () =>
       marksAt(
         times.map((time) => instant(time) ?? 0),
-        marks ?? [],
+        [...(marks ?? []), ...toldFlags(flags)],
       ),
-    [times, marks],
+    [times, marks, flags],
   );
+  const events = marks !== undefined || flags.length > 0;
   const rows = times
     .map((time, index) => ({ time: instant(time) ?? 0, index }))
     .reverse()
@@ -211,9 +212,10 @@ function ChartTable({ times, lines, marks, height }: Props) {
             {lines.map((line) => (
               <th key={line.name} className="num">
                 {line.name}
+                {line.unit && ` (${line.unit})`}
               </th>
             ))}
-            {marks && <th>Events</th>}
+            {events && <th>Events</th>}
           </tr>
         </thead>
         <tbody>
@@ -225,7 +227,7 @@ function ChartTable({ times, lines, marks, height }: Props) {
                   {line.values[index] == null ? "–" : Number(line.values[index]).toPrecision(4)}
                 </td>
               ))}
-              {marks && <td className="muted">{happened[index]}</td>}
+              {events && <td className="muted">{happened[index]}</td>}
             </tr>
           ))}
         </tbody>

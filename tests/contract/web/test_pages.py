@@ -22,6 +22,8 @@ PAGES = [
     "/pipelines/",
     f"/pipelines/{PIPELINE}",
     f"/pipelines/{PIPELINE}/elements/power",
+    "/templates/",
+    "/templates/machine-power",
     "/nodes/",
     "/nodes/cloud",
     "/map/",
@@ -33,6 +35,8 @@ VIEWS = [
     "pipelines",
     "editor",
     "element",
+    "templates",
+    "template",
     "nodes",
     "node",
     "map",
@@ -94,6 +98,7 @@ def test_each_view_loads_its_entry_and_knows_what_it_shows(caller: Call, deploym
     assert props(http.get(f"/pipelines/{PIPELINE}"))["mode"] == "edit"
     element = props(http.get(f"/pipelines/{PIPELINE}/elements/power"))
     assert (element["pipeline"], element["element"]) == (PIPELINE, "power")
+    assert props(http.get("/templates/machine-power"))["template"] == "machine-power"
     assert props(http.get("/nodes/cloud"))["node"] == "cloud"
     assert props(http.get(f"/handovers/{handover.pk}"))["id"] == str(handover.pk)
 
@@ -142,7 +147,7 @@ def test_a_missing_bundle_says_what_to_do(caller: Call, settings: Any, tmp_path:
 
 
 @pytest.mark.usefixtures("bundle")
-@pytest.mark.parametrize("path", ["/nowhere", "/pipelines/nowhere", "/nodes/nowhere"])
+@pytest.mark.parametrize("path", ["/nowhere", "/pipelines/nowhere", "/templates/nowhere", "/nodes/nowhere"])
 def test_a_page_that_is_not_there_says_so(caller: Call, path: str) -> None:
     response = caller("viewer").http.get(path)
     assert response.status_code == 404

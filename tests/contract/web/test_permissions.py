@@ -28,6 +28,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", "/operators", None, "viewer"),
     ("GET", "/operators/filter", None, "viewer"),
     ("GET", "/templates", None, "viewer"),
+    ("GET", "/templates/numbers-average", None, "viewer"),
     ("GET", "/pipelines", None, "viewer"),
     ("GET", P, None, "viewer"),
     ("GET", f"{P}/export", None, "viewer"),
@@ -77,6 +78,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("DELETE", "/policies/1", None, "operator"),
     ("POST", "/policies/dry-run", {"rule": RULE}, "operator"),
     ("POST", "/pipelines", {"name": "another"}, "editor"),
+    ("POST", "/templates/numbers-average/pipelines", {"mark": True}, "editor"),
     ("PUT", P, {"document": {}}, "editor"),
     ("POST", f"{P}/versions", {"note": "x"}, "editor"),
     ("POST", f"{P}/rename", {"name": "power"}, "editor"),
@@ -134,7 +136,8 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
     for path, methods in api.get_openapi_schema(path_prefix="")["paths"].items():
         for method in methods:
             concrete = (
-                path.replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
+                path.replace("/templates/{name}", "/templates/numbers-average")
+                .replace("{name}", PIPELINE if "/pipelines" in path else "edge-a")
                 .replace("/policies/{id}", "/policies/1")
                 .replace("{id}", NOBODYS if "/handovers" in path else "power")
                 .replace("{number}", "1")
@@ -155,6 +158,8 @@ def test_the_table_has_every_endpoint_that_changes_something() -> None:
         ("GET", f"{P}/versions/99", None, 404),
         ("GET", "/nodes/nowhere", None, 404),
         ("GET", "/operators/teleport", None, 404),
+        ("GET", "/templates/teleport", None, 404),
+        ("POST", "/templates/teleport/pipelines", None, 404),
         ("GET", f"/handovers/{NOBODYS}", None, 404),
         ("GET", "/events?limit=0", None, 422),
         ("GET", f"{P}/diff?from=x", None, 422),

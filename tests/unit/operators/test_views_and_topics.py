@@ -17,6 +17,16 @@ def test_views_check_their_columns(operator, mismatch):
     ]
 
 
+def test_a_charts_marks_are_columns_of_true_and_false(operator, mismatch):
+    schema = schema_of(x="number", high="boolean")
+    chart = operator("live-chart", {"columns": ["x"], "marks": ["high"]})
+    assert chart.output_schema({"in": schema}) == schema
+    wrong = operator("live-chart", {"columns": ["x"], "marks": ["high", "x", "zz"]})
+    assert mismatch(wrong, **{"in": schema}) == ["params.marks[1]", "params.marks[2]"]
+    with pytest.raises(ValueError, match="marks"):
+        operator("live-chart", {"columns": ["x"], "marks": list("abcdef")})
+
+
 def test_a_topics_columns_are_its_schema(operator, mismatch):
     params = {"topic": "t", "columns": [{"name": "k"}, {"name": "x", "type": "number", "unit": "kW"}]}
     schema = operator("kafka-in", params | {"key": "k"}).output_schema({})

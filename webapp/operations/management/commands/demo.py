@@ -15,6 +15,7 @@ from webapp.operations.actions import deploy
 from webapp.operations.models import Operation
 from webapp.pipelines.actions import create_pipeline
 from webapp.pipelines.models import Pipeline
+from webapp.pipelines.templates import with_pins_that_fit
 from webapp.problems import Problem
 
 NAME = "machine-power"
@@ -37,9 +38,8 @@ class Command(BaseCommand):
         actor = User.objects.filter(role=Role.ADMIN, is_active=True).order_by("pk").first()
         if actor is None:
             raise CommandError("There is no admin account: run `manage.py ensure_admin` first.")
-        document = load_template(NAME).to_data()
         self._wait_for_nodes(deadline)
-        self._fit_pins(document)
+        document = with_pins_that_fit(load_template(NAME).to_data())
         try:
             create_pipeline(actor, NAME, document)
             operation = deploy(actor, NAME)
@@ -61,13 +61,6 @@ class Command(BaseCommand):
                 missing = ", ".join(sorted(wanted - ready)) or "any"
                 raise CommandError(f"No node is ready (waited for {missing}): the demo was not created.")
             time.sleep(POLL_S)
-
-    def _fit_pins(self, document: dict[str, Any]) -> None:
-        """The template names the default nodes; where one is not registered, the planner chooses."""
-        known = set(Node.objects.values_list("name", flat=True))
-        for element in document["spec"]["elements"]:
-            if element.get("node") not in known:
-                element.pop("node", None)
 
     def _wait_for(self, operation: Operation, deadline: float) -> None:
         while operation.status not in ENDED:

@@ -1,0 +1,31 @@
+import type { DocElement } from "../shared/types";
+import { keepAsItIs, REPLACE } from "./document";
+import { commit, current } from "./store";
+
+/** Of what came with a template: what to do with it. */
+export function ReplaceNote({ element, editable }: { element: DocElement; editable: boolean }) {
+  return (
+    <div className="notice" role="note" aria-label={REPLACE}>
+      <div className="stack stack--tight">
+        <span>
+          <span className="badge badge--accent">{REPLACE}</span>
+        </span>
+        <span>
+          It came with the template. Choose a file of your own below, or add another source and let what reads
+          this one read that.
+        </span>
+        {editable && (
+          <span>
+            <button
+              type="button"
+              className="button button--small"
+              onClick={() => commit(keepAsItIs(current(), element.id))}
+            >
+              Keep it as it is
+            </button>
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import type { PeekRecord } from "../../shared/types";
+import { streamChart } from "../live/stream-chart";
+
+const T0 = Date.parse("2026-11-20T12:00:00Z");
+const record = (second: number, value: unknown, key: string | null = null): PeekRecord => ({
+  partition: 0,
+  offset: second,
+  at: new Date(T0 + 1000 * second).toISOString(),
+  key,
+  value,
+});
+const FIELDS = [
+  { name: "power", type: "number", unit: "kW" },
+  { name: "speed", type: "number", unit: null },
+] as const;
+
+describe("what a chart draws of a stream", () => {
+  const rows = [0, 1, 2].map((second) =>
+    record(second, { power: second, speed: -second, high: second === 1, hall: second < 2 ? "a" : "b" }),
+  );
+
+  test("of one column its name and unit are the title's", () => {
+    const chart = streamChart(rows, { columns: ["power"] }, [...FIELDS]);
+    expect([chart.title, chart.unit]).toEqual(["power", "kW"]);
+    expect(chart.lines).toEqual([{ name: "power", unit: undefined, values: [0, 1, 2] }]);
+  });
+
+  test("of several each has its own", () => {
+    const chart = streamChart(rows, { columns: ["power", "speed"] }, [...FIELDS]);
+    expect([chart.title, chart.unit]).toEqual(["", ""]);
+    expect(chart.lines.map(({ name, unit }) => [name, unit])).toEqual([
+      ["power", "kW"],
+      ["speed", undefined],
+    ]);
+  });
+
+  test("a curve for each value of a column", () => {
+    const chart = streamChart(rows, { columns: ["power"], by: "hall" });
+    expect(chart.lines.map(({ name, values }) => [name, values])).toEqual([
+      ["a", [0, 1, null]],
+      ["b", [null, null, 2]],
+    ]);
+  });
+
+  test("its marks are of the rows that are shown", () => {
+    const marks = (params: object) => streamChart(rows, { columns: ["power"], ...params }).flags;
+    expect(marks({})).toEqual([]);
+    expect(marks({ marks: ["high"] })).toEqual([{ name: "high", times: [T0 + 1000], begins: [T0 + 1000] }]);
+    expect(marks({ marks: ["high"], window_s: 0.5 })).toEqual([{ name: "high", times: [], begins: [] }]);
+  });
+
+  test("without columns all numbers are drawn, and a record that is no row is no number", () => {
+    const chart = streamChart([record(0, "broken"), ...rows], {});
+    expect(chart.lines.map(({ name }) => name)).toEqual(["power", "speed"]);
+    expect(chart.lines[0]?.values).toEqual([null, 0, 1, 2]);
+  });
+});

@@ -1,0 +1,104 @@
+import { useEffect, useState } from "react";
+import { Pencil, Play } from "lucide-react";
+import { livePage } from "../shared/address";
+import { post } from "../shared/api";
+import { roleReason } from "../shared/page";
+import type { Operation, Pipeline, TemplatePage } from "../shared/types";
+import { Problem } from "../shared/ui/parts";
+
+const pipelinePage = (name: string): string => `/pipelines/${encodeURIComponent(name)}`;
+
+/** What went wrong; `made`: the pipeline that there is all the same. */
+interface Failed {
+  error: unknown;
+  made: string | null;
+}
+
+/** A pipeline of the template that runs, or one to be changed: what they do, and what went wrong of it. */
+export function useUse(template: TemplatePage | undefined) {
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<Failed | null>(null);
+  useEffect(() => {
+    // come back to by the browser's button: as it was when it led away
+    const shown = ({ persisted }: PageTransitionEvent) => persisted && setBusy(false);
+    window.addEventListener("pageshow", shown);
+    return () => window.removeEventListener("pageshow", shown);
+  }, []);
+  const use = async (mark: boolean, then: (made: Pipeline) => Promise<string>) => {
+    if (!template) return;
+    setBusy(true);
+    setFailed(null);
+    let made: Pipeline | null = null;
+    try {
+      made = await post<Pipeline>(`/templates/${encodeURIComponent(template.name)}/pipelines`, { mark });
+      window.location.assign(await then(made));
+    } catch (error) {
+      setFailed({ error, made: made?.name ?? null });
+      setBusy(false);
+    }
+  };
+  return {
+    busy,
+    failed,
+    deploy: () => use(false, deployed),
+    makeMine: () =>
+      use(true, (made) => {
+        const first = template?.replace[0];
+        return Promise.resolve(
+          pipelinePage(made.name) + (first ? `?element=${encodeURIComponent(first)}` : ""),
+        );
+      }),
+  };
+}
+
+/** Its live view, which shows how the deployment goes; with its chart chosen, if it has one. */
+async function deployed({ name, revision, document }: Pipeline): Promise<string> {
+  const operation = await post<Operation>(`${pipelinePage(name)}/deploy`, { revision });
+  const chart = document.spec.elements.find((element) => element.type === "live-chart");
+  return `${livePage(name, chart?.id)}&operation=${encodeURIComponent(operation.id)}`;
+}
+
+type Use = ReturnType<typeof useUse>;
+
+export function UseButtons({ busy, deploy, makeMine }: Use) {
+  const locked = roleReason("editor");
+  return (
+    <>
+      <button
+        type="button"
+        className="button"
+        disabled={busy || !!locked}
+        title={locked ?? "A copy as a draft, in the editor"}
+        onClick={() => void makeMine()}
+      >
+        <Pencil aria-hidden="true" />
+        Make it mine
+      </button>
+      <button
+        type="button"
+        className="button button--primary"
+        disabled={busy || !!locked}
+        title={locked ?? "A pipeline of it, which runs at once"}
+        onClick={() => void deploy()}
+      >
+        <Play aria-hidden="true" />
+        Deploy
+      </button>
+    </>
+  );
+}
+
+export function UseProblem({ failed }: Use) {
+  if (!failed) return null;
+  return (
+    <div className="stack stack--tight">
+      <Problem error={failed.error} />
+      {failed.made && (
+        <p className="small">
+          The pipeline is kept as a draft: <a href={pipelinePage(failed.made)}>{failed.made}</a>. It can be
+          deployed from there, or deleted.
+        </p>
+      )}
+    </div>
+  );
+}

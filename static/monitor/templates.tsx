@@ -1,0 +1,67 @@
+/** The gallery: what one can start from, each with a picture of its pipeline. */
+import { LayoutTemplate } from "lucide-react";
+import { templatePage } from "../shared/address";
+import { mount } from "../shared/mount";
+import type { Operator, Template } from "../shared/types";
+import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
+import { Frame } from "./frame";
+import { PipelinePicture } from "./pipeline-picture";
+import { withOperators } from "./template-data";
+import { Facts } from "./template-facts";
+import "./templates.css";
+
+function TemplatesPage() {
+  const { data, error, reload } = useLoaded("templates", (signal) =>
+    withOperators<Template[]>("/templates", signal),
+  );
+  return (
+    <Frame title="Templates">
+      <p className="gallery__words">
+        Pipelines that run as they are. Deploy one to see it work, or make it yours: replace its source by
+        your own, and change what you like.
+      </p>
+      {!data && (error ? <Problem error={error} onRetry={reload} /> : <Skeleton lines={4} height={120} />)}
+      {data?.found.length === 0 && (
+        <div className="card empty">
+          <LayoutTemplate aria-hidden="true" />
+          <h2>This installation has no templates</h2>
+          <p>A pipeline can be drawn from nothing all the same.</p>
+          <a className="button" href="/pipelines/">
+            All pipelines
+          </a>
+        </div>
+      )}
+      {data && data.found.length > 0 && (
+        <ul className="gallery">
+          {data.found.map((template) => (
+            <li key={template.name}>
+              <Card template={template} operators={data.operators} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Frame>
+  );
+}
+
+function Card({ template, operators }: { template: Template; operators: ReadonlyMap<string, Operator> }) {
+  const { name, title, description, document } = template;
+  return (
+    <article className="card gallery__card">
+      <div className="gallery__picture">
+        <PipelinePicture title={title} document={document} operators={operators} />
+      </div>
+      <div className="gallery__text">
+        <h2>
+          <a className="gallery__link" href={templatePage(name)}>
+            {title}
+          </a>
+        </h2>
+        <p>{description}</p>
+        <Facts template={template} />
+      </div>
+    </article>
+  );
+}
+
+mount(<TemplatesPage />);

@@ -1,0 +1,123 @@
+"""The gallery of templates: one click runs one, one makes it somebody's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.dashboard import SLOW_MS, Dashboard
+from tests.running import RunningFogline
+from tests.waiting import wait_until
+
+# the first test of a run waits for the whole start too
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+# (template, its element that draws a chart, its element with the table in which something is to come)
+DEPLOYED = [
+    ("power-recorder", "chart", "alert-table"),
+    ("additive-control", "chart", "faults"),  # an alarm comes after a minute only
+]
+REPLACE = "Your source goes here"
+
+
+def open_template(page: Page, name: str) -> None:
+    """As one finds it: by the menu and its card."""
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Templates").click()
+    card = page.get_by_role("article").filter(has=page.locator(f'a[href="/templates/{name}"]'))
+    expect(card.get_by_role("img", name=re.compile("^The pipeline .*: [0-9]+ elements"))).to_be_visible()
+    card.click()
+    expect(page.get_by_role("heading", name="Element by element")).to_be_visible()
+
+
+def drawn_points(chart: Locator) -> int:
+    """How many figures Plotly has of the chart's curves."""
+    return int(
+        chart.evaluate(
+            """(plot) => (plot.data ?? []).filter(({ yaxis }) => yaxis !== "y2")
+              .reduce((sum, { y }) => sum + y.filter(Number.isFinite).length, 0)"""
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "chart", "table"), DEPLOYED, ids=[name for name, _, _ in DEPLOYED])
+def test_a_template_is_deployed_by_one_click_and_its_chart_and_table_fill(
+    dashboard: Dashboard, fogline: RunningFogline, name: str, chart: str, table: str
+) -> None:
+    page, panel = dashboard.page, dashboard.live_panel
+    open_template(page, name)
+    page.get_by_role("button", name="Deploy", exact=True).click()
+    page.wait_for_url(f"**/pipelines/{name}?mode=live**", timeout=SLOW_MS)
+    with fogline.client() as client:
+        made = client.get(f"/api/v1/pipelines/{name}").json()
+    assert (made["document"]["metadata"]["name"], made["deployed_version"]) == (name, 1)
+    # how it goes is told here, though another page has ordered it
+    expect(page.get_by_role("status", name="Progress")).to_be_visible()
+
+    dashboard.select(chart)
+    plot = panel.locator(".chart__plot")
+    expect(plot.locator(".scatterlayer .trace").first).to_be_attached(timeout=SLOW_MS)
+    wait_until(lambda: drawn_points(plot) > 10, f"the chart of {name} to be drawn")
+    dashboard.select(table)
+    rows = panel.get_by_role("region", name="Records").get_by_role("row")
+    expect(rows.nth(1)).to_be_visible(timeout=SLOW_MS)
+
+
+def test_a_template_for_which_there_is_no_node_says_so_and_its_pipeline_is_kept(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page = dashboard.page
+    open_template(page, "numbers-average")
+    with fogline.client() as client:
+        nodes = [f"/api/v1/nodes/{node['name']}" for node in client.get("/api/v1/nodes").json()]
+        try:
+            for node in nodes:
+                client.post(f"{node}/cordon").raise_for_status()
+            page.get_by_role("button", name="Deploy", exact=True).click()
+            progress = page.get_by_role("status", name="Progress")
+            expect(progress).to_contain_text("no node can take it (edge-a is cordoned")
+        finally:
+            for node in nodes:
+                client.post(f"{node}/uncordon").raise_for_status()
+        expect(dashboard.card("average")).to_be_visible()
+        kept = client.get("/api/v1/pipelines/numbers-average").raise_for_status().json()
+        assert (kept["status"], kept["elements"]) == ("failed", 3)
+        client.delete("/api/v1/pipelines/numbers-average").raise_for_status()
+
+
+def test_a_template_made_mine_says_where_my_source_goes_until_i_change_it(
+    dashboard: Dashboard, fogline: RunningFogline
+) -> None:
+    page, inspector = dashboard.page, dashboard.inspector
+    open_template(page, "numbers-average")
+    page.get_by_role("button", name="Make it mine").click()
+    page.wait_for_url("**/pipelines/numbers-average?element=numbers")
+    note = inspector.get_by_role("note", name=REPLACE)
+    badge = dashboard.card("numbers").get_by_text(REPLACE)
+    for place in (note, badge):
+        expect(place).to_be_visible()
+    expect(dashboard.card("average").get_by_text(REPLACE)).to_have_count(0)
+
+    # a file of one's own; all steps back, and it is the template's again
+    dashboard.upload(Path(__file__).parent / "files" / "machines.csv")
+    for place in (note, badge):
+        expect(place).to_have_count(0)
+    dashboard.select("numbers")
+    dashboard.press(*["Control+z"] * 5)
+    expect(badge).to_be_visible()
+
+    # it may stay as it is; that is kept
+    note.get_by_role("button", name="Keep it as it is").click()
+    expect(badge).to_have_count(0)
+    expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
+    with fogline.client() as client:
+        (numbers, *_) = client.get("/api/v1/pipelines/numbers-average").json()["document"]["spec"]["elements"]
+    assert (numbers["ui"], numbers["params"]["path"]) == ({"x": 0, "y": 0}, "demo:debs2012")
+
+    # once more from the gallery: the next name that is free
+    open_template(page, "numbers-average")
+    page.get_by_role("button", name="Make it mine").click()
+    page.wait_for_url("**/pipelines/numbers-average-2?element=numbers")
+    expect(badge).to_be_visible()

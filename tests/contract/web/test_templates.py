@@ -1,0 +1,90 @@
+"""Templates: what the gallery is told, and the pipelines that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.model.document import NAME_MAX
+from pipeline_runtime.model.templates import load_page, load_template, template_names
+from tests.contract.web.conftest import Caller, audited
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+
+Call = Callable[[str | None], Caller]
+
+
+def nodes_of(document: dict[str, Any]) -> dict[str, str]:
+    return {each["id"]: each["node"] for each in document["spec"]["elements"] if "node" in each}
+
+
+def marked_in(document: dict[str, Any]) -> list[str]:
+    return [each["id"] for each in document["spec"]["elements"] if each.get("ui", {}).get("replace")]
+
+
+def test_the_gallery_has_a_card_of_each_template(caller: Call) -> None:
+    cards = caller("viewer").get("/templates").json()
+    assert [card["name"] for card in cards] == list(template_names())
+    for card in cards:
+        page = load_page(card["name"])
+        front = {"title": page.title, "shows": page.shows, "runs": page.runs, "data": page.data}
+        assert front.items() <= card.items()
+        assert card["replace"] == list(page.replace)
+        assert card["document"] == load_template(card["name"]).to_data()
+
+
+def test_a_template_has_a_page_with_words_for_each_element(caller: Call) -> None:
+    found = caller("viewer").get("/templates/additive-control").json()
+    page = load_page("additive-control")
+    assert (found["text"], found["elements"]) == (page.text, page.elements)
+    assert found["name"] == "additive-control"
+    assert found["document"] == load_template("additive-control").to_data()
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_pipeline_of_a_template_has_its_name_or_the_next_one_that_is_free(caller: Call) -> None:
+    editor = caller("editor")
+    for name in ("numbers-average", "numbers-average-2", "numbers-average-3"):
+        answer = editor.post("/templates/numbers-average/pipelines")
+        assert answer.status_code == 201
+        assert answer.headers["ETag"] == '"1"'
+        made = answer.json()
+        assert (made["name"], made["document"]["metadata"]["name"]) == (name, name)
+        assert len(name) <= NAME_MAX
+    assert made["document"]["spec"] == load_template("numbers-average").to_data()["spec"]
+    assert audited("pipeline.create") == 3
+
+
+def test_it_is_pinned_to_the_nodes_that_are_there_alone(caller: Call, nodes: dict[str, Node]) -> None:
+    pinned = nodes_of(load_template("machine-power").to_data())
+    assert set(pinned.values()) == set(nodes)
+    whole = caller("editor").post("/templates/machine-power/pipelines").json()
+    assert nodes_of(whole["document"]) == pinned
+    nodes["edge-b"].delete()
+    rest = caller("editor").post("/templates/machine-power/pipelines").json()
+    assert nodes_of(rest["document"]) == {id: node for id, node in pinned.items() if node != "edge-b"}
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("template", template_names())
+def test_what_is_to_be_replaced_says_so_where_that_is_asked_for(caller: Call, template: str) -> None:
+    plain = caller("editor").post(f"/templates/{template}/pipelines", {"mark": False}).json()
+    assert marked_in(plain["document"]) == []
+    mine = caller("editor").post(f"/templates/{template}/pipelines", {"mark": True}).json()
+    assert marked_in(mine["document"]) == list(load_page(template).replace)
+    assert caller("editor").post(f"/pipelines/{mine['name']}/validate", {}).json()["faults"] == []
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("template", template_names())
+def test_it_can_be_deployed_as_it_is(caller: Call, template: str) -> None:
+    made = caller("editor").post(f"/templates/{template}/pipelines").json()
+    answer = caller("editor").post(f"/pipelines/{made['name']}/deploy", {"revision": made["revision"]})
+    assert (answer.status_code, answer.json()["pipeline"]) == (202, made["name"])
+
+
+def test_who_may_not_make_pipelines_makes_none(caller: Call) -> None:
+    answer = caller("operator").post("/templates/numbers-average/pipelines")
+    assert (answer.status_code, Pipeline.objects.count()) == (403, 0)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Status
+
+from webapp.api.accounts import Body
+from webapp.api.authentication import actor
+from webapp.api.pipelines import etag
+from webapp.monitoring.board import pipeline_json
+from webapp.monitoring.schemas import Pipeline
+from webapp.pipelines.schemas import Template, TemplatePage
+from webapp.pipelines.templates import create_from_template, template_page, templates
+
+router = Router(tags=["templates"])
+
+
+class FromTemplate(Body):
+    mark: bool = False
+
+
+@router.get("/templates", response=list[Template])
+def list_templates(request: HttpRequest) -> list[Template]:
+    """Documents to start from, each with what its card in the gallery says."""
+    return templates()
+
+
+@router.get("/templates/{name}", response=TemplatePage)
+def template(request: HttpRequest, name: str) -> TemplatePage:
+    """One of them, with its page: words in Markdown, and what each element does."""
+    return template_page(name)
+
+
+@router.post("/templates/{name}/pipelines", response={201: Pipeline})
+def create_pipeline(
+    request: HttpRequest, response: HttpResponse, name: str, body: FromTemplate | None = None
+) -> Status[Pipeline]:
+    """A draft of the template under its name, or one like it that is free, without pins to nodes that are not
+    there. `mark`: the elements of `replace` say so in the editor (`ui.replace`)."""
+    pipeline = create_from_template(actor(request), name, mark=body is not None and body.mark)
+    response.headers["ETag"] = etag(pipeline.draft_revision)
+    return Status(201, pipeline_json(pipeline))

@@ -63,12 +63,11 @@ def test_templates_are_deployed_by_one_click_and_their_charts_and_alarms_come(
         assert (made["document"]["metadata"]["name"], made["deployed_version"]) == (name, 1)
 
     for name, chart, table in DEPLOYED:
-        page.goto(f"/pipelines/{name}?mode=live")
-        dashboard.select(chart)
+        page.goto(f"/pipelines/{name}?mode=live&element={chart}")
         plot = panel.locator(".chart__plot")
         expect(plot.locator(".scatterlayer .trace").first).to_be_attached(timeout=SLOW_MS)
         wait_until(lambda at=plot: drawn_points(at) > 10, f"the chart of {name} to be drawn", ALARM_S)
-        dashboard.select(table)
+        page.goto(f"/pipelines/{name}?mode=live&element={table}")
         rows = panel.get_by_role("region", name="Records").get_by_role("row")
         expect(rows.nth(1)).to_be_visible(timeout=ALARM_S * 1000)
 

@@ -266,7 +266,9 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="fogline-debs-"))
     try:
-        with RunningFogline(directory / "fogline", nodes=NODES) as fogline, fogline.client() as client:
+        # What was put out stays, until it is compared.
+        running = RunningFogline(directory / "fogline", nodes=NODES, FOGLINE_TRIM_S="0")
+        with running as fogline, fogline.client() as client:
             wait_until(lambda: _ready(client), "the nodes to be ready", DRAINED_S, look_every_s=1.0)
             for layout in LAYOUTS:
                 for moving in MOVING:

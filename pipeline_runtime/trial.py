@@ -34,6 +34,7 @@ Row = Mapping[str, Any]
 _ELEMENT = "element"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PATIENCE_S = 600
+TIMES_US = pa.timestamp("us", "UTC")
 
 
 def at(seconds: float) -> datetime:
@@ -172,21 +173,27 @@ def _write(path: Path, batch: Sequence[Mapping[str, Any]], schema: StreamSchema)
     import pyarrow.parquet as pq
 
     path.parent.mkdir(exist_ok=True)
-    times = pa.array([row["_time"] for row in batch], pa.timestamp("us", "UTC"))
-    columns = {
-        each.name: pa.array([row.get(each.name) for row in batch], arrow_type(each.type))
-        for each in schema.fields
-    }
+    table = table_of(batch, schema)
     keys = [None if schema.key is None else _key(None, row, schema) for row in batch]
     meta = {
         "_key": pa.array(keys, pa.string()),
-        "_time": times,
-        "_batch_time": times,
+        "_batch_time": table["_time"],
         "_partition": pa.array([0] * len(batch), pa.int32()),
         "_offset": pa.array(range(len(batch)), pa.int64()),
         "_flush": pa.array([False] * len(batch), pa.bool_()),
     }
-    pq.write_table(pa.table({**columns, **meta}), path)
+    for name, values in meta.items():
+        table = table.append_column(name, values)
+    pq.write_table(table, path)
+
+
+def table_of(rows: Sequence[Row], schema: StreamSchema) -> pa.Table:
+    """Data columns and `_time`."""
+    columns = {
+        each.name: pa.array([row.get(each.name) for row in rows], arrow_type(each.type))
+        for each in schema.fields
+    }
+    return pa.table({**columns, "_time": pa.array([row["_time"] for row in rows], TIMES_US)})
 
 
 def _run(operator: TransformOperator, work: Path, state: Path, schema: StreamSchema, found: Outcome) -> None:

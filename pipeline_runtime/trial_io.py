@@ -33,7 +33,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     SourceReader,
 )
-from pipeline_runtime.trial import START, Outcome, Row
+from pipeline_runtime.trial import START, TIMES_US, Outcome, Row, table_of
 
 _ELEMENT = "element"
 _PIECES = (1, 1, 2, 3, 5, 8, 20, 100)
@@ -41,7 +41,6 @@ _BATCHES = (0, 1, 1, 2, 3, 5, 8)
 _STEPS_MS = (0, 1, 10, 100, 1000, 10_000)
 _IDLE_STEPS_MAX = 200
 _BACK_PIECES_MAX = 50  # but for the last restart, which is from the beginning
-_TIMES_US = pa.timestamp("us", "UTC")
 
 
 class RuleBroken(AssertionError):
@@ -166,7 +165,7 @@ class _SourceRun:
 
     def _check(self, found: pa.Schema) -> None:
         types = {field.name: arrow_type(field.type) for field in self.schema.fields}
-        for name, type_ in {**types, "_time": _TIMES_US, "_offset": pa.int64()}.items():
+        for name, type_ in {**types, "_time": TIMES_US, "_offset": pa.int64()}.items():
             if name not in found.names:
                 raise RuleBroken(f"the rows lack the column {name}")
             if found.field(name).type != type_:
@@ -239,7 +238,7 @@ class _SinkRun:
     def go(self, left: list[Row]) -> None:
         while left:
             count = self._chance.choice(_BATCHES)
-            batch = _Committed(len(self._commits) + 1, _table(left[:count], self._schema), None)
+            batch = _Committed(len(self._commits) + 1, table_of(left[:count], self._schema), None)
             mark = self._write(batch)
             if self._chance.random() < 0.7:
                 self._commits.append(_Committed(batch.seq, batch.rows, mark))
@@ -296,14 +295,6 @@ class _SinkRun:
                 raise RuleBroken(
                     f"written again, seq {batch.seq} has another mark: {mark}; the first time {batch.mark}"
                 )
-
-
-def _table(rows: Sequence[Row], schema: StreamSchema) -> pa.Table:
-    columns = {
-        field.name: pa.array([row.get(field.name) for row in rows], arrow_type(field.type))
-        for field in schema.fields
-    }
-    return pa.table({**columns, "_time": pa.array([row["_time"] for row in rows], _TIMES_US)})
 
 
 def _cut(directory: Path, lengths: Mapping[str, int]) -> None:

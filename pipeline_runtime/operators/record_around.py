@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators.by_key import time_ms
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.recordings import RECORDED, AroundParams, Recorder
+from pipeline_runtime.operators.recordings import AroundParams, Recorder
 from pipeline_runtime.operators.sdk import Timers
 
 
@@ -43,16 +42,10 @@ class RecordAround(Recorder):
         schema = inputs["in"]
         with SchemaCheck() as check:
             check.column(schema, self.params.event, "params.event", (FieldType.BOOLEAN,))
-            self.key_of(schema, check)
-            fields = (*schema.fields, *RECORDED)
-            check.unique([field.name for field in fields], "inputs.in")
-        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+            return self.recorded(schema, check)
 
     def process(
         self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
     ) -> Iterable[dict[str, Any]]:
-        at_ms = time_ms(row)
-        if row[self.params.event]:
-            yield from self.saw_event(at_ms, state)
-        self.events_are_at(at_ms, state)
-        yield from self.saw_row(row, at_ms, state)
+        yield from self.told(row, state)
+        yield from self.saw_row(row, state)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline_runtime.model.schema import Field as SchemaField, FieldType
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.by_key import (
     EACH_KEY,
     KEPT_MAX,
@@ -21,14 +21,15 @@ from pipeline_runtime.operators.by_key import (
     given,
     kept,
     moment,
+    time_ms,
 )
-from pipeline_runtime.operators.columns import ColumnName, FlagColumn
+from pipeline_runtime.operators.columns import ColumnName, FlagColumn, SchemaCheck
 from pipeline_runtime.operators.sdk import Params
 
 DAY_S = 86_400
 RECORDINGS_MAX = 1_000
 
-RECORDED = (
+_RECORDED = (
     SchemaField(name="recording", type=FieldType.INTEGER),
     SchemaField(name="offset_s", type=FieldType.NUMBER, unit="s"),
 )
@@ -55,8 +56,22 @@ class Recorder(ByKey):
     def _before_ms(self) -> int:
         return round(self.params.before_s * 1000)
 
-    def saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What waits and is of its recording. Recordings that touch are one."""
+    def recorded(self, schema: StreamSchema, check: SchemaCheck) -> StreamSchema:
+        """What comes out of rows of this schema."""
+        self.key_of(schema, check)
+        fields = (*schema.fields, *_RECORDED)
+        check.unique([field.name for field in fields], "inputs.in")
+        return StreamSchema(fields=fields, key=self.params.key or schema.key)
+
+    def told(self, row: Mapping[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """A row has said whether there is an event: what waits and is of its recording."""
+        at_ms = time_ms(row)
+        if row[self.params.event]:
+            yield from self._saw_event(at_ms, state)
+        self._events_are_at(at_ms, state)
+
+    def _saw_event(self, at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Recordings that touch are one."""
         from_ms, until_ms = at_ms - self._before_ms, at_ms + round(self.params.after_s * 1000)
         recordings = state.setdefault("recordings", [])
         for recording in recordings:
@@ -78,7 +93,7 @@ class Recorder(ByKey):
             row = {name: given(value) for name, value in each.items() if name != "_ms"}
             yield _recorded({**row, "_time": moment(each["_ms"])}, recording, each["_ms"])
 
-    def events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
+    def _events_are_at(self, at_ms: int, state: dict[str, Any]) -> None:
         # Two rows have to say so: one from a clock that is ahead would have all forgotten that waits.
         state["told_ms"] = min(at_ms, state.get("events_ms", at_ms))
         state["events_ms"] = at_ms
@@ -86,9 +101,9 @@ class Recorder(ByKey):
         del waiting[: bisect_left(waiting, state["told_ms"] - self._before_ms, key=_time)]
         self._forget(state)
 
-    def saw_row(self, row: dict[str, Any], at_ms: int, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def saw_row(self, row: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The row, if it is of a recording; else it waits, if an event can still reach it."""
-        state["rows_ms"] = at_ms
+        at_ms = state["rows_ms"] = time_ms(row)
         recordings = state.get("recordings", [])
         found = next((each for each in recordings if each[2] <= at_ms <= each[3]), None)
         self._forget(state)

@@ -45,8 +45,13 @@ class Facts:
     announced: int = 0  # batches of its own, one after another, in the release that is on
 
     def has_former_state(self, seq: Seq) -> bool:
-        """The state at `seq` is what the journal says is left behind there."""
-        return seq != self.begins and self.view.begins_anew(seq)
+        return has_former_state(self.view, self.begins, seq)
+
+
+def has_former_state(view: JournalView, begins: Seq, seq: Seq) -> bool:
+    """The state at `seq` is what the journal says is left behind there; one that was begun anew at `begins`
+    is not."""
+    return seq != begins and view.begins_anew(seq)
 
 
 # -- the next batch ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
 from pipeline_runtime.model.ids import Epoch, Seq
-from pipeline_runtime.replica.core import is_taken_over
+from pipeline_runtime.replica.core import has_former_state, is_taken_over
 from pipeline_runtime.replica.errors import replaced
 from pipeline_runtime.replica.pacing import stay_warm_s
 from pipeline_runtime.replica.state import ReplicaState
@@ -203,7 +203,7 @@ class Roles:
             self._state.first_commit_requests = None
             self._state.measures.first_output_at_ms = None
             self.owner_since_ms = now_ms()
-            former = self._state.has_former_state(self._state.local)
+            former = has_former_state(self._state.view, self._state.begins.seq, self._state.local)
             self._state.tell()
         if former:
             # What runs is the former definition's query: who waits for the new one must not take it for that.

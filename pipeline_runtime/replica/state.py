@@ -106,10 +106,6 @@ class ReplicaState:
             announced=announced,
         )
 
-    def has_former_state(self, seq: Seq) -> bool:
-        """The local state at `seq` is what the journal says is left behind there."""
-        return seq != self.begins.seq and self.view.begins_anew(seq)
-
     @property
     def paused(self) -> bool:
         return self.paused_at_ms is not None

@@ -1,5 +1,5 @@
-"""`python pipeline_runtime/operators/data/additives.py`: writes debs2012-additives.csv.gz and its ground
-truth.
+"""`PYTHONPATH=. python pipeline_runtime/operators/data/additives.py`: writes debs2012-additives.csv.gz and
+its ground truth.
 
 SYNTHETIC: the sensors and valves of three chemical additives over a day. In the recording of the DEBS 2012
 Grand Challenge that may be shipped all of them are constant, so what Query 1 is about does not happen there.
@@ -18,6 +18,8 @@ import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from pipeline_runtime.operators.data.packed import write_packed
 
 HERE = Path(__file__).parent
 BEGINS = datetime(2012, 2, 22, 16, 0, tzinfo=UTC)
@@ -47,8 +49,8 @@ def main() -> None:
         # The first row has the state of all, from which on they change.
         signals = [int(state) if name == signal else "" if at_ms else 0 for name in names]
         writer.writerow([_iso(at_ms), *(powers or ("", "", "")), *signals])
-    _write(HERE / "debs2012-additives.csv.gz", text.getvalue())
-    _write(HERE / "debs2012-additives-truth.json.gz", json.dumps(truth, indent=0))
+    write_packed(HERE / "debs2012-additives.csv.gz", text.getvalue())
+    write_packed(HERE / "debs2012-additives-truth.json.gz", json.dumps(truth, indent=0))
 
 
 Edge = tuple[int, str, bool, int]
@@ -109,12 +111,6 @@ def _rows(edges: list[Edge], powers: list[tuple[str, ...]]) -> list[Row]:
 
 def _iso(at_ms: int) -> str:
     return (BEGINS + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _write(path: Path, text: str) -> None:
-    """The same bytes each time."""
-    with path.open("wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-        packed.write(text.encode())
 
 
 if __name__ == "__main__":

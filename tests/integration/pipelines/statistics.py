@@ -89,14 +89,18 @@ def owner_again(client: httpx.Client, pipeline: str, above_seq: int, node: str) 
 def kill_node(fogline: RunningFogline, client: httpx.Client, pipeline: str, name: str) -> None:
     """SIGKILL of the process of the node on which stats runs; the supervisor starts it again. Over when that
     is noticed: until then its last reports come in, and stats seems to go on."""
-    pid = fogline.pid(name)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
+    kill_process(fogline, name)
 
     def is_noticed() -> bool:
         return not element(client, pipeline, "stats")["actions"]["migrate"]["allowed"]
 
     wait_until(is_noticed, "the end of the node to be noticed", RECOVERY_S)
+
+
+def kill_process(fogline: RunningFogline, name: str) -> None:
+    pid = fogline.pid(name)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
 
 
 def freeze_node(fogline: RunningFogline, name: str) -> list[psutil.Process]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import random
-import signal
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 from kafka import KafkaConsumer
 
@@ -24,10 +21,9 @@ from tests.integration.pipelines.driving import (
     START_S,
     deploy,
     element,
-    ended_handover,
-    order_handover,
+    hand_over,
 )
-from tests.integration.pipelines.statistics import node
+from tests.integration.pipelines.statistics import kill_process, node
 from tests.running import RunningFogline
 from tests.waiting import wait_until
 
@@ -83,9 +79,7 @@ def template(client: httpx.Client, name: str) -> Row:
 
 def kill_a_node(fogline: RunningFogline, client: httpx.Client, name: str) -> None:
     """SIGKILL of its process; the supervisor starts it again. Over when it is ready."""
-    pid = fogline.pid(name)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(pid), f"{name} to be dead")
+    kill_process(fogline, name)
     wait_until(lambda: not node(client, name)["ready"], f"the end of {name} to be noticed", START_S)
     wait_until(lambda: node(client, name)["ready"], f"{name} to be ready again", START_S)
 
@@ -121,8 +115,7 @@ class Run:
 
         chosen = wait_until(ready, "an element that may move", START_S, look_every_s=LOOK_EVERY_S)
         target = {"edge-a": "edge-b", "edge-b": "edge-a"}[chosen["node"]]
-        ordered = order_handover(self._client, self.name, chosen["id"], "migrate", target)
-        finished = ended_handover(self._client, ordered, f"{chosen['id']} to {target}")
+        finished = hand_over(self._client, self.name, chosen["id"], "migrate", target)
         assert finished["outcome"] == "done", finished
 
     def wait_until_ended(self) -> None:

@@ -225,8 +225,10 @@ class ReplicaActor:
 
     def _follow(self) -> None:
         """Begin the next batch that the journal has, committed or announced, and end it if it can be."""
-        memory = self.memory
+        memory, view = self.memory, self.memory.view
         if memory.running is None:
+            if not view.commits and view.announced is None:
+                return  # as most of the time
             found = self._next_batch(self._facts(), self.local)
             if not isinstance(found, Follow):
                 return

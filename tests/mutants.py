@@ -81,8 +81,8 @@ MUTANTS = (
         "snapshot",
         "a checkpoint takes an offsets/N that has no commits/N",
         "pipeline_runtime/checkpoint/snapshot.py",
-        "    batch = committed[-1]\n",
-        '    batch = spark_state.batches(spark / "offsets")[-1]\n',
+        "    batch, end = newest\n",
+        '    batch, end = spark_state.batches(spark / "offsets")[-1], newest[1]\n',
         ("tests/unit/checkpoint/test_snapshot.py",),
     ),
     Mutant(

@@ -59,7 +59,7 @@ def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | N
     """Hard-link the newest committed batch's files into a new directory under `work`.
 
     Safe while the query runs; waits for nothing. `work` must lie on the same file system.
-    1. link the replica's own notes; 2. find N, the newest batch with `commits/N`; 3. link its files,
+    1. link the replica's own notes; 2. find N, the newest batch that counts; 3. link its files,
     state first; 4. take the lengths that N's seq committed. When a file vanished, Spark has gone on:
     start again with the newer N.
 
@@ -87,7 +87,7 @@ def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | N
 
 def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     spark = replica / "spark"
-    if not spark_state.batches(spark / "commits"):
+    if _newest(replica) is None:
         raise NothingCommitted(
             f"{replica.name} has not committed a batch yet.",
             "The replica is not affected.",
@@ -99,35 +99,46 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     links.add_tree(Path(), lambda path: (replica / path).is_dir())
 
     # 2. the newest committed batch
-    committed = spark_state.batches(spark / "commits")
-    if not committed:  # it begins anew right now
+    committed = spark_state.batches(spark / "commits")  # before, as Spark may purge some meanwhile
+    newest = _newest(replica)
+    if newest is None:  # it begins anew right now
         raise _Vanished("Spark's batches vanished")
-    batch = committed[-1]
+    batch, end = newest
+    # 3. its files, state first, for that is what Spark purges
     try:
-        offset = spark_state.source_offset(spark / "offsets" / str(batch))
-        # 3. its files, state first, for that is what Spark purges
         _link_state(links, spark, batch, committed)
     except ValueError as error:
-        _failed(replica, f"its log cannot be read ({error})", "Restore the group from its newest checkpoint.")
-    for log in ("offsets", "commits"):
-        links.add(Path("spark", log, str(batch)))
-        if batch - 1 in committed:
-            links.add(Path("spark", log, str(batch - 1)))
-    apart = {"spark/state", "spark/offsets", "spark/commits"}
+        _unreadable(replica, error)
+    for log in spark_state.LOGS:
+        for each in (batch, batch - 1):
+            if (spark / log / str(each)).exists():
+                links.add(Path("spark", log, str(each)))
+    apart = {"spark/state", *(f"spark/{log}" for log in spark_state.LOGS)}
     links.add_tree(Path(), lambda path: path.as_posix() in (apart | links.sizes.keys()))
 
     # 4. the lengths that this seq committed
-    seq = Seq(offset["seq"])
-    time_ms = offset.get("batch_time")
+    seq = Seq(end["seq"])
+    time_ms = end.get("batch_time")
     return Snapshot(
         directory=target,
         batch=batch,
         seq=seq,
-        ends=offset.get("ends") or {},
+        ends=end.get("ends") or {},
         batch_time_ms=time_ms if isinstance(time_ms, int) else None,
         files=_sized(replica, links.sizes, growing.lengths(seq)),
         growing=growing,
     )
+
+
+def _newest(replica: Path) -> tuple[int, dict[str, Any]] | None:
+    try:
+        return spark_state.newest_done(replica / "spark")
+    except ValueError as error:
+        _unreadable(replica, error)
+
+
+def _unreadable(replica: Path, error: ValueError) -> NoReturn:
+    _failed(replica, f"its log cannot be read ({error})", "Restore the group from its newest checkpoint.")
 
 
 def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[SnapshotFile, ...]:
@@ -187,7 +198,9 @@ def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) ->
     version = batch + 1
     newest_ids = spark_state.state_ids(spark / "commits" / str(batch))
     confirmed = set(newest_ids)
-    for earlier in committed[:-1]:
+    for earlier in committed:
+        if earlier >= batch:
+            break  # prepared, and come to nothing
         try:
             confirmed |= spark_state.state_ids(spark / "commits" / str(earlier))
         except FileNotFoundError:

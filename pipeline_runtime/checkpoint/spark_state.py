@@ -5,6 +5,7 @@ tests/contract/checkpoint/test_spark_files.py:
 
     metadata, sources/…                         written once
     offsets/N, commits/N                        batch N's plan; batch N is done
+    ends/N                                      the replica's: where batch N has ended; before commits/N
     state/<operator>/<partition>[/<store>]/
         <V>_<id>.changelog                      what batch V-1 changed
         <V>_<id>.zip                            a snapshot of version V; names its SST files
@@ -13,6 +14,9 @@ tests/contract/checkpoint/test_spark_files.py:
 
 Batch N leaves version N+1; commits/N names the id of each store's version N+1. All of these are
 written under a temporary name and renamed, so a name that is there stands for whole content.
+
+Spark plans a batch before it is known where it ends, so its offsets only count. One that was stopped before
+that was decided is done, as far as Spark is concerned, but has no `ends/N`, and does not count.
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+LOGS = ("commits", "ends", "offsets")
+TOKEN = "token"  # noqa: S105 - no secret
+"""In Spark's offsets: the number of a batch. What it stands for `ends/` says, and the journal."""
 
 _VERSIONED = re.compile(r"(?P<version>\d+)(?:_(?P<id>[^.]+))?\.(?P<kind>changelog|zip|delta|snapshot)")
 
@@ -44,22 +52,60 @@ def is_temporary(name: str) -> bool:
 
 
 def batches(log: Path) -> list[int]:
-    """The batch ids in `offsets/` or `commits/`, rising; [] when there is no such directory."""
+    """The batch ids in `offsets/`, `commits/` or `ends/`, rising; [] when there is no such directory."""
     try:
         return sorted(int(name) for name in os.listdir(log) if name.isdigit())
     except FileNotFoundError:
         return []
 
 
-def source_offset(offsets_file: Path) -> dict[str, Any]:
-    """The first source's offset as JSON: `{"seq", "ends", "batch_time"}`. Raises ValueError."""
+def newest_done(spark: Path) -> tuple[int, dict[str, Any]] | None:
+    """The newest batch that counts, and where it has ended: `{"seq", "ends", "batch_time"}`; None: none does
+    yet. Raises ValueError, and FileNotFoundError when Spark purges what is read."""
+    for batch in reversed(batches(spark / "commits")):
+        end = _end(spark, batch)
+        if end is not None:
+            return batch, end
+    return None
+
+
+def _end(spark: Path, batch: int) -> dict[str, Any] | None:
+    noted = spark / "ends" / str(batch)
+    try:
+        text = noted.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _end_in_offset(spark / "offsets" / str(batch))
+    end = _object(text, f"ends/{batch}")
+    return _complete(end, f"ends/{batch}")
+
+
+def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:
+    """Where it was written before batches were planned ahead. None: it only counts."""
+    name = f"offsets/{offsets_file.name}"
     lines = offsets_file.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3:
-        raise ValueError(f"{offsets_file.name} has {len(lines)} lines, not 3")
-    offset = json.loads(lines[2])
-    if not isinstance(offset, dict) or not isinstance(offset.get("seq"), int):
-        raise ValueError(f"the offset in {offsets_file.name} has no seq")
-    return offset
+        raise ValueError(f"{name} cannot be read: it has {len(lines)} lines, not 3")
+    offset = _object(lines[2], name)
+    if TOKEN in offset:
+        return None
+    return _complete(offset, name)
+
+
+def _complete(end: dict[str, Any], name: str) -> dict[str, Any]:
+    for key, kind in (("seq", int), ("ends", dict), ("batch_time", int)):
+        if not isinstance(end.get(key), kind):
+            raise ValueError(f"{name} cannot be read: it has no {key}")
+    return end
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} cannot be read: it is no object")
+    return found
 
 
 def state_ids(commits_file: Path) -> frozenset[str]:
@@ -95,6 +141,9 @@ def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -
         if match["kind"] == "zip" and match["id"] in confirmed and int(match["version"]) <= version
     ]
     oldest = max(snapshots, default=0)
+    whole = any(match["kind"] == "zip" or int(match["version"]) == 1 for _, match in parsed)
+    if parsed and not whole:
+        raise FileNotFoundError("the newest snapshot of the state is being purged")
     needed = {
         name: int(match["version"]) for name, match in parsed if oldest <= int(match["version"]) <= version
     }

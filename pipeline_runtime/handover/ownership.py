@@ -1,4 +1,5 @@
-"""Carries out what `protocol.decide` says, on a real broker, and mints the permit to commit."""
+"""The protocol's driver: carries out what `protocol.decide` says, on a real broker, and alone mints the
+permit to commit."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -43,7 +43,7 @@ from pipeline_runtime.journal.records import Ends, Record, encode
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced, OutgoingRecord, Transactions
 from pipeline_runtime.model.desired import ArmOrder, ClaimOrder
-from pipeline_runtime.model.ids import Epoch
+from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 
 log = logging.getLogger(__name__)
@@ -51,18 +51,26 @@ log = logging.getLogger(__name__)
 RETRY_PAUSE_S = 0.2
 
 
-@dataclass(frozen=True)
+_MINT = object()
+
+
 class CommitPermit:
     """The right to commit at `epoch`. Only Ownership mints it, once the journal has granted that epoch."""
 
-    epoch: Epoch
-    journal: str
-    transactions: Transactions
+    def __init__(self, mint: object, epoch: Epoch, journal: str, transactions: Transactions) -> None:
+        if mint is not _MINT:
+            raise TypeError("a permit to commit is the protocol's driver's to give")
+        self.epoch = epoch
+        self._journal = journal
+        self._transactions = transactions
 
-    def commit(self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = ()) -> None:
-        """Outputs and the journal's records in one transaction. Raises Fenced or Doubtful."""
-        written = [OutgoingRecord(self.journal, encode(record)) for record in records]
-        self.transactions.commit([*outputs, *written])
+    def commit(self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = ()) -> int:
+        """Outputs and the journal's records in one transaction; how many requests it took that wait for each
+        other. Raises Fenced or Doubtful."""
+        before = self._transactions.requests
+        written = [OutgoingRecord(self._journal, encode(record)) for record in records]
+        self._transactions.commit([*outputs, *written])
+        return self._transactions.requests - before
 
 
 class Ownership:
@@ -94,6 +102,7 @@ class Ownership:
         self._begins_anew = begins_anew
         self._moves = moves
         self._transactions: Transactions | None = None
+        self._permit: CommitPermit | None = None
         self.state: State = Following()
         self.cancelled = threading.Event()
 
@@ -153,19 +162,40 @@ class Ownership:
 
     # --- by release: the owner
 
-    def release(self, handover: str, armed: journal.Arm | None) -> str | None:
-        """The token to release to, from when on this owner must commit nothing but its last batch;
-        None: its successor is not armed."""
-        event = ReleaseOrdered(handover)
-        if armed is not None:
-            event = ReleaseOrdered(handover, armed.order, armed.epoch, armed.token)
+    def release(
+        self,
+        handover: str,
+        armed: journal.Arm,
+        seq: Seq,
+        last: Iterable[Record] = (),
+        outputs: Iterable[OutgoingRecord] = (),
+    ) -> int | None:
+        """Give the group away behind `seq`, in one transaction with the `last` batch's COMMIT and outputs; as
+        CommitPermit.commit. None: `armed` is not its successor, and nothing was committed.
+
+        Until `released` it counts as releasing, also when it is not known whether it has."""
+        permit = self._permit
+        event = ReleaseOrdered(handover, armed.order, armed.epoch, armed.token)
         self.state, actions = decide(self.state, event)
-        return actions[0].token if actions and isinstance(actions[0], CommitRelease) else None
+        if permit is None or not actions:
+            return None
+        [action] = actions
+        assert isinstance(action, CommitRelease)
+        reached("releasing")
+        record = journal.Release(action.epoch, seq, action.token, handover, armed.node)
+        requests = permit.commit([*last, record], outputs)
+        reached("released")
+        return requests
 
     def released(self) -> None:
-        """Its RELEASE is in the journal."""
+        """Nobody commits by its permit any more."""
         self.state, _ = decide(self.state, Committed())
         self._drop()
+
+    def close_unused(self, older_than_s: float) -> None:
+        """An owner's transaction that was opened ahead, and not used for so long."""
+        if self._permit is not None and self._transactions is not None:
+            self._transactions.close_unused(older_than_s)
 
     def lose(self, reason: str) -> None:
         """The owner's commit was fenced."""
@@ -186,7 +216,8 @@ class Ownership:
             [action] = actions
             if isinstance(action, Own):
                 assert self._transactions is not None
-                return CommitPermit(action.epoch, self._spec.journal, self._transactions)
+                self._permit = CommitPermit(_MINT, action.epoch, self._spec.journal, self._transactions)
+                return self._permit
             event = self._perform(action)
             self.state, actions = decide(self.state, event)
             if isinstance(event, Unsure):
@@ -263,6 +294,7 @@ class Ownership:
         return [*(output.topic for output in spec.outputs), *dead, spec.journal]
 
     def _drop(self) -> None:
+        self._permit = None
         if self._transactions is not None:
             self._transactions.close()
             self._transactions = None

@@ -1,16 +1,22 @@
-"""The gate of one replica: decides each micro-batch's end.
+"""The gate of one replica: decides what each micro-batch processes, and when.
 
-While it follows, it grants what the journal has committed, and to an armed successor the batch that was
-announced; while it owns, what has arrived, no more often than the pace allows. Spark asks in a loop; an
-answer equal to the start means that there is nothing to do, and it asks again.
+Spark is told at once that there is a next batch, by a number alone, its token: so it plans the batch and
+starts its tasks before there are rows, and a task waits here. Where the batch ends is decided when the first
+of its tasks asks: while the replica follows, it grants what the journal has committed, and to an armed
+successor the batch that was announced; while it owns, what has arrived, no more often than the pace allows.
+
+A batch that was never granted comes to nothing: its tasks are let go when the query ends, and it does not
+count.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
 from pipeline_runtime.kafka.clients import KafkaError
@@ -28,12 +34,15 @@ from pipeline_runtime.replica.pacing import (
     lockstep_interval_ms,
     release_quiet_ms,
 )
-from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
 
-# How long one question of Spark may wait for its answer: each costs Spark 2 ms of CPU.
-LONG_POLL_S = 2.0
+# How often an owner looks although nothing was told.
+LOOK_S = 2.0
+# Of a batch's partitions some are read by another task at the same time, for each so many rows of the batch
+# before: one more task costs more than fewer rows take.
+ROWS_A_TASK = 5_000
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
 
@@ -49,11 +58,13 @@ class BatchPlanner:
         offsets: InputOffsets,
         cpu: CpuLoad,
         hello: dict[str, Any],
+        ended: Boundary,
         *,
         flushes: bool,
         release: OwnerRelease,
         asked: Callable[[Seq], None],
     ) -> None:
+        """`ended`: where the local state stands."""
         self._spec = spec
         self._inputs = inputs
         self._passed: Ends | None = None
@@ -62,13 +73,20 @@ class BatchPlanner:
         self._offsets = offsets
         self._cpu = cpu
         self._hello = hello
+        self._ended = ended  # where the newest batch that counts has
         self._flushes = flushes
         self._end_stages = 2 if flushes else 1
         self._release = release
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self._closed = False
-        self.granted_at_s = 0.0
+        self._deciding = threading.Lock()  # by one of its tasks, for all
+        self._tasks = 1  # of the batch that was told last
+        self._decided: int | None = None  # the token of the batch that `_slices` are of
+        self._slices: list[dict[str, Any]] = []
+        self._told_at_s = 0.0
+        self._planned_ms = 0.0  # how long Spark took from then to the first task's question
+        self._granted_at_s = 0.0
         self._paced_from_s = 0.0  # the pause until the next batch counts from here
         self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
 
@@ -78,33 +96,61 @@ class BatchPlanner:
                 return self._hello
             case "initial":
                 self._state.connected.set()
-                return self._initial()
+                return {TOKEN: 0}
             case "latest":
                 self._state.connected.set()
-                return self.latest(Boundary.from_json(arguments["start"])).to_json()
+                # What a checkpoint has from before there were tokens says where it ended.
+                return {TOKEN: self._next_token(arguments["start"].get(TOKEN, 0))}
             case "plan":
-                start = Boundary.from_json(arguments["start"])
-                return self._plan(start, Boundary.from_json(arguments["end"]))
+                return [{"token": arguments["end"][TOKEN], "task": n} for n in range(self._tasks)]
+            case "rows":
+                return self._rows(arguments["token"], arguments["task"])
             case "read":
                 return self._read(arguments)
         raise ValueError(f"the gate does not know {op!r}")
 
-    def _initial(self) -> dict[str, Any]:
-        """Where Spark's first batch begins: the first claim of the journal says it, unless the state was
-        begun anew."""
-        with self._state.changed:
-            if self._state.begins.seq > 0:
-                return self._state.begins.to_json()
-            while self._state.view.start is None and not (self._state.draining or self._closed):
-                self._state.changed.wait(1.0)
-            return Boundary(Seq(0), self._state.view.start or {}, 0).to_json()
+    # --- between two batches
 
-    def _moved(self, start: Boundary) -> Boundary:
-        """Where the batch behind `start` begins: Spark knows only where the last one ended, which a
-        definition with other inputs may have processed."""
+    def _next_token(self, done: int) -> int:
+        """`done` itself: there is none, as its query is to end."""
+        self._finish()
+        changed, release = self._state.changed, self._release
+        with changed:
+            changed.wait_for(lambda: self._is_ending or not release.gives_way, GIVE_WAY_S)
+            if self._is_ending:
+                changed.wait_for(lambda: self._closed, LOOK_S)
+            if self._is_ending:
+                return done
+        self._told_at_s = monotonic()
+        return done + 1
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._closed or self._state.draining or self._state.failure is not None
+
+    def _finish(self) -> None:
+        state = self._state
+        with state.changed:
+            if state.plan is not None and state.granted == state.local:
+                self._ended = state.plan[1]
+            rows = sum(state.reads.rows.values())
+            self._tasks = max(1, min(len(self._keys), 1 + rows // ROWS_A_TASK))
+            ended = self._ended
+        self._asked(ended.seq)
+        self._pass(self._start())
+        with state.changed:
+            state.granted = None
+            state.tell()
+
+    def _start(self) -> Boundary:
+        """Where the next batch begins: where the last one has ended, which a definition with other inputs may
+        have processed. The first one's the first claim of the journal says."""
         with self._state.changed:
-            moved = self._state.view.moved(start)
-        return moved if self._is_of_inputs(moved) else start
+            view, ended = self._state.view, self._ended
+            if ended.seq == 0 and view.start is not None:
+                ended = Boundary(Seq(0), view.start, 0)
+            moved = view.moved(ended)
+        return moved if self._is_of_inputs(moved) else ended
 
     def _is_of_inputs(self, boundary: Boundary) -> bool:
         """Whether it says where this definition's inputs stand; else it is not its turn yet."""
@@ -115,54 +161,62 @@ class BatchPlanner:
             self._passed = start.ends
             self._offsets.passed(start.ends)
 
-    def latest(self, start: Boundary) -> Boundary:
-        self._asked(start.seq)
-        self._pass(self._moved(start))
-        with self._state.changed:
-            self._state.granted = None
-            self._state.tell()
+    # --- a task asks what to read
+
+    def _rows(self, token: int, task: int) -> list[dict[str, Any]]:
+        """Its part of the batch, once that is granted; nothing where the query ends before."""
+        with self._deciding:
+            if self._decided != token:
+                self._planned_ms = (monotonic() - self._told_at_s) * 1000
+                granted = self._granted()
+                if granted is None:
+                    return []
+                self._slices = self._slices_of(*granted)
+                self._decided = token
+            # Whole partitions, one after the other: the order of the rows does not depend on the tasks.
+            count = len(self._slices)
+            return self._slices[count * task // self._tasks : count * (task + 1) // self._tasks]
+
+    def _granted(self) -> tuple[Boundary, Boundary] | None:
         try:
-            return self._next(start)
+            return self._next()
         except (Fenced, Doubtful) as error:
             with self._state.changed:
                 self._state.failure = error
                 self._state.tell()
-            raise
+            return None
 
-    def _next(self, ended: Boundary) -> Boundary:
-        """`ended`, where the last batch has: there is nothing to do."""
-        deadline = monotonic() + LONG_POLL_S
+    def _next(self) -> tuple[Boundary, Boundary] | None:
+        """The next batch's start and end, granted. None: the query ends."""
         state = self._state
         while True:
             with state.changed:
-                if self._closed:
-                    return ended
-                start = self._moved(ended)  # by its own CLAIM, which may have come meanwhile
+                if self._closed or state.failure is not None:
+                    return None
+                start = self._start()  # by its own CLAIM, which may have come meanwhile
                 seen = state.version
                 facts = self._facts()
                 found = next_batch(facts, start.seq, fits=self._is_of_inputs(start))
                 if isinstance(found, Follow):
                     state.pause_shift_ms = 0  # the owner's batch has it already
                     self.arrived_at_s = None
-                    return self._grant(found.boundary)
-                remaining = deadline - monotonic()
-                # Spark would run a first batch that is empty, so before it there is only waiting.
-                if state.draining or (remaining <= 0 and start.seq > state.begins.seq):
-                    return ended
-                remaining = max(remaining, LONG_POLL_S / 10)
+                    return self._grant(start, found.boundary)
+                looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
-                    remaining = RELEASE_LOOK_S  # nothing may come any more, and then it releases alone
+                    looks_s = RELEASE_LOOK_S  # nothing may come any more, and then it releases alone
             match found:
                 case ReleaseAlone():
                     self._release.alone(start.seq)
                 case Own() | Announce():
-                    end = self._own(start, found, seen, remaining)
-                    if end is not None:
-                        return end
+                    granted = self._own(start, found, seen, looks_s)
+                    if granted is not None:
+                        return granted
                 case _:
-                    state.wait_for_change(seen, remaining)
+                    state.wait_for_change(seen, looks_s)
 
-    def _own(self, start: Boundary, found: Own | Announce, seen: int, remaining_s: float) -> Boundary | None:
+    def _own(
+        self, start: Boundary, found: Own | Announce, seen: int, remaining_s: float
+    ) -> tuple[Boundary, Boundary] | None:
         """The owner's next batch, granted; None: nothing has come, or it is not its turn any more."""
         self._pass(start)
         end = self._arrived(start, found.seq, seen, remaining_s)
@@ -177,7 +231,7 @@ class BatchPlanner:
             if state.permit is None or state.draining or state.paused or self._closed:
                 return None
             state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
-            return self._grant(end)
+            return self._grant(start, end)
 
     def _facts(self) -> Facts:
         """With `changed` held."""
@@ -186,26 +240,33 @@ class BatchPlanner:
         quiet = releases and self._idle()
         return state.facts(self._spec, quiet=quiet, announced=self._release.announced)
 
-    def close(self) -> None:
-        """A question that is still under way grants nothing: the batches are another query's from now on."""
+    def close(self) -> bool:
+        """Let go of the tasks that wait; whether the batch that Spark may have begun comes to nothing: the
+        batches are another query's from now on."""
         with self._state.changed:
             self._closed = True
             self._state.tell()
+            return self._state.granted is None
 
-    def _grant(self, boundary: Boundary) -> Boundary:
-        self._state.granted = boundary.seq
+    def _grant(self, start: Boundary, boundary: Boundary) -> tuple[Boundary, Boundary]:
+        """With `changed` held."""
+        self._state.granted, self._state.plan = boundary.seq, (start, boundary)
         self._state.ahead = boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
-        self.granted_at_s = self._paced_from_s = monotonic()
-        return boundary
+        self._granted_at_s = self._paced_from_s = monotonic()
+        return start, boundary
+
+    def batch_ms(self) -> float:
+        """What the running batch has taken: to be planned, and since it was granted."""
+        return self._planned_ms + (monotonic() - self._granted_at_s) * 1000
 
     def _idle(self) -> bool:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
         if self._offsets.waiting and not self._state.paused:
             return False
-        return (monotonic() - self.granted_at_s) * 1000 > release_quiet_ms(self._batch_ms())
+        return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self._usual_ms())
 
-    def _batch_ms(self) -> float:
+    def _usual_ms(self) -> float:
         return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
 
     def begin_owning(self) -> None:
@@ -240,7 +301,7 @@ class BatchPlanner:
         return None
 
     def _interval_ms(self, start: Boundary) -> float:
-        pace, batch_ms = self._spec.pace, self._batch_ms()
+        pace, batch_ms = self._spec.pace, self._usual_ms()
         if self._state.directive.release is not None:
             return lockstep_interval_ms(pace, batch_ms)
         least_ms = interval_ms(pace, self._cpu.ratio(), self._offsets.lag_rows(start.ends))
@@ -266,10 +327,7 @@ class BatchPlanner:
     def is_last_stage(self, ends: Ends) -> bool:
         return bool(ends.get(END_STAGE, 0) == self._end_stages)
 
-    def _plan(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
-        start = self._moved(start)
-        with self._state.changed:
-            self._state.plan = (start, end)
+    def _slices_of(self, start: Boundary, end: Boundary) -> list[dict[str, Any]]:
         slices = slices_between(self._inputs, start.ends, end.ends, end.batch_time_ms, flushes=self._flushes)
         for part in slices:
             self._put_records(part)

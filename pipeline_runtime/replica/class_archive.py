@@ -21,6 +21,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
@@ -71,15 +72,17 @@ class _Rows:
             case "hello":
                 return self._hello
             case "initial":
-                return {"seq": 0}
+                return {TOKEN: 0}
             case "latest":
-                start: dict[str, int] = arguments["start"]
-                if start["seq"] < BATCHES:
-                    return {"seq": start["seq"] + 1}
-                time.sleep(_EVERY_S)  # the query is stopped while it waits here
-                return start
+                done: int = arguments["start"][TOKEN]
+                if done == BATCHES:
+                    time.sleep(_EVERY_S)  # the query is stopped while it waits here
+                    return {TOKEN: done}
+                return {TOKEN: done + 1}
             case "plan":
-                seq = arguments["end"]["seq"]
+                return [{"token": arguments["end"][TOKEN], "task": 0}]
+            case "rows":
+                seq = arguments["token"]
                 rows = [[seq, seq * 1000, "a", f'{{"sensor": "a", "value": {seq}}}', []]]
                 return [{"input": 0, "batch_time_ms": seq * 1000, "records": rows}]
             case _:

@@ -1,12 +1,13 @@
 """What a replica keeps on its node's disk.
 
     <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
+                             and, before commits/N, where it has ended: ends/N
     <directory>/elements/    files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
     <directory>/anew.json    where the state was begun anew, if it ever was: nothing of before is in it
 
-A Spark batch counts only with its `commits/N`: an `offsets/N` without one is a plan that was never
-finished, and Spark would run it again with its old end, so it is dropped before every start.
+A Spark batch counts only with `commits/N` and `ends/N`: one without was planned, and may have begun, but came
+to nothing. What is left of it is dropped before every start: Spark would go on behind it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
 
 _STATE_SCHEMA = re.compile(r'"file:[^"]*/state/(\d+/_stateSchema/)')
-_OFFSET_LINE = 2  # a version line, the batch's metadata, then one line per source
+_ENDS_KEPT = 8  # Spark keeps some 4 batches
 
 
 class LocalStateDamaged(RuntimeError):
@@ -48,16 +50,21 @@ def spark_directory(directory: Path) -> Path:
 
 
 def last_committed(directory: Path) -> Boundary | None:
-    """The newest batch that Spark has finished; None: none yet."""
+    """Where the newest batch that counts has ended; None: none does yet."""
     spark = spark_directory(directory)
-    batches = _batches(spark / "commits")
-    if not batches:
-        return None
-    path = spark / "offsets" / str(max(batches))
     try:
-        return Boundary.from_json(json.loads(path.read_text().splitlines()[_OFFSET_LINE]))
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise LocalStateDamaged(f"{path} cannot be read: {error}") from error
+        newest = spark_state.newest_done(spark)
+        return Boundary.from_json(newest[1]) if newest is not None else None
+    except (OSError, ValueError) as error:
+        raise LocalStateDamaged(f"{spark}: {error}") from error
+
+
+def note_end(directory: Path, batch: int, boundary: Boundary) -> None:
+    """Of Spark's batch, before it is finished."""
+    ends = spark_directory(directory) / "ends"
+    ends.mkdir(exist_ok=True)
+    replace_text(ends / str(batch), json.dumps(boundary.to_json()))
+    (ends / str(batch - _ENDS_KEPT)).unlink(missing_ok=True)
 
 
 def beginning(directory: Path) -> Boundary:
@@ -95,14 +102,16 @@ def open_state(directory: Path) -> Boundary:
 
 
 def drop_unfinished(directory: Path) -> list[int]:
-    """Delete the plans of batches that were never finished; returns their Spark batch ids."""
+    """Delete what is left of batches that came to nothing; returns their Spark batch ids."""
     spark = spark_directory(directory)
-    committed = _batches(spark / "commits")
-    newest = max(committed, default=-1)
-    unfinished = [batch for batch in _batches(spark / "offsets") if batch > newest]
-    for batch in unfinished:
-        (spark / "offsets" / str(batch)).unlink()
-    return unfinished
+    newest = spark_state.newest_done(spark)
+    last = newest[0] if newest is not None else -1
+    # In this order: whatever a crash leaves does not count either.
+    left = [(log, batch) for log in spark_state.LOGS for batch in spark_state.batches(spark / log)]
+    unfinished = [(log, batch) for log, batch in left if batch > last]
+    for log, batch in unfinished:
+        (spark / log / str(batch)).unlink()
+    return sorted({batch for _, batch in unfinished})
 
 
 def relocate(directory: Path) -> None:
@@ -161,10 +170,3 @@ def size_bytes(directory: Path) -> int:
             with suppress(FileNotFoundError):  # Spark cleans up while we look
                 total += os.stat(os.path.join(root, name)).st_size
     return total
-
-
-def _batches(directory: Path) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(directory) if name.isdigit()]
-    except FileNotFoundError:
-        return []

@@ -11,8 +11,8 @@ from pipeline_runtime.model.spec import Pace
 
 # Below the first ratio of busy CPU a batch may start at the floor interval, above the second at the
 # ceiling only.
-CPU_RELAXED = 0.5
-CPU_FULL = 0.92
+CPU_RELAXED = 0.4
+CPU_FULL = 0.85
 _SMOOTHING = 0.4
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.

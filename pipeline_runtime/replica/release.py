@@ -6,12 +6,18 @@ when the RELEASE comes, and goes on with the next one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from time import monotonic
+
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import Announce, Boundary, Release
+from pipeline_runtime.journal.records import Announce, Boundary, Commit, Record
+from pipeline_runtime.kafka.transactions import OutgoingRecord
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.replica.core import successor
 from pipeline_runtime.replica.state import ReplicaState
+
+GIVE_WAY_S = 1.0
 
 
 class OwnerRelease:
@@ -23,6 +29,7 @@ class OwnerRelease:
         self.announced = 0  # batches in the release that is on
         self._last: Seq | None = None  # the batch to release with
         self.handover: str | None = None  # the newest for which RELEASE is in the journal
+        self._released_at_s = -GIVE_WAY_S
 
     def reset(self) -> None:
         """A batch of the owner's own begins, and there is nobody to release to."""
@@ -40,38 +47,41 @@ class OwnerRelease:
         if last:
             self._last = boundary.seq
 
-    def with_batch(self, seq: Seq) -> Release | None:
-        """The RELEASE to commit together with the batch `seq`, if it is the last."""
-        return self._release(seq) if seq == self._last else None
+    @property
+    def gives_way(self) -> bool:
+        """It has just released, and its successor has not committed yet: on one machine, planning a batch
+        would take the CPU from the successor's first one. With `changed` held."""
+        if monotonic() - self._released_at_s > GIVE_WAY_S:
+            return False
+        takeover = self._state.view.takeover
+        return takeover is None or takeover.order != self.handover or takeover.first_commit_at_ms is None
+
+    def with_batch(self, commit: Commit, outputs: list[OutgoingRecord]) -> int | None:
+        """Commit the last batch together with RELEASE; as CommitPermit.commit. None: it is not the last one,
+        or there is nobody to release to, and nothing was committed."""
+        return self._release(commit.seq, [commit], outputs) if commit.seq == self._last else None
 
     def alone(self, seq: Seq) -> None:
         """Release without a batch: nothing waits. Raises Fenced or Doubtful."""
-        with self._state.changed:
-            permit = self._state.permit
-        release = self._release(seq)
-        if release is not None and permit is not None:
-            permit.commit([release])
-            self.done(release)
+        self._release(seq)
 
-    def _release(self, seq: Seq) -> Release | None:
+    def _release(
+        self, seq: Seq, last: Iterable[Record] = (), outputs: Iterable[OutgoingRecord] = ()
+    ) -> int | None:
         state = self._state
         with state.changed:
             permit, handover = state.permit, state.directive.release
             armed = successor(state.view, handover, permit.epoch if permit is not None else None)
-        if armed is None or permit is None or handover is None:
+        if armed is None or handover is None:
             return None
-        token = self._ownership.release(handover, armed)
-        if token is None:
+        requests = self._ownership.release(handover, armed, seq, last, outputs)
+        if requests is None:
             return None
-        reached("releasing")
-        return Release(permit.epoch, seq, token, handover, armed.node)
-
-    def done(self, release: Release) -> None:
-        """It is in the journal: from here on this replica is a follower."""
-        reached("released")
-        with self._state.changed:
-            self.handover = release.order
-            self._state.permit = None
+        # It is in the journal: from here on this replica is a follower.
+        with state.changed:
+            self.handover, self._released_at_s = handover, monotonic()
+            state.permit = None
             self.reset()
-            self._state.tell()
+            state.tell()
         self._ownership.released()
+        return requests

@@ -57,6 +57,7 @@ from pipeline_runtime.spark.inputs import group_inputs, open_source
 log = logging.getLogger(__name__)
 
 RETIRE_TIMEOUT_S = 30.0
+LET_GO_S = 10.0
 # How long a fenced owner waits to read who has fenced it.
 CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
@@ -254,10 +255,11 @@ class Replica:
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
             sink.give_up()
+            if planner.close():
+                sink.over.wait(LET_GO_S)  # Spark would kill the Python process of a task that it has to stop
             self._end_query()
             sink.close()
             self._host.gate.shut(gate_address)
-            planner.close()
             if self._offsets is not None:
                 self._offsets.close()
 
@@ -295,12 +297,15 @@ class Replica:
             self._offsets,
             host.cpu,
             hello,
+            local,
             flushes=frame.flushes,
             release=self._release,
             asked=self._journal.remember,
         )
         self._roles.begin_owning = planner.begin_owning
-        sink = BatchSink(spec, frame, self._state, planner, self._release, host.node, host.progressed)
+        sink = BatchSink(
+            spec, frame, self._state, planner, self._release, self.directory, host.node, host.progressed
+        )
         sink.restore(local.seq, marks)
         self.growing = sink.growing
         with self._state.changed:

@@ -100,7 +100,7 @@ class Roles:
             granted = state.view.granted
             released = state.view.released.token if state.view.released is not None else None
             self._release_begun |= state.view.announced is not None
-            owning = state.permit
+            owns = state.permit is not None
         if taken is not None:
             self.give_way(taken)
         elif order is not None:
@@ -109,8 +109,8 @@ class Roles:
             self._as_successor(succeed, granted, released)
         elif may_arm and succeed is not None:
             self._arm(succeed)
-        elif owning is not None:
-            owning.transactions.close_unused(stay_warm_s(release_begun=True))
+        elif owns:
+            self._ownership.close_unused(stay_warm_s(release_begun=True))
         elif self.role is Role.OWNER:
             self._released()
 

@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic, time
 from typing import Any
 
@@ -26,6 +28,7 @@ from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
 from pipeline_runtime.replica.engine import BatchRows
+from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
@@ -36,8 +39,8 @@ class NotDeterministic(RuntimeError):
     """A replayed batch differs from what its owner committed."""
 
 
-class NotOwner(RuntimeError):
-    """Spark ran a batch that nobody granted."""
+class Stopped(RuntimeError):
+    """A batch has come to its end when its query was to be over."""
 
 
 class NotCommitted(RuntimeError):
@@ -54,23 +57,27 @@ class BatchSink:
         state: ReplicaState,
         planner: BatchPlanner,
         release: OwnerRelease,
+        directory: Path,
         node: str,
         progressed: Callable[[bool], None],
     ) -> None:
-        """`progressed`: told of each batch that is done, and whether others wait to hear of it: an owner's
-        first, and the last of all."""
+        """`directory`: the replica's. `progressed`: told of each batch that is done, and whether others wait
+        to hear of it: an owner's first, and the last of all."""
         self.growing = GrowingFiles()
         self._spec = spec
         self._frame = frame
         self._state = state
         self._planner = planner
         self._release = release
+        self._directory = directory
         self._node = node
         self._progressed = progressed
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
         self._closed = True
         self._gave_up = False
+        self.over = threading.Event()  # no batch is under way
+        self.over.set()
 
     def restore(self, local: Seq, marks: dict[str, Any]) -> None:
         """Bring the sinks' files back to where the local state stands, at `local`."""
@@ -98,28 +105,30 @@ class BatchSink:
         self._writers = {}
 
     def __call__(self, rows: BatchRows, batch_id: int) -> None:
+        self.over.clear()
         try:
-            self._process(rows)
+            self._process(rows, batch_id)
         except BaseException as error:
             with self._state.changed:
                 self._state.failure = error
                 self._state.tell()
             raise
+        finally:
+            self.over.set()
 
-    def _process(self, rows: BatchRows) -> None:
-        with self._state.changed:
-            plan = self._state.plan
-        if plan is None:
-            raise NotOwner(f"{self._spec.id}: a batch without a plan")
-        start, boundary = plan
+    def _process(self, rows: BatchRows, batch_id: int) -> None:
         # 1
-        collected = self._frame.in_order(rows.toArrow())
-        if boundary.seq == start.seq:
-            return  # Spark's very first batch runs even when there is nothing to read: it has no seq
+        table = rows.toArrow()  # its tasks wait for what is granted
+        with self._state.changed:
+            granted, plan = self._state.granted, self._state.plan
+        if granted is None or plan is None:
+            return  # nothing was: its query ends
+        boundary = plan[1]
+        collected = self._frame.in_order(table)
         if self._frame.has_late_elements:
             collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)
         if self._closed:
-            raise NotOwner(f"{self._spec.id}: stopped while it processed seq {boundary.seq}")
+            raise Stopped(f"{self._spec.id}: stopped while it processed seq {boundary.seq}")
         # 2
         marks = self._write_sinks(collected, boundary)
         with self._state.changed:
@@ -154,11 +163,12 @@ class BatchSink:
             first = self._commit(permit, commit, out)
         # Before Spark finishes the batch: whoever takes a snapshot of it asks for these.
         self.growing.note(boundary.seq, self._lengths())
+        note_end(self._directory, batch_id, boundary)
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
-            self._state.measures.batch(rows_in, (monotonic() - self._planner.granted_at_s) * 1000)
+            self._state.measures.batch(rows_in, self._planner.batch_ms())
             self._state.ended = ended_now = self._planner.is_last_stage(boundary.ends)
             self._state.tell()
         self._progressed(first or ended_now)
@@ -181,17 +191,15 @@ class BatchSink:
 
     def _commit(self, permit: CommitPermit, commit: Commit, out: Outgoing) -> bool:
         """Whether it was the first by this permit."""
-        release = self._release.with_batch(commit.seq)
-        before = permit.transactions.requests
-        permit.commit([commit] if release is None else [commit, release], out.records)
+        requests = self._release.with_batch(commit, out.records)
+        if requests is None:
+            requests = permit.commit([commit], out.records)
         self._count(out)
         with self._state.changed:
             first = self._state.first_commit_requests is None
             if first:
-                self._state.first_commit_requests = permit.transactions.requests - before
+                self._state.first_commit_requests = requests
                 reached("first-commit")
-        if release is not None:
-            self._release.done(release)
         return first
 
     def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:

@@ -15,7 +15,7 @@ class GateClosed(ConnectionError):
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a batch that one task reads: what the gate answers when it is asked for the batch's plan."""
+    """What is read of one partition for a batch: the gate answers some to each of the batch's tasks."""
 
     input: int  # index into group_inputs; -1: a flush row for every input
     batch_time_ms: int

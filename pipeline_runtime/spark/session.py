@@ -59,6 +59,9 @@ _CONF = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
 }
 
+# At the same time: each group has one at least that waits for rows, and costs a thread.
+TASKS_MAX = 1000
+
 # C2 compiles for minutes on a small machine and makes every cold path twice as long.
 SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
@@ -76,13 +79,14 @@ def open_session(
     """
     use_worker_python()
     scratch.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    builder = SparkSession.builder.master(f"local[{TASKS_MAX}]").appName(name)
     for key, value in _CONF.items():
         builder = builder.config(key, value)
     session = (
         builder.config("spark.driver.memory", f"{memory_mib}m")
         .config("spark.driver.extraClassPath", _class_path())
         .config("spark.driver.extraJavaOptions", _java_options())
+        .config("spark.default.parallelism", str(cores))
         .config("spark.local.dir", str(scratch))
         .config("spark.python.unix.domain.socket.dir", str(sockets))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))

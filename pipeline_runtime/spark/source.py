@@ -1,7 +1,8 @@
 """The streaming data source of every group: it reads what the replica's gate has granted.
 
-The gate (pipeline_runtime.replica.gate) decides each micro-batch's end; `slices` reads the rows
-between two such ends. One instance reads all inputs of a group, so that one gate bounds them all.
+The gate (pipeline_runtime.replica.gate) tells Spark of a next batch at once, and its tasks what to read of it
+when that is decided: they wait for it. `slices` reads the rows. One instance reads all inputs of a group, so
+that one gate bounds them all.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ FORMAT = "fogline"
 
 
 @dataclass(frozen=True)
-class SlicePartition(InputPartition):
-    """What one task reads."""
+class Part(InputPartition):
+    """What one task reads of a batch."""
 
-    slice: Slice | None
+    token: int
+    task: int
 
 
 class GatedReader(DataSourceStreamReader):
@@ -47,14 +49,13 @@ class GatedReader(DataSourceStreamReader):
         return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        slices = gate(self._address).ask("plan", start=start, end=end)
-        # Spark takes no batch without a partition.
-        return [SlicePartition(Slice(**item)) for item in slices] or [SlicePartition(None)]
+        return [Part(**item) for item in gate(self._address).ask("plan", start=start, end=end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, SlicePartition)
-        if partition.slice is not None:
-            yield from _reader(self._address).read(partition.slice)
+        assert isinstance(partition, Part)
+        reader = _reader(self._address)
+        for item in gate(self._address).ask("rows", token=partition.token, task=partition.task):
+            yield from reader.read(Slice(**item))
 
     def commit(self, end: dict[str, Any]) -> None:
         """What is done is in the journal, not here."""

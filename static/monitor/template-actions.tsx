@@ -3,7 +3,7 @@ import { Pencil, Play } from "lucide-react";
 import { livePage } from "../shared/address";
 import { post } from "../shared/api";
 import { roleReason } from "../shared/page";
-import type { Operation, Pipeline, TemplatePage } from "../shared/types";
+import type { Operation, Pipeline, Template } from "../shared/types";
 import { Problem } from "../shared/ui/parts";
 
 const pipelinePage = (name: string): string => `/pipelines/${encodeURIComponent(name)}`;
@@ -15,7 +15,7 @@ interface Failed {
 }
 
 /** A pipeline of the template that runs, or one to be changed: what they do, and what went wrong of it. */
-export function useUse(template: TemplatePage | undefined) {
+export function useUse(template: Template | undefined) {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Failed | null>(null);
   useEffect(() => {
@@ -60,8 +60,27 @@ async function deployed({ name, revision, document }: Pipeline): Promise<string>
 
 type Use = ReturnType<typeof useUse>;
 
-export function UseButtons({ busy, deploy, makeMine }: Use) {
+/** `of`: which one, where there are several. */
+export function DeployButton({ busy, deploy, of, primary }: Use & { of?: string; primary?: boolean }) {
   const locked = roleReason("editor");
+  return (
+    <button
+      type="button"
+      className={`button ${primary ? "button--primary" : ""}`}
+      disabled={busy || !!locked}
+      aria-label={of && `Deploy ${of}`}
+      title={locked ?? "A pipeline of it, which runs at once"}
+      onClick={() => void deploy()}
+    >
+      <Play aria-hidden="true" />
+      Deploy
+    </button>
+  );
+}
+
+export function UseButtons(use: Use) {
+  const locked = roleReason("editor");
+  const { busy, makeMine } = use;
   return (
     <>
       <button
@@ -74,16 +93,7 @@ export function UseButtons({ busy, deploy, makeMine }: Use) {
         <Pencil aria-hidden="true" />
         Make it mine
       </button>
-      <button
-        type="button"
-        className="button button--primary"
-        disabled={busy || !!locked}
-        title={locked ?? "A pipeline of it, which runs at once"}
-        onClick={() => void deploy()}
-      >
-        <Play aria-hidden="true" />
-        Deploy
-      </button>
+      <DeployButton {...use} primary />
     </>
   );
 }

@@ -7,6 +7,7 @@ import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
 import { Frame } from "./frame";
 import { PipelinePicture } from "./pipeline-picture";
 import { withOperators } from "./template-data";
+import { DeployButton, UseProblem, useUse } from "./template-actions";
 import { Facts } from "./template-facts";
 import "./templates.css";
 
@@ -46,6 +47,7 @@ function TemplatesPage() {
 
 function Card({ template, operators }: { template: Template; operators: ReadonlyMap<string, Operator> }) {
   const { name, title, description, document } = template;
+  const use = useUse(template);
   return (
     <article className="card gallery__card">
       <div className="gallery__picture">
@@ -59,6 +61,10 @@ function Card({ template, operators }: { template: Template; operators: Readonly
         </h2>
         <p>{description}</p>
         <Facts template={template} />
+        <UseProblem {...use} />
+        <div className="gallery__actions">
+          <DeployButton {...use} of={title} />
+        </div>
       </div>
     </article>
   );

@@ -27,12 +27,16 @@ REPLACE = "Your source goes here"
 ALARM_S = 240
 
 
-def open_template(page: Page, name: str) -> None:
-    """As one finds it: by the menu and its card."""
+def card_of(page: Page, name: str) -> Locator:
+    """As one finds it: by the menu."""
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Templates").click()
     card = page.get_by_role("article").filter(has=page.locator(f'a[href="/templates/{name}"]'))
     expect(card.get_by_role("img", name=re.compile("^The pipeline .*: [0-9]+ elements"))).to_be_visible()
-    card.click()
+    return card
+
+
+def open_template(page: Page, name: str) -> None:
+    card_of(page, name).click()
     expect(page.get_by_role("heading", name="Element by element")).to_be_visible()
 
 
@@ -53,8 +57,7 @@ def test_templates_are_deployed_by_one_click_and_their_charts_and_alarms_come(
     """All at once: each takes a minute until its alarm."""
     page, panel = dashboard.page, dashboard.live_panel
     for name, *_ in DEPLOYED:
-        open_template(page, name)
-        page.get_by_role("button", name="Deploy", exact=True).click()
+        card_of(page, name).get_by_role("button", name=re.compile("^Deploy ")).click()
         page.wait_for_url(f"**/pipelines/{name}?mode=live**", timeout=SLOW_MS)
         # how it goes is told here, though another page has ordered it
         expect(page.get_by_role("status", name="Progress")).to_be_visible()

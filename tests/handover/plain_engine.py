@@ -3,12 +3,11 @@
 Gate, sink, journal, transactions and crash points are the node's real ones, and so are the reader of the
 slices and what a keyed operator does with a row. As with Spark, in this order for each batch:
 
-    offsets/N    written, once the gate has granted its end
-    state/N+1    written by `toArrow`, in the sink
+    offsets/N    written, once the gate has told of it
+    state/N+1    written by `toArrow`, in the sink, once the gate has granted what to read
     commits/N    written when the sink has returned
 
-so that a process that is killed anywhere in between leaves what Spark would leave. A first batch runs even
-when there is nothing to read.
+so that a process that is killed anywhere in between leaves what Spark would leave.
 """
 
 from __future__ import annotations
@@ -119,12 +118,13 @@ class PlainQuery:
                 self._stopping.wait(_POLLING_DELAY_S)
                 continue
             self._log.begin(batch, end)
-            slices = [Slice(**item) for item in self._asker.ask("plan", start=start, end=end)]
-            self._on_batch(PlainRows(self, reader, slices, batch), batch)
+            parts = self._asker.ask("plan", start=start, end=end)
+            self._on_batch(PlainRows(self, reader, parts, batch), batch)
             self._log.finish(batch)
             start, batch = end, batch + 1
 
-    def compute(self, reader: GroupReader, slices: list[Slice], batch: int) -> pa.Table:
+    def compute(self, reader: GroupReader, parts: list[dict[str, Any]], batch: int) -> pa.Table:
+        slices = [Slice(**item) for part in parts for item in self._reading.ask("rows", **part)]
         table, state = self._work.process(record for part in slices for record in reader.read(part))
         self._log.write_state(batch + 1, state)
         return table
@@ -133,14 +133,16 @@ class PlainQuery:
 class PlainRows:
     """Implements replica.engine.BatchRows."""
 
-    def __init__(self, query: PlainQuery, reader: GroupReader, slices: list[Slice], batch: int) -> None:
+    def __init__(
+        self, query: PlainQuery, reader: GroupReader, parts: list[dict[str, Any]], batch: int
+    ) -> None:
         self._query = query
         self._reader = reader
-        self._slices = slices
+        self._parts = parts
         self._batch = batch
 
     def toArrow(self) -> pa.Table:
-        return self._query.compute(self._reader, self._slices, self._batch)
+        return self._query.compute(self._reader, self._parts, self._batch)
 
     @property
     def sparkSession(self) -> NoReturn:

@@ -40,10 +40,9 @@ class FakeReplica:
         hidden.replace(target)
 
     def plan(self) -> int:
-        """offsets/N and the state of the running batch, without commits/N."""
+        """offsets/N and the state of the running batch, without ends/N and commits/N."""
         batch = self.batch + 1
-        seq = batch + 1
-        offset = json.dumps({"seq": seq, "ends": {"in-0": 10 * seq}, "batch_time": 1000 * seq})
+        offset = json.dumps({"token": batch + 1})
         self.put(f"spark/offsets/{batch}", f"v1\n{{}}\n{offset}".encode())
         self.put(f"spark/state/0/0/{batch + 1}_id{batch + 1}.changelog", b"changes %d" % batch)
         return batch
@@ -52,9 +51,16 @@ class FakeReplica:
         batch = self.plan()
         if snapshot_of is not None:
             self.snapshot(batch + 1, f"id{batch + 1}", snapshot_of)
+        seq = batch + 1
+        end = json.dumps({"seq": seq, "ends": {"in-0": 10 * seq}, "batch_time": 1000 * seq})
+        self.put(f"spark/ends/{batch}", end.encode())
+        self.finish(batch)
+        self.batch = batch
+
+    def finish(self, batch: int) -> None:
+        """As Spark also does with one that was let go."""
         ids = json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": {"0": [[f"id{batch + 1}"]]}})
         self.put(f"spark/commits/{batch}", f"v2\n{ids}".encode())
-        self.batch = batch
 
     def snapshot(self, version: int, unique_id: str, ssts: dict[str, bytes]) -> None:
         for name, content in ssts.items():

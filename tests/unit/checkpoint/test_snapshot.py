@@ -27,7 +27,7 @@ def test_a_replica_directory_that_is_not_there_has_no_snapshot(tmp_path: Path) -
         take_snapshot(tmp_path / "nowhere", tmp_path / "work")
 
 
-@pytest.mark.parametrize("log", ["offsets", "commits"])
+@pytest.mark.parametrize("log", ["ends", "commits"])
 def test_a_log_that_cannot_be_read_is_reported_as_such(replica: FakeReplica, work: Path, log: str) -> None:
     replica.commit()
     replica.put(f"spark/{log}/0", b"v1\n{}}\n{}}")
@@ -53,10 +53,27 @@ def test_a_snapshot_is_of_the_newest_committed_batch_and_leaves_the_running_one_
             "spark/commits/2",
             "spark/commits/3",
         }
+        assert {path for path in paths if path.startswith("spark/ends")} == {"spark/ends/2", "spark/ends/3"}
         assert "spark/state/0/0/5_id5.changelog" not in paths
         assert {"spark/metadata", "spark/sources/0/0", "replica.json"} <= paths
         assert set(tree(taken.directory)) == paths
     assert not list(work.glob("*"))
+
+
+def test_a_batch_that_spark_has_finished_without_rows_being_granted_is_left_out(
+    replica: FakeReplica, work: Path
+) -> None:
+    replica.finish(replica.plan())
+    with pytest.raises(NothingCommitted):
+        take_snapshot(replica.directory, work)
+    for _ in range(2):
+        replica.commit()
+    replica.finish(replica.plan())
+    with take_snapshot(replica.directory, work) as taken:
+        assert (taken.batch, taken.seq) == (1, 2)
+        paths = {file.path for file in taken.files}
+        assert not {path for path in paths if path.endswith("/2")}
+        assert "spark/state/0/0/3_id3.changelog" not in paths
 
 
 def test_a_snapshot_links_and_never_copies(replica: FakeReplica, work: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,17 +11,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.journal.records import END_STAGE, Announce, Boundary, Claim, Commit, Ends
-from pipeline_runtime.model.desired import ClaimOrder
+from pipeline_runtime.kafka.transactions import Fenced
+from pipeline_runtime.model.desired import ClaimOrder, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow, GroupSpec
-from pipeline_runtime.replica import batch_planner as planner_module
+from pipeline_runtime.replica import batch_planner as planner_module, release as release_module
 from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.core import followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import shares, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.inputs import GroupInput
+from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())
 INPUTS = (
@@ -107,19 +111,22 @@ class Arrived:
         return 0.0
 
 
-def gate(made: ReplicaState, follow: Follow = "exact", offsets: Arrived | None = None) -> BatchPlanner:
+def gate(
+    made: ReplicaState,
+    follow: Follow = "exact",
+    offsets: Arrived | None = None,
+    inputs: tuple[GroupInput, ...] = (),
+) -> BatchPlanner:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
-    untyped: Any = (spec, (), made, offsets or Arrived(), Arrived(), {})
+    ended = Boundary(made.local, {"in-0": made.local, "in-1": made.local}, made.local)
+    untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), {}, ended)
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
     return BatchPlanner(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
-def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
-    is_void: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(is_void: bool) -> None:
     """Two claimed at the same time. Who came second had caught up with what the first one's claim undid."""
-    monkeypatch.setattr(planner_module, "LONG_POLL_S", 0.05)
     made = state([1, 1, 1])
     if is_void:
         made.view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1)))
@@ -127,17 +134,23 @@ def test_who_has_claimed_behind_a_rewind_commits_nothing_upon_what_was_rewound(
     made.local = Seq(3)
     permit: Any = SimpleNamespace(epoch=made.view.granted)
     made.permit = permit
-    start = Boundary(Seq(3), {"in-0": 3}, 3)
-    granted = gate(made)._next(start)
-    assert granted.seq == (3 if is_void else 4)
+    planner = gate(made)
+    let_go_when_it_waits(planner, made)
+    granted = planner._next()
+    assert (granted and granted[1].seq) == (None if is_void else 4)
     # So the sink knows that whatever the journal has there by then is another's.
     assert made.ahead is not is_void
 
 
-def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(planner_module, "LONG_POLL_S", 0.05)
+def let_go_when_it_waits(planner: BatchPlanner, made: ReplicaState) -> None:
+    def let_go(seen: int, timeout_s: float) -> int:
+        planner.close()
+        return seen
+
+    made.wait_for_change = let_go  # type: ignore[method-assign]
+
+
+def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted() -> None:
     made = state([1, 1, 1])
     made.local = Seq(3)
     permit: Any = SimpleNamespace(epoch=made.view.granted)
@@ -148,8 +161,84 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted(
             made.permit = None
             return super().advance(ends, now_ms)
 
-    start = Boundary(Seq(3), {"in-0": 3}, 3)
-    assert gate(made, offsets=GivenAway())._next(start) == start
+    planner = gate(made, offsets=GivenAway())
+    let_go_when_it_waits(planner, made)
+    assert planner._next() is None
+
+
+def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_them() -> None:
+    made = state([])
+    planner = gate(made)
+    assert planner.answer("initial", {}) == {"token": 0}
+    assert planner.answer("latest", {"start": {"token": 7}}) == {"token": 8}
+    [part] = planner.answer("plan", {"start": {"token": 7}, "end": {"token": 8}})
+    answers: list[object] = []
+    task = threading.Thread(target=lambda: answers.append(planner.answer("rows", part)), daemon=True)
+    task.start()
+    assert planner.answer("hello", {}) == {}
+    assert made.granted is None
+    with made.changed:
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(1), {"in-0": 1}, 1), rows_in=1))
+        made.tell()
+    task.join(PATIENCE_S)
+    assert answers == [[]]
+    assert made.granted == 1
+    assert not planner.close(), "it was granted"
+
+
+def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() -> None:
+    made = state([])
+    planner = gate(made)
+    [part] = planner.answer("plan", {"end": planner.answer("latest", {"start": {"token": 0}})})
+    answers: list[object] = []
+    tasks = [
+        threading.Thread(target=lambda: answers.append(planner.answer("rows", part)), daemon=True)
+        for _ in range(2)
+    ]
+    for task in tasks:
+        task.start()
+    assert planner.close()
+    for task in tasks:
+        task.join(PATIENCE_S)
+    assert answers == [[], []]
+    assert planner.answer("latest", {"start": {"token": 1}}) == {"token": 1}, "there is no next one"
+
+
+def test_a_place_from_before_there_were_tokens_is_gone_on_from() -> None:
+    before = Boundary(Seq(5), {"in-0": 5}, 5).to_json()
+    assert gate(state([])).answer("latest", {"start": before}) == {"token": 1}
+
+
+def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> None:
+    made = state([1, 1])
+    inputs = (GroupInput(index=0, source="a.out", schema=SCHEMA, topic="in", partitions=2),)
+
+    class NoneAhead(Arrived):
+        def records(self, *_: object) -> None:
+            return None
+
+    made.view.start = {"in-0": 0, "in-1": 0}
+    planner = gate(made, inputs=inputs, offsets=NoneAhead())
+    made.view.commits[Seq(1)] = Commit(Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17)
+    made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
+    end = planner.answer("latest", {"start": {"token": 0}})
+    parts = planner.answer("plan", {"end": end})
+    assert parts == [{"token": 1, "task": 0}, {"token": 1, "task": 1}]
+    read = [[(item["partition"], item["end"]) for item in planner.answer("rows", part)] for part in parts]
+    assert read == [[(0, 9)], [(1, 8)]]
+
+
+def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
+    made = state([])
+    planner = gate(made)
+
+    def fenced() -> None:
+        raise Fenced("another one")
+
+    planner._next = fenced  # type: ignore[method-assign, assignment]
+    [part] = planner.answer("plan", {"end": planner.answer("latest", {"start": {"token": 0}})})
+    assert planner.answer("rows", part) == []
+    assert isinstance(made.failure, Fenced)
 
 
 @pytest.mark.parametrize("follow", ["exact", "coalesced"])
@@ -228,3 +317,27 @@ def test_a_batch_is_bounded_fair_and_never_starves_an_input(waiting: dict[str, i
         assert taken == waiting
     else:
         assert sum(taken.values()) > rows_max - 2 * len(waiting)
+
+
+def test_who_has_released_plans_nothing_until_its_successor_has_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (release_module, planner_module):
+        monkeypatch.setattr(module, "GIVE_WAY_S", PATIENCE_S)
+    made = state([1])
+    planner = gate(made)
+    planner._release.handover, planner._release._released_at_s = "h", monotonic()
+    takeover = Takeover(epoch=Epoch(2), by="release", order="h", node="b", at_ms=1)
+    made.view.takeover = takeover
+    assert planner._release.gives_way
+    answers: list[object] = []
+    asked = {"start": {"token": 0}}
+    spark = threading.Thread(target=lambda: answers.append(planner.answer("latest", asked)), daemon=True)
+    spark.start()
+    with made.changed:
+        assert answers == []
+        made.view.takeover = takeover.model_copy(update={"first_commit_at_ms": 2})
+        made.tell()
+    spark.join(PATIENCE_S)
+    assert answers == [{"token": 1}]
+    assert not planner._release.gives_way

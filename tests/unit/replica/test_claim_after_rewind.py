@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from pipeline_runtime.handover.ownership import CommitPermit
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder
@@ -18,6 +16,7 @@ from pipeline_runtime.replica.errors import RewindUndone, explain
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.replica import Replica
+from tests.permits import unused_permit
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=())
 
@@ -57,8 +56,8 @@ def test_who_is_to_rewind_to_what_another_rewind_has_undone_says_so(replica: Rep
 def test_an_owner_claims_anew_where_the_journal_gives_it_another_definition_and_nowhere_else(
     replica: Replica,
 ) -> None:
-    state, transactions = replica._state, cast(Any, None)
-    state.permit = CommitPermit(Epoch(2), SPEC.journal, transactions)
+    state = replica._state
+    state.permit = unused_permit(2)
     assert not needs_another_definition(state.facts(SPEC)), "its own CLAIM is not read yet"
     state.view.apply(Claim(Epoch(2), "order", "b", definition="a former one"))
     assert needs_another_definition(state.facts(SPEC))
@@ -70,8 +69,8 @@ def test_an_owner_claims_anew_when_the_one_before_has_committed_once_more_by_a_f
     replica: Replica,
 ) -> None:
     """After it had come to the journal's end, and before its own CLAIM was committed."""
-    state, transactions = replica._state, cast(Any, None)
-    state.local, state.permit = Seq(3), CommitPermit(Epoch(2), SPEC.journal, transactions)
+    state = replica._state
+    state.local, state.permit = Seq(3), unused_permit(2)
     late = Commit(Epoch(1), Boundary(Seq(4), {"in-0": 4}, 4), definition="a former one")
     for record in (late, Claim(Epoch(2), "order", "b", definition=SPEC.version)):
         state.view.apply(record)

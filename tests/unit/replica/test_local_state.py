@@ -17,6 +17,7 @@ from pipeline_runtime.replica.local_state import (
     beginning,
     drop_unfinished,
     last_committed,
+    note_end,
     open_state,
     read_mark,
     size_bytes,
@@ -24,12 +25,25 @@ from pipeline_runtime.replica.local_state import (
 )
 
 
-def plan(directory: Path, batch: int, seq: int) -> None:
+def plan(directory: Path, batch: int) -> None:
+    begin(directory, batch, json.dumps({"token": batch + 1}))
+
+
+def begin(directory: Path, batch: int, offset: str) -> None:
     offsets = directory / "spark" / "offsets"
     offsets.mkdir(parents=True, exist_ok=True)
-    offset = json.dumps({"seq": seq, "ends": {"in-0": seq * 10}, "batch_time": seq * 1000})
     (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{offset}')
     (offsets / f".{batch}.crc").write_bytes(b"crc")
+
+
+def end(directory: Path, batch: int, seq: int) -> None:
+    note_end(directory, batch, Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000))
+
+
+def done(directory: Path, batch: int, seq: int) -> None:
+    plan(directory, batch)
+    end(directory, batch, seq)
+    finish(directory, batch)
 
 
 def finish(directory: Path, batch: int) -> None:
@@ -56,16 +70,14 @@ def test_an_empty_directory_has_nothing(tmp_path: Path) -> None:
 
 def test_the_newest_finished_batch_counts_by_number_not_by_text(tmp_path: Path) -> None:
     for batch in (8, 9, 10):
-        plan(tmp_path, batch, batch + 1)
-        finish(tmp_path, batch)
+        done(tmp_path, batch, batch + 1)
     assert last_committed(tmp_path) == Boundary(Seq(11), {"in-0": 110}, 11_000)
 
 
 def test_a_plan_without_its_commit_is_dropped_and_nothing_else(tmp_path: Path) -> None:
     for batch in (3, 4):
-        plan(tmp_path, batch, batch)
-        finish(tmp_path, batch)
-    plan(tmp_path, 5, 5)
+        done(tmp_path, batch, batch)
+    plan(tmp_path, 5)
     assert last_committed(tmp_path) == Boundary(Seq(4), {"in-0": 40}, 4000)
     assert drop_unfinished(tmp_path) == [5]
     left = sorted(path.name for path in (tmp_path / "spark" / "offsets").iterdir() if path.name.isdigit())
@@ -74,14 +86,47 @@ def test_a_plan_without_its_commit_is_dropped_and_nothing_else(tmp_path: Path) -
 
 
 def test_a_plan_of_the_very_first_batch_is_dropped(tmp_path: Path) -> None:
-    plan(tmp_path, 0, 1)
+    plan(tmp_path, 0)
     assert last_committed(tmp_path) is None
     assert drop_unfinished(tmp_path) == [0]
 
 
+def test_a_batch_that_spark_has_finished_without_rows_being_granted_is_dropped(tmp_path: Path) -> None:
+    done(tmp_path, 3, 7)
+    plan(tmp_path, 4)
+    finish(tmp_path, 4)
+    assert last_committed(tmp_path) == Boundary(Seq(7), {"in-0": 70}, 7000)
+    assert drop_unfinished(tmp_path) == [4]
+    for log in ("offsets", "commits"):
+        left = [path.name for path in (tmp_path / "spark" / log).iterdir() if path.name.isdigit()]
+        assert left == ["3"]
+
+
+def test_an_end_that_was_noted_of_a_batch_that_did_not_finish_is_not_taken_for_the_next_one(
+    tmp_path: Path,
+) -> None:
+    done(tmp_path, 3, 7)
+    plan(tmp_path, 4)
+    end(tmp_path, 4, 8)
+    assert last_committed(tmp_path) == Boundary(Seq(7), {"in-0": 70}, 7000)
+    assert drop_unfinished(tmp_path) == [4]
+    plan(tmp_path, 4)
+    finish(tmp_path, 4)
+    assert last_committed(tmp_path) == Boundary(Seq(7), {"in-0": 70}, 7000)
+
+
+def test_what_was_written_before_batches_were_planned_ahead_is_read(tmp_path: Path) -> None:
+    at = Boundary(Seq(7), {"in-0": 70}, 7000)
+    begin(tmp_path, 3, json.dumps(at.to_json()))
+    finish(tmp_path, 3)
+    assert last_committed(tmp_path) == at
+    done(tmp_path, 4, 8)
+    assert last_committed(tmp_path) == Boundary(Seq(8), {"in-0": 80}, 8000)
+
+
 @pytest.mark.parametrize("content", ["", "v1", "v1\n{}", "v1\n{}\nnot json", 'v1\n{}\n{"seq": 1}'])
 def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
-    plan(tmp_path, 0, 1)
+    plan(tmp_path, 0)
     finish(tmp_path, 0)
     (tmp_path / "spark" / "offsets" / "0").write_text(content)
     with pytest.raises(LocalStateDamaged, match="offsets/0 cannot be read"):
@@ -122,33 +167,30 @@ def test_the_size_is_that_of_the_state(tmp_path: Path) -> None:
     state.mkdir(parents=True)
     (state / "1.changelog").write_bytes(b"x" * 100)
     (state / "2.zip").write_bytes(b"x" * 11)
-    plan(tmp_path, 0, 1)
+    plan(tmp_path, 0)
     assert size_bytes(tmp_path) == 111
 
 
 def test_a_state_that_is_begun_anew_stands_where_the_former_one_ended(tmp_path: Path) -> None:
     for batch in (3, 4):
-        plan(tmp_path, batch, batch)
-        finish(tmp_path, batch)
+        done(tmp_path, batch, batch)
     at = open_state(tmp_path)
     assert (at.seq, beginning(tmp_path).seq) == (4, 0)
     begin_anew(tmp_path, at)
     assert not (tmp_path / "spark").exists()
     assert open_state(tmp_path) == beginning(tmp_path) == at
     # Spark begins to count again, and its batches count from there on.
-    plan(tmp_path, 0, 4)
+    plan(tmp_path, 0)
     finish(tmp_path, 0)
-    assert open_state(tmp_path) == at, "a first batch without a row has no seq of its own"
-    plan(tmp_path, 0, 5)
-    finish(tmp_path, 0)
+    assert open_state(tmp_path) == at, "a first batch that was not granted is none"
+    done(tmp_path, 0, 5)
     assert open_state(tmp_path).seq == 5
     assert (tmp_path / "spark" / "commits" / "0").exists()
 
 
 @pytest.mark.parametrize("cut", ["before", "between", "after"])
 def test_a_crash_while_a_state_is_begun_anew_leaves_none_of_the_former_one(tmp_path: Path, cut: str) -> None:
-    plan(tmp_path, 4, 4)
-    finish(tmp_path, 4)
+    done(tmp_path, 4, 4)
     at = open_state(tmp_path)
     (tmp_path / "anew.json").write_text(json.dumps(at.to_json()))
     if cut != "before":  # it was set aside

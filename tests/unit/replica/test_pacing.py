@@ -19,7 +19,7 @@ PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
 
 
 @pytest.mark.parametrize(
-    ("cpu_ratio", "expected"), [(0.0, 50), (0.5, 50), (0.71, 525), (0.92, 1000), (1.0, 1000)]
+    ("cpu_ratio", "expected"), [(0.0, 50), (0.4, 50), (0.625, 525), (0.85, 1000), (1.0, 1000)]
 )
 def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> None:
     assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)

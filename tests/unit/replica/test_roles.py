@@ -24,7 +24,7 @@ from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.gate_client import GateClient
-from tests.waiting import PATIENCE_S
+from tests.permits import unused_permit
 
 NOWHERE = KafkaSettings("none:1")
 NO_TRANSACTIONS = cast(Transactions, None)  # nothing is committed here
@@ -55,12 +55,12 @@ def gate() -> Iterator[GateServer]:
 
 
 def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(gate: GateServer) -> None:
-    """Also the first claim of all, which says where the group begins: its query waits for that."""
+    """Also the first claim of all, which says where the group begins: its first batch waits for that."""
     state, ownership = ReplicaState(), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     planner = BatchPlanner(
         SPEC, (), state, InputOffsets(NOWHERE, (), {}, 1, state.poke), CpuLoad(), {},
-        flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
+        Boundary(Seq(0), {}, 0), flushes=False, release=OwnerRelease(state, ownership), asked=lambda _: None,
     )  # fmt: skip
     address = gate.open(SPEC.id, planner)
     state.order = ClaimOrder(id="first", over=Epoch(0))
@@ -69,19 +69,14 @@ def test_a_new_groups_replica_claims_once_its_query_has_connected_to_the_gate(ga
     roles.step()
     assert ownership.orders == [], "its query does not run yet"
 
-    starts: list[dict[str, object]] = []
-    query = threading.Thread(target=lambda: starts.append(GateClient(address).ask("initial")), daemon=True)
-    query.start()
-    assert state.connected.wait(PATIENCE_S)
+    query = GateClient(address)
+    query.ask("initial")
     roles.step()
     assert ownership.orders == ["first"]
-    assert starts == []
-
-    with state.changed:
-        state.view.apply(Claim(Epoch(1), "first", "a", {"in-0": 7}))
-        state.tell()
-    query.join(PATIENCE_S)
-    assert starts[0]["seq"] == Seq(0)
+    assert planner._start().ends == {}
+    state.view.apply(Claim(Epoch(1), "first", "a", {"in-0": 7}))
+    assert planner._start() == Boundary(Seq(0), {"in-0": 7}, 0)
+    query.close()
 
 
 @pytest.mark.parametrize(
@@ -138,21 +133,14 @@ class OvertakenOnce(Claims):
         if len(self.orders) == 1:
             self.state = Refused(order, "another replica claimed at the same time")
             return None
-        return CommitPermit(Epoch(order.over + 1), SPEC.journal, NO_TRANSACTIONS)
-
-
-class Unused:
-    """In place of an owner's transactions: it has nothing to commit."""
-
-    def close_unused(self, older_than_s: float) -> None:
-        pass
+        return unused_permit(order.over + 1)
 
 
 def test_an_idle_owner_stands_down_as_soon_as_its_journal_grants_another() -> None:
     state, ownership = ReplicaState(), Claims()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     ownership.state = Owning(ClaimOrder(id="first", over=Epoch(2)), Epoch(3))
-    state.permit = CommitPermit(Epoch(3), SPEC.journal, cast(Transactions, Unused()))
+    state.permit = unused_permit(3)
     roles.set(Role.OWNER, "owning")
     state.view.apply(Claim(Epoch(3), "first", "a", {}))
     roles.step()
@@ -178,7 +166,7 @@ def test_an_owner_in_doubt_stands_down_only_for_one_that_was_granted(
     state, ownership = ReplicaState(), OvertakenOnce()
     roles = Roles(SPEC.id, state, ownership, lambda: None, lambda: None)
     state.connected.set()
-    state.permit = CommitPermit(Epoch(3), SPEC.journal, NO_TRANSACTIONS)
+    state.permit = unused_permit(3)
     roles.order_done = "first"
     state.view.apply(Claim(Epoch(3), "first", "a", {}))
     roles.claim_again("its commit was not answered")

@@ -48,8 +48,10 @@ class Frame:
 
 
 class Unpaced:
-    granted_at_s = 0.0
     arrived_at_s = None
+
+    def batch_ms(self) -> float:
+        return 0.0
 
     def is_last_stage(self, _: object) -> bool:
         return False
@@ -63,13 +65,15 @@ def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, Rep
         marks = {"out": {"length": length, "rows": length // 3}}
         state.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), marks=marks))
     ownership: Any = object()
+    (directory / "spark").mkdir(exist_ok=True)
     frame, planner, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
-    untyped: Any = (SPEC, frame, state, planner, release, "a", lambda at_once: None)
+    untyped: Any = (SPEC, frame, state, planner, release, directory, "a", lambda at_once: None)
     return BatchSink(*untyped), frame, state
 
 
 def process(sink: BatchSink, frame: Any, state: ReplicaState, seq: int, rows: int) -> None:
     frame.rows = rows
+    state.granted = Seq(seq)
     state.plan = (Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0), Boundary(Seq(seq), {"in-0": seq}, seq))
     sink(frame, seq)
 
@@ -105,18 +109,30 @@ def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_clai
     sink.close()
 
 
+def test_a_batch_that_was_not_granted_is_no_batch(tmp_path: Path) -> None:
+    sink, frame, state = follower(tmp_path, [6])
+    sink.restore(Seq(0), {})
+    process(sink, frame, state, 1, 2)
+    state.granted = None
+    untyped: Any = frame
+    sink(untyped, 2)
+    assert sink.over.is_set()
+    assert (state.local, state.failure) == (1, None)
+    assert [path.name for path in (tmp_path / "spark" / "ends").iterdir()] == ["1"]
+    sink.close()
+
+
 class NotedPermit:
     """Takes note of what is committed by it."""
 
     epoch = Epoch(2)
-    requests = 0
 
     def __init__(self) -> None:
         self.seqs: list[Seq] = []
-        self.transactions = self
 
-    def commit(self, records: list[Commit], outputs: object = ()) -> None:
+    def commit(self, records: list[Commit], outputs: object = ()) -> int:
         self.seqs += [record.seq for record in records]
+        return 1
 
 
 def test_what_the_journal_has_is_not_committed_again_by_who_has_claimed_meanwhile(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""One of the templates on real nodes: deployed, moved, and held against its oracle."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from kafka import KafkaConsumer
+
+from pipeline_runtime.model.ids import stream_topic
+from tests.handover.tail import Tail
+from tests.integration.pipelines.driving import API, LOOK_EVERY_S, START_S, deploy, element, hand_over
+from tests.waiting import wait_until
+
+Row = dict[str, Any]
+ENDED_S = 600.0
+
+
+def template(client: httpx.Client, name: str, rate: float) -> Row:
+    """Its document, on no node in particular, whose source plays its recording once, at `rate` rows/s."""
+    document: Row = client.get(f"{API}/templates/{name}").raise_for_status().json()["document"]
+    for each in document["spec"]["elements"]:
+        each.pop("node", None)
+        if each["type"] == "csv-replay":
+            each["params"].update(rate=rate, loops=1, restamp=False)
+    return document
+
+
+class Run:
+    """Of one template."""
+
+    def __init__(self, client: httpx.Client, document: Row, chance: random.Random) -> None:
+        self._client = client
+        self._document = document
+        self.name = document["metadata"]["name"]
+        self._chance = chance
+        self._ids = [
+            each["id"] for each in document["spec"]["elements"] if not each["type"].startswith("live-")
+        ]
+        self.source_id = self._ids[0]
+        self._deployment = ""
+
+    def deploy(self) -> None:
+        self._deployment = deploy(self._client, self._document)
+
+    def source(self, action: str) -> None:
+        path = f"{API}/pipelines/{self.name}/elements/{self.source_id}/{action}"
+        answer = self._client.post(path)
+        assert answer.is_success or element(self._client, self.name, self.source_id)["ended"], answer.text
+
+    def move(self) -> None:
+        """One of its elements, with its group, to the other node."""
+
+        def ready() -> Row | None:
+            found = element(self._client, self.name, self._chance.choice(self._ids))
+            return found if found["actions"]["migrate"]["allowed"] else None
+
+        chosen = wait_until(ready, "an element that may move", START_S, look_every_s=LOOK_EVERY_S)
+        target = {"edge-a": "edge-b", "edge-b": "edge-a"}[chosen["node"]]
+        finished = hand_over(self._client, self.name, chosen["id"], "migrate", target)
+        assert finished["outcome"] == "done", finished
+
+    def ended(self) -> bool:
+        answer = self._client.get(f"{API}/pipelines/{self.name}/elements").raise_for_status()
+        return all(each["ended"] for each in answer.json() if each["id"] in self._ids)
+
+    def wait_until_ended(self) -> None:
+        wait_until(self.ended, f"all elements of {self.name} to end", ENDED_S, look_every_s=LOOK_EVERY_S)
+
+    def compare(self, bootstrap: str) -> None:
+        expected = importlib.import_module(f"tests.oracles.{self.name.replace('-', '_')}").expected()
+        # What nobody reads but the sinks of its own group is no topic.
+        known = topics(bootstrap)
+        there = [id for id in expected if stream_topic(self._deployment, id) in known]
+        assert there, f"{self.name}: none of {list(expected)} can be read"
+        for id in there:
+            assert_same(f"{self.name}.{id}", put_out(bootstrap, self._deployment, id), expected[id])
+
+
+def topics(bootstrap: str) -> set[str]:
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap)
+    try:
+        return set(consumer.topics())
+    finally:
+        consumer.close()
+
+
+def put_out(bootstrap: str, deployment: str, id: str) -> list[Row]:
+    tail = Tail(bootstrap, stream_topic(deployment, id))
+    try:
+        return [{**json.loads(record.value), "_time": record.timestamp} for record in tail.records()]
+    finally:
+        tail.close()
+
+
+def assert_same(id: str, found: list[Row], wanted: list[Row]) -> None:
+    """Each row once, whatever their order, which is open between keys."""
+    names = list(wanted[0])
+    got, expected = (
+        sorted((_plain(row, names) for row in rows), key=_exact_first) for rows in (found, wanted)
+    )
+    assert len(got) == len(expected), f"{id}: {len(got)} rows instead of {len(expected)}"
+    for mine, theirs in zip(got, expected, strict=True):
+        near = [pytest.approx(value, rel=1e-9) if isinstance(value, float) else value for value in theirs]
+        assert mine == near, id
+
+
+def _plain(row: Row, names: list[str]) -> list[Any]:
+    return [_value(_instant(row[name]) if name == "_time" else row[name]) for name in names]
+
+
+def _instant(time: Any) -> Any:
+    """A record's timestamp is in ms."""
+    return time if isinstance(time, datetime) else datetime.fromtimestamp(time / 1000, UTC)
+
+
+def _value(value: Any) -> Any:
+    """Times as texts, and all numbers as floats: how a record writes one is open."""
+    if isinstance(value, str) and value.endswith("Z") and value[:2] == "20":
+        value = datetime.fromisoformat(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _exact_first(row: list[Any]) -> tuple[list[str], list[float]]:
+    """The last digits of numbers are open, and must not decide what is compared with what."""
+    numbers = [round(value, 6) for value in row if isinstance(value, float)]
+    return [str(value) for value in row if not isinstance(value, float)], numbers

@@ -1,0 +1,12 @@
+"""What the template machine-power must put out: of power-recorder's, what both have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.oracles import power_recorder
+
+
+def expected() -> dict[str, list[dict[str, Any]]]:
+    recorder = power_recorder.expected()
+    return {id: recorder[id] for id in ("variation", "alerts", "power")}

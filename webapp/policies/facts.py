@@ -19,7 +19,7 @@ from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.pipelines.pins import pinned_elements
 from webapp.pipelines.shape import names_of
-from webapp.placements.fleet import apart_groups, candidate
+from webapp.placements.fleet import apart_groups, candidate, machine_of
 from webapp.placements.group_state import GroupFacts, migrate_refusal, rows_per_s
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import active_deployments
@@ -75,6 +75,7 @@ def nodes_now(nodes: Iterable[Node], samples: Mapping[str, list[Sample]]) -> lis
             node.name,
             samples.get(node.name, ()),
             cores=node.cores,
+            machine=machine_of(node),
             refusal=candidate(node).refusal,
             draining=node.emptied_since is not None,
             site=node.place,

@@ -68,6 +68,7 @@ class NodeNow:
     name: str
     samples: Sequence[Sample]  # oldest first
     cores: int = 0  # 0: not known
+    machine: str = ""  # nodes of one machine share its CPU; empty: none does
     refusal: str | None = None  # why it takes nothing new, said of it: "is cordoned"
     draining: bool = False
     site: str = ""

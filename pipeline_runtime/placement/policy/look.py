@@ -233,7 +233,9 @@ class Look:
         fit: dict[str, float] = {}
         reasons = []
         for node in nodes:
-            would_be = self.would_be(node, origin, share, SETTLE_S)
+            # Where both are on one machine, its CPU has the group already.
+            more = 0.0 if node.machine and node.machine == origin.machine else share
+            would_be = self.would_be(node, origin, more, SETTLE_S)
             reason = self.unfit(node, SETTLE_S, group=group if keeps_apart else None)
             reason = reason or self.not_apart(group, node.name) or crowded(would_be, most)
             if reason is None:

@@ -106,6 +106,17 @@ def test_what_cannot_take_it() -> None:
     assert said(look(phone("c"), moves=spent)) == [("phone", "budget", "a")]
 
 
+def test_on_the_machine_where_it_runs_it_takes_no_more_than_it_does() -> None:
+    a, c = (replace(each, samples=node("", "", 0.7).samples) for each in (A, CLOUD))
+    [verdict] = look(phone("c"), nodes=(a, c))
+    assert verdict.code == "no-target"
+    assert "140 % of its CPU" in verdict.why
+    a, c = (replace(each, machine="one") for each in (a, c))
+    [verdict] = look(phone("c"), nodes=(a, c))
+    assert (verdict.code, verdict.target) == ("move", "a")
+    assert "comes to 70 % of its CPU" in verdict.why
+
+
 def test_a_user_who_goes_on_is_followed_on() -> None:
     """After a move of its own it rests for as long as the user has to stay; after another one as always."""
     own = Move("phone", "a", "c", NOW_S - 110, NOW_S - 100, True, "near")

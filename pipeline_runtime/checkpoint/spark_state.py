@@ -141,9 +141,9 @@ def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -
         if match["kind"] == "zip" and match["id"] in confirmed and int(match["version"]) <= version
     ]
     oldest = max(snapshots, default=0)
-    whole = any(match["kind"] == "zip" or int(match["version"]) == 1 for _, match in parsed)
-    if parsed and not whole:
-        raise FileNotFoundError("the newest snapshot of the state is being purged")
+    until = [match for _, match in parsed if int(match["version"]) <= version]
+    if until and not any(match["kind"] == "zip" or int(match["version"]) == 1 for match in until):
+        raise FileNotFoundError("the snapshot that this state goes on from is being purged")
     needed = {
         name: int(match["version"]) for name, match in parsed if oldest <= int(match["version"]) <= version
     }

@@ -118,13 +118,12 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
 
     # 4. the lengths that this seq committed
     seq = Seq(end["seq"])
-    time_ms = end.get("batch_time")
     return Snapshot(
         directory=target,
         batch=batch,
         seq=seq,
-        ends=end.get("ends") or {},
-        batch_time_ms=time_ms if isinstance(time_ms, int) else None,
+        ends=end["ends"],
+        batch_time_ms=end["batch_time"],
         files=_sized(replica, links.sizes, growing.lengths(seq)),
         growing=growing,
     )

@@ -75,8 +75,8 @@ def _end(spark: Path, batch: int) -> dict[str, Any] | None:
         text = noted.read_text(encoding="utf-8")
     except FileNotFoundError:
         return _end_in_offset(spark / "offsets" / str(batch))
-    end = _object(text, f"ends/{batch}")
-    return _complete(end, f"ends/{batch}")
+    name = f"ends/{batch}"
+    return _complete(_object(text, name), name)
 
 
 def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:

@@ -40,8 +40,7 @@ from pipeline_runtime.spark.inputs import GroupInput
 
 # How often an owner looks although nothing was told.
 LOOK_S = 2.0
-# Of a batch's partitions some are read by another task at the same time, for each so many rows of the batch
-# before: one more task costs more than fewer rows take.
+# One more task reads a batch for each so many rows of the batch before. Chosen, not measured.
 ROWS_A_TASK = 5_000
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05

@@ -144,6 +144,9 @@ class Settings(BaseSettings):
     leave_s: _Amount = 60
     """How long a node that is told to stop goes on at most, to hand over what it owns; 0: not at all."""
 
+    latency_ms: Annotated[int, Field(ge=20, le=600_000)] = 500
+    """The latency target of elements of which nobody has said one, when they are deployed."""
+
     checkpoint_s: _PositiveAmount = 5
     """How often a checkpoint leaves the node."""
     checkpoint_batches: NonNegativeInt = 0

@@ -116,7 +116,7 @@ def _processed(
         by_key: dict[str, list[Arrived]] = {}
         for index, (port, schema) in enumerate(inputs):
             for row in batch.get(port, ()):
-                arrived = Arrived(*_encoded(row, schema), index)
+                arrived = Arrived(*_arrived(row, schema), index)
                 by_key.setdefault(_key(moved.key_field(), row, schema), []).append(arrived)
         for key, ordered in by_key.items():
             state = KeyState(states.get(key), moved.state_version)
@@ -128,10 +128,9 @@ def _processed(
     return found
 
 
-def _encoded(row: Mapping[str, Any], schema: StreamSchema) -> tuple[str, int]:
+def _arrived(row: Row, schema: StreamSchema) -> tuple[dict[str, Any], int]:
     data = {name: row.get(name) for name in schema.names}
-    text = json.dumps(data, default=lambda value: value.isoformat())
-    return text, (row["_time"] - _EPOCH) // timedelta(microseconds=1)
+    return data, (row["_time"] - _EPOCH) // timedelta(microseconds=1)
 
 
 def _take(found: Outcome, tag: str, time_ms: int, data: dict[str, Any], output: StreamSchema) -> None:

@@ -54,6 +54,22 @@ MUTANTS = (
         ("tests/unit/replica/test_batch_planner.py",),
     ),
     Mutant(
+        "keyed state",
+        "what a batch that came to nothing has left is kept with the next one",
+        "pipeline_runtime/replica/batch_planner.py",
+        "            self._keyed.forget()",
+        "            pass",
+        ("tests/unit/replica/test_batch_planner.py",),
+    ),
+    Mutant(
+        "keyed state",
+        "the end of a batch is not written with its changes",
+        "pipeline_runtime/checkpoint/keyed_state.py",
+        "        batch.put(_END, json.dumps(end).encode())\n        with self._batch",
+        "        with self._batch",
+        ("tests/unit/checkpoint/test_keyed_state.py",),
+    ),
+    Mutant(
         "sink",
         "an owner emits a batch that the journal has already",
         "pipeline_runtime/replica/core.py",

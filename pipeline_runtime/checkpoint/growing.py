@@ -1,9 +1,10 @@
-"""The files to whose end alone a replica's sinks write: a checkpoint need not read them whole."""
+"""What a checkpoint must know of the run that is on: files that only grow, and the keyed state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.checkpoint.manifest import FileEntry
 from pipeline_runtime.model.ids import Seq
 
@@ -12,13 +13,16 @@ _SEQS_KEPT = 100
 
 
 class GrowingFiles:
-    """How long they were at each of the newest seqs, and what a checkpoint has stored of them last.
+    """How long the files to whose end alone a replica's sinks write were at each of the newest seqs, and what
+    a checkpoint has stored of them last: it need not read them whole.
 
     For one run of the query alone, since its start cuts off what was not committed: only from there on,
     bytes that were committed stay what they are. One thread notes; others ask meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keyed: KeyedState | None = None) -> None:
+        """`keyed`: of a group with a keyed processor."""
+        self.keyed = keyed
         self._lengths: dict[Seq, Mapping[str, int]] = {}
         self.stored: dict[str, FileEntry] = {}  # by path; each as long as its seq had committed
 

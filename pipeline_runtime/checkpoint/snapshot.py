@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
-from pipeline_runtime.checkpoint import spark_state
+from pipeline_runtime.checkpoint import keyed_state, spark_state
 from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
 from pipeline_runtime.model.ids import Seq
 
 _ATTEMPTS = 20
@@ -24,7 +25,7 @@ _ATTEMPTS = 20
 class SnapshotFile:
     path: str  # relative to the replica directory, with "/"
     size: int  # bytes of it that belong to the checkpoint: the file may have grown since
-    grows: bool = False  # these bytes never change while the query runs
+    grows: bool = False  # if at all: these bytes never change while the query runs
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Snapshot:
     """Use as a context manager, or `close()`: the hard links keep the files' disk space."""
 
     directory: Path  # of the hard links, same layout as the replica directory
-    batch: int  # Spark's batch id
+    batch: int | None  # Spark's batch id; None: of a group with a keyed state, which does without
     seq: Seq
     ends: dict[str, Any]
     batch_time_ms: int | None
@@ -52,7 +53,8 @@ class Snapshot:
 
 
 class _Vanished(Exception):
-    """Spark purged a file between our listing and our link, or the batch is not whole any more."""
+    """Spark purged a file between our listing and our link, or the batch is not whole any more, or the query
+    starts again right now."""
 
 
 def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Snapshot:
@@ -61,7 +63,7 @@ def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | N
     Safe while the query runs; waits for nothing. `work` must lie on the same file system.
     1. link the replica's own notes; 2. find N, the newest batch that counts; 3. link its files,
     state first; 4. take the lengths that N's seq committed. When a file vanished, Spark has gone on:
-    start again with the newer N.
+    start again with the newer N. With a keyed state, 2 and 3 are a checkpoint of RocksDB's.
 
     `growing`: of the replica that runs there, or ran there last; None: every file is taken as it is.
     Raises NothingCommitted (no batch yet) or SnapshotFailed.
@@ -86,17 +88,15 @@ def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | N
 
 
 def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
-    spark = replica / "spark"
-    if _newest(replica) is None:
-        raise NothingCommitted(
-            f"{replica.name} has not committed a batch yet.",
-            "The replica is not affected.",
-            "Take the checkpoint after its first batch.",
-        )
+    spark, is_keyed = replica / "spark", (replica / keyed_state.DIRECTORY).is_dir()
+    if not is_keyed and _newest(replica) is None:
+        raise _nothing_committed(replica)
     # 1. the notes at the top (replica.json). Before the batch is chosen, because one that is older
     # than the state only means more of the journal to follow, and a newer one would be of no use.
     links = _Links(replica, target)
     links.add_tree(Path(), lambda path: (replica / path).is_dir())
+    if is_keyed:
+        return _keyed_attempt(links, growing)
 
     # 2. the newest committed batch
     committed = spark_state.batches(spark / "commits")  # before, as Spark may purge some meanwhile
@@ -129,6 +129,67 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     )
 
 
+def _nothing_committed(replica: Path) -> NothingCommitted:
+    return NothingCommitted(
+        f"{replica.name} has not committed a batch yet.",
+        "The replica is not affected.",
+        "Take the checkpoint after its first batch.",
+    )
+
+
+def _keyed_attempt(links: _Links, growing: GrowingFiles) -> Snapshot:
+    # 2. and 3.
+    end = _link_keyed(links, growing.keyed)
+    apart = {"spark", keyed_state.DIRECTORY}
+    links.add_tree(Path(), lambda path: path.as_posix() in (apart | links.sizes.keys()))
+
+    # 4. the lengths that this seq committed
+    seq = Seq(end["seq"])
+    return Snapshot(
+        directory=links.target,
+        batch=None,
+        seq=seq,
+        ends=end["ends"],
+        batch_time_ms=end["batch_time"],
+        files=_sized(links.replica, links.sizes, growing.lengths(seq)),
+        growing=growing,
+    )
+
+
+def _link_keyed(links: _Links, running: KeyedState | None) -> dict[str, Any]:
+    """`running`: which has it open, or had; it is opened here when it is not."""
+    target = links.target / keyed_state.DIRECTORY
+    links.target.mkdir(parents=True, exist_ok=True)
+    try:
+        if running is not None:
+            try:
+                return _linked(links, running, target)
+            except KeyedStateClosed:
+                pass  # its query has ended
+        state = KeyedState(links.replica / keyed_state.DIRECTORY)
+        try:
+            return _linked(links, state, target)
+        finally:
+            state.close()
+    except ValueError as error:
+        _failed(
+            links.replica,
+            f"its state cannot be read ({error})",
+            "Restore the group from its newest checkpoint.",
+        )
+    except OSError as error:
+        raise _Vanished(f"the keyed state: {error}") from error
+
+
+def _linked(links: _Links, state: KeyedState, target: Path) -> dict[str, Any]:
+    end = state.link(target)
+    if end is None:
+        raise _nothing_committed(links.replica)
+    for path in target.iterdir():
+        links.sizes[f"{keyed_state.DIRECTORY}/{path.name}"] = path.stat().st_size
+    return end
+
+
 def _newest(replica: Path) -> tuple[int, dict[str, Any]] | None:
     try:
         return spark_state.newest_done(replica / "spark")
@@ -147,7 +208,7 @@ def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> t
             found = "is shorter than what was committed" if path in sizes else "is not there any more"
             _failed(replica, f"{path} {found}", "Check who else writes that file, and the disk.")
     return tuple(
-        SnapshotFile(path, min(size, limits.get(path, size)), path in limits)
+        SnapshotFile(path, min(size, limits.get(path, size)), path in limits or keyed_state.is_settled(path))
         for path, size in sorted(sizes.items())
     )
 

@@ -76,7 +76,7 @@ def _end(spark: Path, batch: int) -> dict[str, Any] | None:
     except FileNotFoundError:
         return _end_in_offset(spark / "offsets" / str(batch))
     name = f"ends/{batch}"
-    return _complete(_object(text, name), name)
+    return complete_end(_object(text, name), name)
 
 
 def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:
@@ -88,10 +88,11 @@ def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:
     offset = _object(lines[2], name)
     if TOKEN in offset:
         return None
-    return _complete(offset, name)
+    return complete_end(offset, name)
 
 
-def _complete(end: dict[str, Any], name: str) -> dict[str, Any]:
+def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
+    """Where a batch has ended, as `name` says. Raises ValueError where something is missing."""
     for key, kind in (("seq", int), ("ends", dict), ("batch_time", int)):
         if not isinstance(end.get(key), kind):
             raise ValueError(f"{name} cannot be read: it has no {key}")

@@ -73,7 +73,7 @@ def store(
         ).sealed()
         database.put_manifest(manifest)
     growing = {file.path for file in snapshot.files if file.grows}
-    snapshot.growing.stored.update((entry.path, entry) for entry in files if entry.path in growing)
+    snapshot.growing.stored = {entry.path: entry for entry in files if entry.path in growing}
     return manifest
 
 

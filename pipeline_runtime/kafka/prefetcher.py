@@ -56,6 +56,9 @@ class Prefetcher:
         self._parts: dict[str, _Partition] = {}
         self._rows = self._bytes = 0
         self._held = False
+        self._came = False  # something, by the last poll
+        self.gather_s = 0.0
+        """How long what has come may lie at the broker, so that more of it is fetched at once."""
         self._gone = False  # what comes next has been deleted from its topic
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="prefetcher", daemon=True)
@@ -165,6 +168,8 @@ class Prefetcher:
 
     def _turn(self, consumer: KafkaConsumer) -> bool:
         with self._lock:
+            if self._came and self.gather_s:
+                self._lock.wait_for(lambda: self._closing, self.gather_s)
             while not self._closing and (self._held or self.full):
                 self._lock.wait(1.0)
             if self._closing:
@@ -185,6 +190,7 @@ class Prefetcher:
                         self._count(record, 1)
                 part.next = max(part.next, consumer.position(part.tp))
             self._lock.notify_all()
+        self._came = bool(got)
         if got:
             self._arrived()
         return True

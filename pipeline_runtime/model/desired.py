@@ -113,6 +113,7 @@ class Directive:
     followed: bool = False  # as its owner, leave an exact standby time to follow
     paused_since_ms: int | None = None
     retire: bool = False  # as its owner, end the group for good, then stop
+    latency_ms: int | None = None  # the target, as its owner; None: as its definition says
 
 
 class DesiredReplica(Frozen):
@@ -140,6 +141,7 @@ class DesiredReplica(Frozen):
             followed=self.followed and owner,
             paused_since_ms=self.paused_since_ms,
             retire=self.retire and owner,
+            latency_ms=self.spec.pace.latency_ms,
         )
 
 
@@ -280,7 +282,9 @@ class ReplicaStatus(Frozen):
     latency_ms_p50: float | None = None  # record's timestamp of arrival to its output's commit
     latency_ms_p95: float | None = None
     latency_ms_p99: float | None = None
+    latency_ms_target: int | None = None
     state_bytes: int = 0
+    state_keys: int | None = None  # of a keyed processor
     at_work: bool = False  # its query starts, or is in a batch
     java_ends: tuple[JavaEnd, ...] = ()  # that this node knows of
     vouched: str = ""  # of the wish that they belong to

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sized
 from typing import Annotated, Any, Final, Literal, cast
 
 import yaml
-from pydantic import ConfigDict, Field, StrictBool, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, StringConstraints, ValidationError
 
 from pipeline_runtime.model.faults import (
     DocumentInvalid,
@@ -16,7 +16,7 @@ from pipeline_runtime.model.faults import (
     words_for_pattern,
 )
 from pipeline_runtime.model.plain_data import NotJson, NotPlainData, read_json, shown, unfit
-from pipeline_runtime.model.spec import Frozen
+from pipeline_runtime.model.spec import LATENCY_MS_MAX, LATENCY_MS_MIN, Frozen
 
 API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
@@ -64,6 +64,8 @@ class Element(Frozen):
     site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
     # Elements that it shares no node with; said of one of two, it holds for both.
     apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
+    # The target of its results, from a row's arrival on; of a group the least of its elements' holds.
+    latency_ms: StrictInt | None = Field(default=None, ge=LATENCY_MS_MIN, le=LATENCY_MS_MAX)
     copy_of: CopyOf | None = None  # the runtime ignores it, as it does the next one
     ui: ElementUi | None = None
 

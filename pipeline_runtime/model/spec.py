@@ -56,8 +56,14 @@ class OutputStream(Frozen):
     external: bool = False
 
 
+LATENCY_MS = 500
+"""The latency target of a group of which nobody has said one."""
+LATENCY_MS_MIN, LATENCY_MS_MAX = 20, 600_000
+
+
 class Pace(Frozen):
-    interval_ms_min: int = 50
+    latency_ms: int = LATENCY_MS  # what a row's results may take from its arrival on; see replica.pacing
+    interval_ms_min: int = 20
     interval_ms_max: int = 1000
     batch_rows_max: int = 30_000
 

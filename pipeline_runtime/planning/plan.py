@@ -12,12 +12,14 @@ from pipeline_runtime.model.faults import DocumentInvalid
 from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
+    LATENCY_MS,
     ElementSpec,
     Follow,
     Frozen,
     GroupSpec,
     InputStream,
     OutputStream,
+    Pace,
 )
 from pipeline_runtime.operators.expressions import ExpressionInvalid, columns_of, parse
 from pipeline_runtime.operators.registry import Registry
@@ -50,16 +52,19 @@ def plan_groups(
     files: Mapping[str, str],
     *,
     describe_file: FileDescriber | None = None,
+    latency_ms: int = LATENCY_MS,
 ) -> tuple[GroupSpec, ...]:
     """The groups of a deployment, producers before consumers.
 
-    `files`: file reference -> sha256 in the file store. Raises DocumentInvalid when the document
+    `files`: file reference -> sha256 in the file store. `latency_ms`: the target of groups of which the
+    document says none. Raises DocumentInvalid when the document
     has any fault: nothing is planned by halves.
     """
     validation = validate(document, registry, describe_file=describe_file)
     if validation.faults:
         raise DocumentInvalid(validation.faults)
-    return _Plan(document, deployment, registry, files, validation.schemas, describe_file).groups()
+    plan = _Plan(document, deployment, registry, files, validation.schemas, describe_file, latency_ms)
+    return plan.groups()
 
 
 def pins(document: PipelineDocument) -> dict[str, str | None]:
@@ -113,8 +118,10 @@ class _Plan:
         files: Mapping[str, str],
         schemas: Mapping[str, StreamSchema],
         describe_file: FileDescriber | None,
+        latency_ms: int,
     ) -> None:
         self.document = document
+        self.latency_ms = latency_ms
         self.deployment = deployment
         self.files = files
         self.schemas = dict(schemas)
@@ -187,9 +194,14 @@ class _Plan:
             outputs=outputs,
             schemas={port: self.schemas[port] for port in sorted(ports)},
             follow=follow,
+            pace=self.pace(members),
             files=files,
             version=self.version(elements, inputs, outputs, files, follow),
         )
+
+    def pace(self, members: list[str]) -> Pace:
+        said = [target for id in members if (target := self.elements[id].latency_ms) is not None]
+        return Pace(latency_ms=min(said, default=self.latency_ms))
 
     def group_inputs(self, members: list[str]) -> tuple[InputStream, ...]:
         streams = []

@@ -29,7 +29,7 @@ _UNIT = re.compile(rf"(.+)_({'|'.join(_UNITS)})")
 
 class ElementChange(Frozen):
     element: str
-    change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
+    change: Literal["unchanged", "retuned", "upgraded", "restart", "incompatible", "added", "removed"]
     reason: str | None = None  # what changed, or what is in the way
     path: str | None = None  # of the parameter that is in the way
     loses: str | None = None  # with "restart" and "removed": what of its state is lost
@@ -85,7 +85,7 @@ def element_changes(
 
 
 def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupChanges:
-    """Group by group, whether or not it may be done."""
+    """Group by group, whether or not it may be done. Another pace alone is taken over while it runs."""
     versions, staying = {group.group: group.version for group in old}, {group.group for group in new}
     return GroupChanges(
         added=tuple(group for group in new if group.group not in versions),
@@ -180,7 +180,8 @@ def _change(
     if said:
         return ElementChange(element=id, change="upgraded", reason="; ".join(said))
     if old.version == new.version:
-        return ElementChange(element=id, change="unchanged")
+        retuned = _retuned(old, new)
+        return ElementChange(element=id, change="retuned" if retuned else "unchanged", reason=retuned)
     if len(new.elements) > 1 or old.schemas != new.schemas:
         reason = "it is started again, with what is around it"
     elif _keeps(operator):
@@ -304,6 +305,11 @@ def _difference(key: str, was: Any, is_: Any) -> str:
     if max(map(len, shown)) > _VALUE_LENGTH_MAX:
         return f"{title} changed"
     return f"{title} {shown[0]} to {shown[1]}"
+
+
+def _retuned(old: GroupSpec, new: GroupSpec) -> str | None:
+    was, is_ = old.pace.latency_ms, new.pace.latency_ms
+    return f"Latency target {was} ms to {is_} ms" if was != is_ else None
 
 
 def _shown(value: Any) -> str:

@@ -12,10 +12,12 @@ count.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
 from pipeline_runtime.kafka.ahead import pack
@@ -25,13 +27,17 @@ from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Announce, Facts, Follow, Own, ReleaseAlone, next_batch, successor
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
+from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import (
+    SOURCE_WAIT_MS_MAX,
     CpuLoad,
     followed_interval_ms,
+    gather_ms,
     interval_ms,
     lockstep_interval_ms,
+    may_wait_ms,
     release_quiet_ms,
 )
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
@@ -42,6 +48,7 @@ from pipeline_runtime.spark.inputs import GroupInput
 LOOK_S = 2.0
 # One more task reads a batch for each so many rows of the batch before. Chosen, not measured.
 ROWS_A_TASK = 5_000
+RUNS_KEPT = 20
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
 
@@ -62,8 +69,9 @@ class BatchPlanner:
         flushes: bool,
         release: OwnerRelease,
         asked: Callable[[Seq], None],
+        keyed: KeyedState | None = None,
     ) -> None:
-        """`ended`: where the local state stands."""
+        """`ended`: where the local state stands. `keyed`: of a group with a keyed processor."""
         self._spec = spec
         self._inputs = inputs
         self._passed: Ends | None = None
@@ -76,16 +84,19 @@ class BatchPlanner:
         self._flushes = flushes
         self._end_stages = 2 if flushes else 1
         self._release = release
+        self._keyed = keyed
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self._closed = False
         self._deciding = threading.Lock()  # by one of its tasks, for all
+        self._was_full = False  # the last batch: more waits behind it
         self._tasks = 1  # of the batch that was told last
         self._decided: int | None = None  # the token of the batch that `_slices` are of
         self._slices: list[dict[str, Any]] = []
         self._told_at_s = 0.0
         self._planned_ms = 0.0  # how long Spark took from then to the first task's question
         self._granted_at_s = 0.0
+        self._runs_ms: deque[float] = deque(maxlen=RUNS_KEPT)  # from there to its end, of the newest batches
         self._paced_from_s = 0.0  # the pause until the next batch counts from here
         self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
 
@@ -106,7 +117,19 @@ class BatchPlanner:
                 return self._rows(arguments["token"], arguments["task"])
             case "read":
                 return self._read(arguments)
+            case "states":
+                try:
+                    return self._keyed_state.get(arguments["keys"])
+                except ValueError as error:
+                    raise LocalStateDamaged(str(error)) from error
+            case "keep":
+                return self._keyed_state.keep(arguments["states"])
         raise ValueError(f"the gate does not know {op!r}")
+
+    @property
+    def _keyed_state(self) -> KeyedState:
+        assert self._keyed is not None, f"{self._spec.id} has no keyed state"
+        return self._keyed
 
     # --- between two batches
 
@@ -134,6 +157,8 @@ class BatchPlanner:
                 self._ended = state.plan[1]
             rows = sum(state.reads.rows.values())
             self._tasks = max(1, min(len(self._keys), 1 + rows // ROWS_A_TASK))
+            # Of several inputs each has its share, rounded down.
+            self._was_full = rows > self._spec.pace.batch_rows_max - len(self._keys) - 1
             ended = self._ended
         self._asked(ended.seq)
         self._pass(self._start())
@@ -199,6 +224,7 @@ class BatchPlanner:
                 if isinstance(found, Follow):
                     state.pause_shift_ms = 0  # the owner's batch has it already
                     self.arrived_at_s = None
+                    self._offsets.gather_s = 0.0  # the owner has them already
                     return self._grant(start, found.boundary)
                 looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
@@ -252,12 +278,16 @@ class BatchPlanner:
         self._state.granted, self._state.plan = boundary.seq, (start, boundary)
         self._state.ahead = boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
+        if self._keyed is not None:
+            self._keyed.forget()
         self._granted_at_s = self._paced_from_s = monotonic()
         return start, boundary
 
     def batch_ms(self) -> float:
-        """What the running batch has taken: to be planned, and since it was granted."""
-        return self._planned_ms + (monotonic() - self._granted_at_s) * 1000
+        """What the running batch has taken, at its end: to be planned, and since it was granted."""
+        run_ms = (monotonic() - self._granted_at_s) * 1000
+        self._runs_ms.append(run_ms)
+        return self._planned_ms + run_ms
 
     def _idle(self) -> bool:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
@@ -275,7 +305,8 @@ class BatchPlanner:
     def _arrived(self, start: Boundary, seq: Seq, seen: int, remaining_s: float) -> Boundary | None:
         """Where the owner's batch `seq` ends; None: nothing yet, ask again."""
         state, offsets = self._state, self._offsets
-        pause_s = self._paced_from_s + self._interval_ms(start) / 1000 - monotonic()
+        allowed_at_s = self._paced_from_s + self._interval_ms(start) / 1000
+        pause_s = max(allowed_at_s, self._due_at_s(start)) - monotonic()
         if pause_s > 0:
             state.wait_for_change(seen, min(pause_s, remaining_s))
             return None
@@ -284,7 +315,7 @@ class BatchPlanner:
             base, self._shifted_ms = start.ends, state.pause_shift_ms
             if self._shifted_ms:
                 base = offsets.source_shifted(base, self._shifted_ms)
-            oldest_at_s = offsets.oldest_at_s
+            oldest_at_s = self._oldest_at_s()
             ends = offsets.advance(base, now_ms)
             if ends == start.ends:
                 ends = self._ending(start.ends)
@@ -292,12 +323,42 @@ class BatchPlanner:
                 self.arrived_at_s = oldest_at_s or monotonic()
                 return Boundary(seq, ends, now_ms)
             # Sources beside the topics have rows when their time has come, and announce nothing.
-            waits_s = self._spec.pace.interval_ms_min / 1000 if offsets.has_sources else remaining_s
+            look_ms = max(self._spec.pace.interval_ms_min, self._may_wait_ms())
+            waits_s = look_ms / 1000 if offsets.has_sources else remaining_s
             state.wait_for_change(seen, min(waits_s, remaining_s))
         except KafkaError:
             offsets.disconnect()  # the broker is away: asked again, for ever
             state.wait_for_change(seen, 0.2)
         return None
+
+    def _due_at_s(self, start: Boundary) -> float:
+        """When the next batch has to begin for its oldest row to be out in time (monotonic); 0: at once."""
+        offsets = self._offsets
+        waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
+        if waits_for_nothing or self._was_full or offsets.full(start.ends):
+            offsets.gather_s = 0.0
+            return 0.0
+        if self._ending(start.ends) != start.ends:
+            return 0.0
+        offsets.gather_s = gather_ms(self._target_ms) / 1000
+        oldest_at_s = self._oldest_at_s()
+        return 0.0 if oldest_at_s is None else oldest_at_s + self._may_wait_ms() / 1000
+
+    @property
+    def _target_ms(self) -> int:
+        return self._state.directive.latency_ms or self._spec.pace.latency_ms
+
+    def _oldest_at_s(self) -> float | None:
+        """When the oldest row that waits has come, at the earliest; None: none does, or it is not known."""
+        offsets = self._offsets
+        if offsets.has_sources:
+            return self._granted_at_s or None  # of a row of their own nobody knows before a batch reads it
+        found = offsets.oldest_at_s
+        return None if found is None else found - offsets.gather_s
+
+    def _may_wait_ms(self) -> float:
+        waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
+        return min(waits_ms, SOURCE_WAIT_MS_MAX) if self._offsets.has_sources else waits_ms
 
     def _interval_ms(self, start: Boundary) -> float:
         pace, batch_ms = self._spec.pace, self._usual_ms()

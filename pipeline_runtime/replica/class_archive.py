@@ -85,6 +85,8 @@ class _Rows:
                 seq = arguments["token"]
                 rows = [[seq, seq * 1000, "a", f'{{"sensor": "a", "value": {seq}}}', []]]
                 return [{"input": 0, "batch_time_ms": seq * 1000, "records": rows}]
+            case "states":
+                return [None for _ in arguments["keys"]]
             case _:
                 return None
 

@@ -6,7 +6,7 @@ what they break lies on this side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -57,6 +57,10 @@ class Engine(Protocol):
         self, frame: GroupFrame, name: str, gate_address: str, directory: Path, on_batch: OnBatch
     ) -> Query:
         """Go on from what `directory` holds (its layout: replica.local_state), as the gate grants it."""
+        ...
+
+    def former_states(self, directory: Path) -> Iterator[tuple[str, str]]:
+        """Of each key its state, from a `directory` of the time when the engine kept it."""
         ...
 
     def close(self) -> None:

@@ -144,9 +144,22 @@ class InputOffsets:
         return self._prefetcher.records(key, start, end, _AHEAD_WAIT_S)
 
     @property
+    def gather_s(self) -> float:
+        """How long what has come may lie at the broker, so that more of it is fetched at once."""
+        return self._prefetcher.gather_s
+
+    @gather_s.setter
+    def gather_s(self, gather_s: float) -> None:
+        self._prefetcher.gather_s = gather_s
+
+    @property
     def oldest_at_s(self) -> float | None:
         """When the oldest record that waits came (monotonic); None: it is not known."""
         return None if self._bulk else self._prefetcher.oldest_at_s()
+
+    def full(self, ends: Ends) -> bool:
+        """More waits behind `ends` than is read ahead, so to wait for still more would gain nothing."""
+        return self._prefetcher.full or (self._bulk and self.lag_rows(ends) > 0)
 
     @property
     def waiting(self) -> bool:

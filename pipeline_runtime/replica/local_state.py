@@ -2,12 +2,15 @@
 
     <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
                              and, before commits/N, where it has ended: ends/N
+    <directory>/keyed/       of a group with a keyed processor: its state, and where the newest batch has
+                             ended. What Spark has then is of no use behind the end of its query
     <directory>/elements/    files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
     <directory>/anew.json    where the state was begun anew, if it ever was: nothing of before is in it
 
-A Spark batch counts only with `commits/N` and `ends/N`: one without was planned, and may have begun, but came
-to nothing. What is left of it is dropped before every start: Spark would go on behind it.
+Without `keyed/`, a Spark batch counts only with `commits/N` and `ends/N`: one without was planned, and may
+have begun, but came to nothing. What is left of it is dropped before every start: Spark would go on behind
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline_runtime.checkpoint import spark_state
+from pipeline_runtime.checkpoint import keyed_state, spark_state
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
@@ -30,8 +34,8 @@ _ENDS_KEPT = 8  # Spark keeps some 4 batches
 
 
 class LocalStateDamaged(RuntimeError):
-    """The replica's directory holds something that Spark did not write, or that does not fit the journal;
-    start from a checkpoint."""
+    """The replica's directory holds something that cannot be read, or that does not fit the journal; start
+    from a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,19 @@ def spark_directory(directory: Path) -> Path:
     return directory / "spark"
 
 
+def keyed_path(directory: Path) -> Path:
+    return directory / keyed_state.DIRECTORY
+
+
 def last_committed(directory: Path) -> Boundary | None:
     """Where the newest batch that counts has ended; None: none does yet."""
-    spark = spark_directory(directory)
+    keyed, spark = keyed_path(directory), spark_directory(directory)
+    if keyed.is_dir():
+        try:
+            end = keyed_state.read_end(keyed)
+            return Boundary.from_json(end) if end is not None else None
+        except ValueError as error:
+            raise LocalStateDamaged(str(error)) from error
     try:
         newest = spark_state.newest_done(spark)
         return Boundary.from_json(newest[1]) if newest is not None else None
@@ -67,8 +81,16 @@ def note_end(directory: Path, batch: int, boundary: Boundary) -> None:
     (ends / str(batch - _ENDS_KEPT)).unlink(missing_ok=True)
 
 
+def commit_keyed(state: KeyedState, batch: int, boundary: Boundary) -> None:
+    """What Spark's batch has left, with where it has ended. Raises LocalStateDamaged."""
+    try:
+        state.commit(boundary.to_json())
+    except ValueError as error:
+        raise LocalStateDamaged(str(error)) from error
+
+
 def beginning(directory: Path) -> Boundary:
-    """Where Spark's first batch begins: seq 0, or where the state was begun anew."""
+    """Where the first batch begins of which there is state: seq 0, or where that was begun anew."""
     path = directory / "anew.json"
     try:
         return Boundary.from_json(json.loads(path.read_text()))
@@ -79,7 +101,7 @@ def beginning(directory: Path) -> Boundary:
 
 
 def begin_anew(directory: Path, at: Boundary) -> None:
-    """Leave all state behind: the next batch is Spark's first, and begins `at` the local state's end.
+    """Leave all state behind: the next batch is the first, and begins `at` the local state's end.
 
     Once it is written down, batches up to `at` do not count any more; see `open_state`.
     """
@@ -88,17 +110,31 @@ def begin_anew(directory: Path, at: Boundary) -> None:
 
 
 def open_state(directory: Path) -> Boundary:
-    """Where the local state stands; what Spark keeps of batches that do not count is removed."""
-    spark, former = spark_directory(directory), directory / ".former.tmp"
-    spark.mkdir(parents=True, exist_ok=True)
+    """Where the local state stands; what is kept of batches that do not count is removed."""
+    spark, keyed = spark_directory(directory), keyed_path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
     begins, newest = beginning(directory), last_committed(directory)
     if newest is None or newest.seq <= begins.seq:
-        # What Spark may have begun would only bind the first batch. Half removed, it could not be read.
-        shutil.rmtree(former, ignore_errors=True)
-        os.rename(spark, former)
+        # What may have been begun would only bind the first batch.
+        _remove(keyed)
+        _remove(spark)
         newest = begins
-    shutil.rmtree(former, ignore_errors=True)
+    elif keyed.is_dir():
+        _remove(spark)
+    shutil.rmtree(_former(spark), ignore_errors=True)
+    shutil.rmtree(_former(keyed), ignore_errors=True)
     return newest
+
+
+def _remove(path: Path) -> None:
+    """At once: half removed, it could not be read."""
+    if path.is_dir():
+        shutil.rmtree(_former(path), ignore_errors=True)
+        os.rename(path, _former(path))
+
+
+def _former(path: Path) -> Path:
+    return path.with_name(f".{path.name}.former.tmp")
 
 
 def drop_unfinished(directory: Path) -> list[int]:
@@ -165,8 +201,9 @@ def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
 def size_bytes(directory: Path) -> int:
     """Bytes of the state files."""
     total = 0
-    for root, _, names in os.walk(spark_directory(directory) / "state"):
-        for name in names:
-            with suppress(FileNotFoundError):  # Spark cleans up while we look
-                total += os.stat(os.path.join(root, name)).st_size
+    for place in (spark_directory(directory) / "state", keyed_path(directory)):
+        for root, _, names in os.walk(place):
+            for name in names:
+                with suppress(FileNotFoundError):  # it is cleaned up while we look
+                    total += os.stat(os.path.join(root, name)).st_size
     return total

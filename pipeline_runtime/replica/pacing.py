@@ -1,4 +1,8 @@
-"""How often a group may start a batch: a batch costs Spark 60-110 ms of CPU whatever its size."""
+"""How often a group starts a batch: a batch costs Spark 60 to 70 ms of CPU whatever its size.
+
+As seldom as its latency target allows: a batch begins when the oldest row that waits would be late else.
+Where the machine is busy beyond CPU_RELAXED batches are further apart than that, and fuller.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,12 @@ from pipeline_runtime.model.spec import Pace
 
 # Below the first ratio of busy CPU a batch may start at the floor interval, above the second at the
 # ceiling only.
-CPU_RELAXED = 0.4
-CPU_FULL = 0.85
+CPU_RELAXED = 0.5
+CPU_FULL = 0.9
 _SMOOTHING = 0.4
+# A source inside of the group takes what is late by more for a time in which it stood still.
+SOURCE_WAIT_MS_MAX = 1000.0
+GATHER_RATIO, GATHER_MS_MAX = 0.05, 50.0  # of the target
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.
 LOCKSTEP_PAUSE = 1.5
@@ -29,7 +36,7 @@ STAY_WARM_S_MAX = 8.0
 
 
 def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
-    """The least time between the starts of two batches, for this load of the machine.
+    """The least time between the starts of two batches, for this load of the machine; whatever the target.
 
     `waiting_rows`: known to wait behind the last batch. When they fill a batch there is nothing to
     gain from a pause: the batch costs no more later, and the queue only grows.
@@ -37,6 +44,16 @@ def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
     return pace.interval_ms_min + pressure * room * (pace.interval_ms_max - pace.interval_ms_min)
+
+
+def may_wait_ms(latency_ms: int, batch_ms: float) -> float:
+    """How long a row may wait for its batch, which takes `batch_ms` from there on, to be out in time."""
+    return max(0.0, latency_ms - batch_ms)
+
+
+def gather_ms(latency_ms: int) -> float:
+    """How long a row may lie at the broker: to fetch each by itself costs more than what is done with it."""
+    return min(GATHER_MS_MAX, GATHER_RATIO * latency_ms)
 
 
 def followed_interval_ms(pace: Pace, batch_ms: float) -> float:

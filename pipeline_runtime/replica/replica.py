@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.checkpoint.keyed_state import PATIENCE_S, KeyedState
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
@@ -38,9 +39,13 @@ from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
+    LocalStateDamaged,
     begin_anew,
     beginning,
+    commit_keyed,
     drop_unfinished,
+    keyed_path,
+    note_end,
     open_state,
     relocate,
     size_bytes,
@@ -79,6 +84,7 @@ class Replica:
         self._query_begun = False
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._offsets: InputOffsets | None = None
+        self._keyed: KeyedState | None = None
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self.growing = GrowingFiles()  # of the run that is on, or was the last
@@ -149,7 +155,7 @@ class Replica:
             self._state.tell()
 
     def status(self) -> ReplicaStatus:
-        roles, release = self._roles, self._release
+        roles, release, keyed = self._roles, self._release, self._keyed
         with self._state.changed:
             state, measures = self._state, self._state.measures
             view, permit = state.view, state.permit
@@ -179,7 +185,9 @@ class Replica:
                 latency_ms_p50=percentile(latency_ms, 0.5),
                 latency_ms_p95=percentile(latency_ms, 0.95),
                 latency_ms_p99=percentile(latency_ms, 0.99),
+                latency_ms_target=state.directive.latency_ms or self.spec.pace.latency_ms,
                 state_bytes=self._state_bytes,
+                state_keys=keyed.count if keyed is not None else None,
                 at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),
                 paused=state.paused,
                 ended=state.ended,
@@ -217,6 +225,8 @@ class Replica:
                 break
             finally:
                 self._end_query()
+                if self._keyed is not None:
+                    self._keyed.close()
         self._roles.drop_permit()
         self._journal.close()
         self._ownership.cancelled.set()
@@ -290,6 +300,7 @@ class Replica:
             "files": files,
             "directory": str(self.directory),
         }
+        self._keyed = self._open_keyed(frame, local)
         planner = BatchPlanner(
             spec,
             frame.inputs,
@@ -301,17 +312,48 @@ class Replica:
             flushes=frame.flushes,
             release=self._release,
             asked=self._journal.remember,
+            keyed=self._keyed,
         )
         self._roles.begin_owning = planner.begin_owning
+        self.growing = GrowingFiles(self._keyed)
+        ended = partial(note_end, self.directory)
+        if self._keyed is not None:
+            ended = partial(commit_keyed, self._keyed)
         sink = BatchSink(
-            spec, frame, self._state, planner, self._release, self.directory, host.node, host.progressed
+            spec,
+            frame,
+            self._state,
+            planner,
+            self._release,
+            host.node,
+            ended,
+            host.progressed,
+            self.growing,
         )
         sink.restore(local.seq, marks)
-        self.growing = sink.growing
         with self._state.changed:
             self._state.failure = None
             self._state.ended = planner.is_last_stage(self._state.view.moved(local).ends)
         return frame, planner, sink
+
+    def _open_keyed(self, frame: GroupFrame, local: Boundary) -> KeyedState | None:
+        """None: the group has no keyed processor, and Spark keeps what it keeps."""
+        if frame.keyed is None:
+            return None
+        path, begins = keyed_path(self.directory), beginning(self.directory)
+        try:
+            if path.is_dir():
+                return KeyedState(path, patience_s=PATIENCE_S)
+            if local.seq <= begins.seq:
+                KeyedState.create(path)
+            else:
+                log.info("%s: what Spark kept of its keys up to %d is carried over", self.spec.id, local.seq)
+                states = self._host.engine.former_states(spark_directory(self.directory))
+                KeyedState.create(path, local.to_json(), states)
+                open_state(self.directory)  # nothing of Spark's is of use any more
+            return KeyedState(path)
+        except ValueError as error:
+            raise LocalStateDamaged(str(error)) from error
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
         """None: told to stop while it waited for its turn."""

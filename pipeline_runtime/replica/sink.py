@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, time
 from typing import Any
 
@@ -28,7 +27,6 @@ from pipeline_runtime.operators.sdk import SinkWriter
 from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.core import Abandon, Await, Check, Emit, Granted, at_sink
 from pipeline_runtime.replica.engine import BatchRows
-from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
@@ -57,20 +55,21 @@ class BatchSink:
         state: ReplicaState,
         planner: BatchPlanner,
         release: OwnerRelease,
-        directory: Path,
         node: str,
+        ended: Callable[[int, Boundary], None],
         progressed: Callable[[bool], None],
+        growing: GrowingFiles,
     ) -> None:
-        """`directory`: the replica's. `progressed`: told of each batch that is done, and whether others wait
-        to hear of it: an owner's first, and the last of all."""
-        self.growing = GrowingFiles()
+        """`ended`: keeps, with the state, where Spark's batch of that number has ended. `progressed`: told
+        of each batch that is done, and whether others wait to hear of it: an owner's first, and the last."""
+        self.growing = growing
         self._spec = spec
         self._frame = frame
         self._state = state
         self._planner = planner
         self._release = release
-        self._directory = directory
         self._node = node
+        self._ended = ended
         self._progressed = progressed
         self._writers: dict[str, SinkWriter] = {}
         self._marks: dict[str, Any] = {}
@@ -163,7 +162,7 @@ class BatchSink:
             first = self._commit(permit, commit, out)
         # Before Spark finishes the batch: whoever takes a snapshot of it asks for these.
         self.growing.note(boundary.seq, self._lengths())
-        note_end(self._directory, batch_id, boundary)
+        self._ended(batch_id, boundary)
         with self._state.changed:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,12 @@ class SparkEngine:
             .foreachBatch(on_batch)
             .start()
         )
+
+    def former_states(self, directory: Path) -> Iterator[tuple[str, str]]:
+        """From the map state of a `transformWithState`."""
+        reader = self.session.read.format("statestore").option("path", str(directory))
+        for row in reader.option("stateVarName", "keys").load().toLocalIterator():
+            yield row["user_map_key"]["key"], row["user_map_value"]["text"]
 
     def close(self) -> None:
         if self._session is not None:

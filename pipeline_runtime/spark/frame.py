@@ -37,7 +37,7 @@ from pipeline_runtime.spark.columns import column, spark_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, decode
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
-from pipeline_runtime.spark.keyed import apply_keyed
+from pipeline_runtime.spark.keyed import apply_keyed, keyed_inputs
 from pipeline_runtime.spark.source import FORMAT
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
@@ -60,6 +60,12 @@ class GroupFrame:
     @property
     def output_mode(self) -> str:
         return self._operators[self._stateful].output_mode if self._stateful else "append"
+
+    @property
+    def keyed(self) -> str | None:
+        """Its keyed processor, if it has one: then the replica keeps the group's state, and Spark none."""
+        is_keyed = self._stateful is not None and isinstance(self._operators[self._stateful], KeyedProcessor)
+        return self._stateful if is_keyed else None
 
     @property
     def flushes(self) -> bool:
@@ -89,7 +95,8 @@ class GroupFrame:
             .load()
         )
         streams = {item.source: self._input_frame(source, item) for item in self.inputs}
-        return self._tagged(streams, [id for id in self._operators if id not in self._late])
+        elements = [id for id in self._operators if id not in self._late]
+        return self._tagged(streams, elements, gate_address)
 
     def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
@@ -116,7 +123,7 @@ class GroupFrame:
     def in_order(self, collected: pa.Table) -> pa.Table:
         """The collected rows with those of Spark's own state (windows, aggregates, joins) by event time:
         Spark gives them in no order, and the readers of a key expect its windows one after the other."""
-        if self._stateful is None or isinstance(self._operators[self._stateful], KeyedProcessor):
+        if self._stateful is None or self.keyed is not None:
             return collected
         mine = pc.equal(collected["_out"], f"{self._stateful}.out")
         others = collected.filter(pc.invert(mine))
@@ -163,7 +170,9 @@ class GroupFrame:
         # Fogline's own topics have the stream's key as their records' key; a user's may have any.
         return _keyed(item.schema, frame) if item.topic is None or item.external else frame
 
-    def _tagged(self, streams: dict[str, DataFrame], elements: list[str]) -> DataFrame:
+    def _tagged(
+        self, streams: dict[str, DataFrame], elements: list[str], gate_address: str = ""
+    ) -> DataFrame:
         needed = self._needed()
         branches: list[DataFrame] = []
         for source, frame in streams.items():
@@ -176,7 +185,9 @@ class GroupFrame:
                 continue
             if isinstance(operator, KeyedProcessor):
                 # It is the stateful one, so all that reads it is behind it and runs on its rows.
-                branches.append(self._keyed(id, operator, streams))
+                frames = {port: _data_only(streams[source]) for port, source in self._ports[id].items()}
+                inputs = keyed_inputs(self.spec, id)
+                branches.append(apply_keyed(operator, frames, id, inputs, gate_address))
                 continue
             frame = self._apply(id, operator, streams)
             has_rejects = "_reject" in frame.columns
@@ -193,12 +204,6 @@ class GroupFrame:
     def _needed(self) -> set[str]:
         """The streams that leave the query: into a topic or into a sink of the group."""
         return {output.source for output in self.spec.outputs} | set(self.sinks.values())
-
-    def _keyed(self, id: str, operator: KeyedProcessor, streams: dict[str, DataFrame]) -> DataFrame:
-        ports, schemas = self._ports[id], self.spec.schemas
-        frames = {port: _data_only(streams[source]) for port, source in ports.items()}
-        inputs = {port: schemas[source] for port, source in ports.items()}
-        return apply_keyed(operator, frames, id, inputs, schemas[f"{id}.out"])
 
     def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
         frames = {port: streams[source] for port, source in self._ports[id].items()}

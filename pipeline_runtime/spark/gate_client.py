@@ -71,15 +71,14 @@ _clients: dict[str, GateClient] = {}
 
 
 def gate(address: str) -> GateClient:
-    """This process's connection to that gate."""
+    """This process's connection to that gate; with a new one, those are closed whose gate has hung up."""
     if address not in _clients:
+        for departed in [each for each, client in _clients.items() if client.hung_up()]:
+            _clients.pop(departed).close()
         _clients[address] = GateClient(address)
     return _clients[address]
 
 
-def drop_departed() -> list[str]:
-    """Close the connections on which the gate has hung up; returns their addresses."""
-    departed = [address for address, client in _clients.items() if client.hung_up()]
-    for address in departed:
-        _clients.pop(address).close()
-    return departed
+def is_connected(address: str) -> bool:
+    """Whether this process has a connection to that gate, as far as it has noticed."""
+    return address in _clients

@@ -1,88 +1,209 @@
-"""Runs a KeyedProcessor on Spark's transformWithState: rows in offset order, one state per key.
+"""Runs a KeyedProcessor: rows in offset order, one state per key.
 
-All keys are in one Spark group, whose map state has an entry for each: PySpark makes a DataFrame for each
-group of a batch, which costs more than what a key's few rows do.
-
-Rows cross to Python and back as JSON text. PySpark hands rows over one tuple at a time and converts
-each cell by way of pandas, which makes integers with nulls floats: one text per row is faster than its
-cells, keeps every type, and is what the sink needs anyway.
+Spark hands a batch's rows to a Python process as Arrow columns (`mapInArrow`). It asks the gate for the
+states of the batch's keys, and tells it what becomes of them: the replica keeps them, not Spark (see
+checkpoint.keyed_state).
 """
 
 from __future__ import annotations
 
-import gc
 import json
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from itertools import islice
-from typing import Any
+from itertools import islice, repeat
+from operator import itemgetter
+from typing import Any, Protocol
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import KeyedProcessor
-from pipeline_runtime.spark.encode import JSON_OPTIONS
-from pipeline_runtime.spark.text_map import KEY_SCHEMA, TEXT_SCHEMA, TextMap
+from pipeline_runtime.spark.columns import column
+from pipeline_runtime.spark.garbage import freeze
+from pipeline_runtime.spark.gate_client import GateClient, gate, is_connected
+from pipeline_runtime.spark.inputs import operator_of
 
 # Whose states are in memory together: they may be large.
 _KEYS_AT_ONCE = 256
 _OUTPUT = "_out string, _key string, _time_ms long, _value string"
+TAGGED = pa.schema(
+    [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Inputs = Sequence[tuple[str, StreamSchema]]
+"""The connected ports and what comes there, the first one first."""
+Tagged = tuple[str, str | None, int, str]
+"""A row of TAGGED."""
 
 
 def apply_keyed(
     processor: KeyedProcessor,
     frames: Mapping[str, DataFrame],
     element: str,
-    input_schemas: Mapping[str, StreamSchema],
-    output_schema: StreamSchema,
+    inputs: Inputs,
+    gate_address: str,
 ) -> DataFrame:
     """`frames`: data columns and meta columns of each port. Gives the tagged columns of spark.frame."""
     field = processor.key_field()
     key = F.col(field).cast("string") if field is not None else F.col("_key")
-    ports = [port.name for port in processor.inputs if port.name in frames]
     rows = [
         frames[port].select(
-            F.lit(0).alias("all"),
-            # The key of rows without one is the empty text: a null would be lost between batches.
+            # The key of rows without one is the empty text.
             F.coalesce(key, F.lit("")).alias("key"),
             F.lit(index).alias("port"),
             F.col("_partition").alias("partition"),
             F.col("_offset").alias("offset"),
             F.unix_micros("_time").alias("time_us"),
-            F.to_json(F.struct(*input_schemas[port].names), JSON_OPTIONS).alias("data"),
+            *[F.col(name).alias(column(index, name)) for name in schema.names],
         )
-        for index, port in enumerate(ports)
+        for index, (port, schema) in enumerate(inputs)
     ]
-    inputs = tuple((port, input_schemas[port]) for port in ports)
-    # All keys are one group, so nothing is shuffled: a second stage would cost each batch 17 ms.
-    return (
-        reduce(DataFrame.union, rows)
-        .coalesce(1)
-        .groupBy("all")
-        .transformWithStateInPandas(
-            statefulProcessor=_AllKeys(processor, element, inputs, output_schema),
-            outputStructType=_OUTPUT,
-            outputMode="Append",
-            timeMode="None",
+    # One task has all rows of a key, whatever partitions they come from; nothing is shuffled for it, since a
+    # second stage would cost each batch 17 ms.
+    frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows).coalesce(1)
+    return frame.mapInArrow(_body(gate_address, element), _OUTPUT)
+
+
+def _body(address: str, element: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # By its name: what is in here is made anew in each batch, with all that it refers to.
+        from pipeline_runtime.spark.keyed import process_batches
+
+        return process_batches(address, element, batches)
+
+    return process
+
+
+def keyed_inputs(spec: GroupSpec, element: str) -> Inputs:
+    """Of a keyed processor of the group."""
+    [item] = [item for item in spec.elements if item.id == element]
+    ports = [port.name for port in operator_of(spec, element).inputs if port.name in item.inputs]
+    return [(port, spec.schemas[item.inputs[port]]) for port in ports]
+
+
+# -- a batch, in Spark's Python process --------------------------------------------------------------
+
+
+def process_batches(
+    address: str, element: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """One batch's rows, as `apply_keyed` selects them, to `_OUTPUT`."""
+    client = gate(address)
+    work = _work(client, address, element)
+    made = work.process(work.by_key(batches), client)
+    if made.num_rows:
+        yield made
+
+
+class States(Protocol):
+    """The gate: `states` gives those of `keys` as the newest committed batch has left them, `keep` tells it
+    which this one changes (pipeline_runtime.replica.batch_planner)."""
+
+    def ask(self, op: str, **arguments: Any) -> Any: ...
+
+
+class KeyedWork:
+    """A group's keyed processor, as one worker process runs it."""
+
+    def __init__(
+        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
+    ) -> None:
+        self._version = processor.state_version
+        self._inputs = inputs
+        self._rows = KeyedRows(processor, element, inputs, outputs)
+
+    @staticmethod
+    def of(spec: GroupSpec, element: str) -> KeyedWork:
+        processor = operator_of(spec, element)
+        assert isinstance(processor, KeyedProcessor)
+        inputs = keyed_inputs(spec, element)
+        return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])
+
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> dict[str, list[Arrived]]:
+        """Key -> its rows of one batch, of each port in offset order."""
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            for index in range(len(self._inputs)):
+                rows += self._rows_of(batch, index)
+        rows.sort(key=itemgetter(0, 1, 2))  # port, partition, offset
+        keys: dict[str, list[Arrived]] = {}
+        for port, _partition, _offset, key, time_us, data in rows:
+            keys.setdefault(key, []).append(Arrived(data, time_us, port))
+        return keys
+
+    def _rows_of(self, batch: pa.RecordBatch, index: int) -> Iterator[tuple[Any, ...]]:
+        """Of one port."""
+        if len(self._inputs) > 1:
+            batch = batch.filter(pc.equal(batch["port"], index))
+        schema = self._inputs[index][1]
+        values = [_values(batch[column(index, field.name)], field.type) for field in schema.fields]
+        names = schema.names
+        rows = zip(*values, strict=True) if values else repeat((), batch.num_rows)
+        meta = [batch[name].to_pylist() for name in ("partition", "offset", "key", "time_us")]
+        for partition, offset, key, time_us, row in zip(*meta, rows, strict=True):
+            yield index, partition, offset, key, time_us, dict(zip(names, row, strict=True))
+
+    def process(self, keys: Mapping[str, list[Arrived]], states: States) -> pa.RecordBatch:
+        """What comes of them, as TAGGED says; their states are the gate's then."""
+        output: list[Tagged] = []
+        names = iter(keys)
+        while some := list(islice(names, _KEYS_AT_ONCE)):
+            changed: dict[str, str] = {}
+            for name, stored in zip(some, states.ask("states", keys=some), strict=True):
+                state = KeyState(stored, self._version)
+                self._rows.process(name, keys[name], state, output)
+                if state.text != stored:
+                    changed[name] = state.text
+            states.ask("keep", states=changed)
+        columns = zip(*output, strict=True) if output else [[] for _ in TAGGED]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(values, field.type) for values, field in zip(columns, TAGGED, strict=True)],
+            schema=TAGGED,
         )
-    )
 
 
-Inputs = Sequence[tuple[str, StreamSchema]]
-"""The connected ports and what comes there, the first one first."""
+_works: dict[tuple[str, str], KeyedWork] = {}
+
+
+def _work(client: GateClient, address: str, element: str) -> KeyedWork:
+    """This worker process's, for that gate."""
+    found = _works.get((address, element))
+    if found is None:
+        # Spark uses its worker processes for all groups: those that have left the node are dropped here.
+        departed = [key for key in _works if not is_connected(key[0])]
+        for each in departed:
+            del _works[each]
+        spec = GroupSpec.model_validate(client.ask("hello")["spec"])
+        found = _works[address, element] = KeyedWork.of(spec, element)
+        freeze(dropped=bool(departed))
+    return found
+
+
+def _values(values: pa.Array, type_: FieldType) -> list[Any]:
+    if type_ is not FieldType.TIMESTAMP:
+        return values.to_pylist()  # type: ignore[no-any-return]
+    return [None if each is None else _instant_at(each) for each in values.cast(pa.int64()).to_pylist()]
+
+
+def _instant_at(time_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=time_us)
+
+
+# -- a key -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A row as it crosses to Python."""
+    """A row as it has come."""
 
-    data: str  # JSON
+    data: dict[str, Any]
     time_us: int
     port: int = 0  # of the processor's Inputs
 
@@ -170,10 +291,6 @@ class KeyedRows:
         self._processor = processor
         self._element = element
         self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
-        self._instants = [
-            [field.name for field in schema.fields if field.type is FieldType.TIMESTAMP]
-            for _, schema in inputs
-        ]
         self._outputs = outputs
 
     def process(
@@ -181,19 +298,17 @@ class KeyedRows:
         key: str,
         ordered: Sequence[Arrived],
         stored: KeyState,
-        output: list[tuple[str, str | None, int, str]],
+        output: list[Tagged],
     ) -> None:
         """`ordered`: of each port in offset order. Puts what comes of it into `output`."""
         state, timers = stored.load(self._processor)
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
         good: list[tuple[dict[str, Any], int, str | None]] = []
-        # All of a key's rows in one go: a call of the parser for each costs as much as the parsing.
-        parsed = json.loads("[" + ",".join([each.data for each in ordered]) + "]")
-        for each, row in zip(ordered, parsed, strict=True):
+        for each in ordered:
             now_ms, other = each.time_us // 1000, self._others[each.port]
+            row = {**each.data, "_time": _instant_at(each.time_us)}
             try:
-                self._complete(row, each)
                 made = process_row(self._processor, key, row, state, timers, now_ms, other)
                 output += [self._encoded(item, key) for item in made]
                 good.append((row, now_ms, other))
@@ -207,75 +322,17 @@ class KeyedRows:
                 output.append(self._rejected(each, error))
         stored.save(state, timers)
 
-    def _complete(self, row: dict[str, Any], arrived: Arrived) -> None:
-        for name in self._instants[arrived.port]:
-            if row[name] is not None:
-                row[name] = datetime.fromisoformat(row[name])
-        row["_time"] = _EPOCH + timedelta(microseconds=arrived.time_us)
-
-    def _encoded(self, item: dict[str, Any], key: str) -> tuple[str, str | None, int, str]:
+    def _encoded(self, item: dict[str, Any], key: str) -> Tagged:
         data = {name: item.get(name) for name in self._outputs.names}
         field = self._outputs.key
         record_key = key if field is None else _text(data[field])
         time_ms = int((item["_time"] - _EPOCH) / timedelta(milliseconds=1))
         return (f"{self._element}.out", record_key, time_ms, _encode(data))
 
-    def _rejected(self, arrived: Arrived, error: Exception) -> tuple[str, str | None, int, str]:
-        letter = {"reason": f"{type(error).__name__}: {error}", "raw": arrived.data}
+    def _rejected(self, arrived: Arrived, error: Exception) -> Tagged:
+        letter = {"reason": f"{type(error).__name__}: {error}", "raw": _encode_any(arrived.data)}
         text = json.dumps(letter, ensure_ascii=False)
         return (f"{self._element}.dead", None, arrived.time_us // 1000, text)
-
-
-class _AllKeys(StatefulProcessor):
-    def __init__(
-        self, processor: KeyedProcessor, element: str, inputs: Inputs, outputs: StreamSchema
-    ) -> None:
-        self._version = processor.state_version
-        self._rows = KeyedRows(processor, element, inputs, outputs)
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._states = TextMap(handle.getMapState("keys", KEY_SCHEMA, TEXT_SCHEMA))
-        _freeze_once()
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        output: list[tuple[str, str | None, int, str]] = []
-        ordered = _by_key(rows)
-        names = iter(ordered)
-        while some := list(islice(names, _KEYS_AT_ONCE)):
-            states = {name: KeyState(text, self._version) for name, text in self._states.get(some)}
-            for name, state in states.items():
-                self._rows.process(name, ordered[name], state, output)
-            self._states.put((name, state.text) for name, state in states.items())
-        if output:
-            yield pd.DataFrame(output, columns=["_out", "_key", "_time_ms", "_value"])
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-
-_frozen = False
-
-
-def _freeze_once() -> None:
-    """As the source's reader does, which runs in another process: else all modules are looked through after
-    every batch, 65 ms of CPU. Here, when this process has imported and connected what it needs."""
-    global _frozen
-    if not _frozen:
-        gc.collect()
-        gc.freeze()
-        _frozen = True
-
-
-def _by_key(frames: Iterator[pd.DataFrame]) -> dict[str, list[Arrived]]:
-    """Key -> its rows of one batch, of each port in offset order."""
-    rows = [row for frame in frames for row in frame.itertuples(index=False, name=None)]
-    rows.sort(key=lambda row: row[-5:-2])  # port, partition, offset
-    keys: dict[str, list[Arrived]] = {}
-    for *_, key, port, _partition, _offset, time_us, data in rows:
-        keys.setdefault(key, []).append(Arrived(data, time_us, port))
-    return keys
 
 
 def _text(value: Any) -> str | None:
@@ -292,3 +349,5 @@ def _instant(value: Any) -> str:
 _encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), default=_instant, allow_nan=False
 ).encode
+_encode_any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_instant).encode
+"""Also of numbers that JSON does not have: what is rejected may have them."""

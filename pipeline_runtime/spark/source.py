@@ -7,7 +7,6 @@ that one gate bounds them all.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from pipeline_runtime.spark.gate_client import Slice, drop_departed, gate
+from pipeline_runtime.spark.garbage import freeze
+from pipeline_runtime.spark.gate_client import Slice, gate, is_connected
 
 if TYPE_CHECKING:
     from pipeline_runtime.spark.slices import GroupReader
@@ -79,14 +79,11 @@ def _reader(address: str) -> GroupReader:
         # Here, since a process that does not read, as each query's start waits for one, needs nothing of it.
         from pipeline_runtime.spark.slices import GroupReader
 
+        client = gate(address)
         # Spark uses its worker processes for all groups: those that have left the node leave them here.
-        for departed in drop_departed():
-            if departed in _readers:
-                _readers.pop(departed).close()
-        _readers[address] = GroupReader(gate(address))
-        # PySpark collects garbage after every task, 40 ms with all modules loaded: what is
-        # imported and connected by now is here to stay, but for what has just been dropped.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+        departed = [each for each in _readers if not is_connected(each)]
+        for each in departed:
+            _readers.pop(each).close()
+        _readers[address] = GroupReader(client)
+        freeze(dropped=bool(departed))
     return _readers[address]

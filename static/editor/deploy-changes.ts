@@ -5,7 +5,7 @@ import type { DeployChange, DeployPlan } from "../shared/types";
 type Change = DeployChange["change"];
 
 /** The order in which a person wants to know. */
-const ORDER: readonly Change[] = ["incompatible", "restart", "upgraded", "added", "removed"];
+const ORDER: readonly Change[] = ["incompatible", "restart", "upgraded", "retuned", "added", "removed"];
 
 export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   incompatible: {
@@ -19,6 +19,10 @@ export const CHANGE_WORDS: Record<Change, { title: string; text: string }> = {
   upgraded: {
     title: "Starts again with its state",
     text: "It stops after its running batch and goes on where it was, on the same node if no other is named. Nothing is lost or repeated; output pauses for a few seconds.",
+  },
+  retuned: {
+    title: "Changes while it runs",
+    text: "It is told at once, and does not stop.",
   },
   added: {
     title: "Is added",

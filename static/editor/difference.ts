@@ -47,6 +47,7 @@ const TITLES: Record<string, string> = {
   node: "Node",
   site: "Site",
   apart: "Apart from",
+  latency_ms: "Latency target, ms",
   copy_of: "Copy of",
 };
 

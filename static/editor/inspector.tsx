@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { Copy, MapPin, Pin, Trash2 } from "lucide-react";
+import { Copy, MapPin, Pin, Timer, Trash2 } from "lucide-react";
 import { typeWords } from "../shared/column-types";
 import { FOLLOW } from "../shared/follow";
+import { millis } from "../shared/format";
 import { nameFault } from "../shared/names";
 import { mayAct } from "../shared/page";
 import { useLive } from "../shared/live";
@@ -227,6 +228,7 @@ function Parameters({
       <hr className="line" />
       <Inputs element={element} operator={operator} editable={editable} />
       <NodePin element={element} editable={editable} />
+      <LatencyTarget element={element} editable={editable} />
       <Apart element={element} editable={editable} />
       <Details>
         <IdField element={element} editable={editable} />
@@ -368,6 +370,39 @@ function NodePin({ element, editable }: { element: DocElement; editable: boolean
       </select>
       <span className="field__help">
         Where it runs when the pipeline is deployed. It can be moved later while it runs.
+      </span>
+    </label>
+  );
+}
+
+const TARGETS_MS = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000];
+
+function LatencyTarget({ element, editable }: { element: DocElement; editable: boolean }) {
+  const set = element.latency_ms ?? null;
+  const choices = [...new Set([...TARGETS_MS, ...(set === null ? [] : [set])])].sort((a, b) => a - b);
+  return (
+    <label className="field" data-path="latency_ms">
+      <span className="field__label row">
+        <Timer size={13} aria-hidden="true" /> Latency target
+      </span>
+      <select
+        className="select"
+        disabled={!editable}
+        value={set ?? ""}
+        onChange={({ target: { value } }) =>
+          commit(changeElement(current(), element.id, { latency_ms: value === "" ? null : Number(value) }))
+        }
+      >
+        <option value="">As the installation has it</option>
+        {choices.map((each) => (
+          <option key={each} value={each}>
+            {millis(each)}
+          </option>
+        ))}
+      </select>
+      <span className="field__help">
+        Its results are out so soon after a row has come. A longer one takes less CPU: rows are processed
+        together. Of elements that run as one, the shortest counts.
       </span>
     </label>
   );

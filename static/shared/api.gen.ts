@@ -180,7 +180,7 @@ export interface Deploy {
 export interface DeployChange {
   element: string;
   title?: string;
-  change: "unchanged" | "upgraded" | "restart" | "incompatible" | "added" | "removed";
+  change: "unchanged" | "retuned" | "upgraded" | "restart" | "incompatible" | "added" | "removed";
   reason?: string | null;
   path?: string | null;
   loses?: string | null;
@@ -462,10 +462,12 @@ export interface LiveElement {
   latency_ms_p50: number | null;
   latency_ms_p95: number | null;
   latency_ms_p99: number | null;
+  latency_ms_target: number | null;
   rows_in_total: number;
   rows_out_total: number;
   dead_letters_total: number;
   state_bytes: number;
+  state_keys: number | null;
   checkpoint: CheckpointNote | null;
   paused: boolean;
   ended: boolean;

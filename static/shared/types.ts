@@ -84,6 +84,8 @@ export interface DocElement {
   site?: string | null;
   /** Elements that it shares no node with; said of one of two, it holds for both. */
   apart?: string[] | null;
+  /** The target of its results, from a row's arrival on; of a group the least of its elements' holds. */
+  latency_ms?: number | null;
   /** It is a copy: of which element of which part, and its parameters that name the site, as drawn. */
   copy_of?: { part: string; element: string; params?: Record<string, unknown> } | null;
   /** Where it was drawn; `replace`: it came with a template, and the user's own source goes here. */

@@ -14,7 +14,8 @@ and stricter ones, from the source's stamp: `edge`, until the edge can be read, 
 gone through three groups. On one node and over three, at rest and with a live migration a minute of the
 element that finds the edges. What comes out is compared with an oracle: each edge once, in order.
 
-MINUTES (default 60), COUNT (messages of the run without a pace), LAYOUTS, MOVING choose.
+MINUTES (default 60), COUNT (messages of the run without a pace), LAYOUTS, MOVING and TARGET_MS, the latency
+target of each element, choose.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ MINUTES = float(os.environ.get("MINUTES", "1" if QUICK else "60"))
 COUNT = int(os.environ.get("COUNT", "20000" if QUICK else str(signals.PER_HOUR)))
 LAYOUTS = os.environ.get("LAYOUTS", "one three").split()
 MOVING = [bool(int(each)) for each in os.environ.get("MOVING", "0 1").split()]
+TARGET_MS = os.environ.get("TARGET_MS", "20")
 NODES = ("edge-a", "edge-b", "edge-c")
 MOVED = "edges"  # the element whose group moves
 SETTLE_S = 30.0
@@ -262,12 +264,20 @@ def without_a_pace(fogline: RunningFogline, client: httpx.Client, layout: str, n
 
 
 def main() -> int:
-    settings = {"machine": machine(), "minutes": MINUTES, "count": COUNT, "moved": MOVED}
+    settings = {
+        "machine": machine(),
+        "minutes": MINUTES,
+        "count": COUNT,
+        "moved": MOVED,
+        "target_ms": TARGET_MS,
+    }
     rows: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="fogline-debs-"))
     try:
         # What was put out stays, until it is compared.
-        running = RunningFogline(directory / "fogline", nodes=NODES, FOGLINE_TRIM_S="0")
+        running = RunningFogline(
+            directory / "fogline", nodes=NODES, FOGLINE_TRIM_S="0", FOGLINE_LATENCY_MS=TARGET_MS
+        )
         with running as fogline, fogline.client() as client:
             wait_until(lambda: _ready(client), "the nodes to be ready", DRAINED_S, look_every_s=1.0)
             for layout in LAYOUTS:

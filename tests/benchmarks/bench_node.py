@@ -22,7 +22,7 @@ import psutil
 from plotly.subplots import make_subplots
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.spec import GroupSpec, Pace
 from pipeline_runtime.replica.replica import Replica
 from tests.benchmarks import events
 from tests.benchmarks.events import EPOCH_MS, Event, Output, Verdict
@@ -42,6 +42,8 @@ from tests.benchmarks.harness import (
 from tests.benchmarks.load import load_steadily, observing
 
 RATE = 100.0
+TARGET_MS = int(os.environ.get("TARGET_MS", "20"))  # the latency target of each
+LAYOUTS = os.environ.get("LAYOUTS", "apart,one group").split(",")
 COUNTS = tuple(int(n) for n in os.environ.get("COUNTS", "1 5 10").split())
 SETTLE_S = 5 if QUICK else 15
 WINDOW_S = 2.0  # CPU is measured over windows of this length
@@ -110,7 +112,7 @@ def chain(topic: str, count: int, layout: str) -> tuple[GroupSpec, ...]:
         elements.append({"id": f"e{number}", "type": "derive", "inputs": {"in": before}, "params": params})
     names = [element["id"] for element in elements]
     together = names if layout == "one group" else names[:2]
-    return plan(elements, [{"id": "first", "elements": together}])
+    return plan(elements, [{"id": "first", "elements": together}], Pace(latency_ms=TARGET_MS))
 
 
 def expected(given: list[Event], count: int) -> list[Output]:
@@ -258,7 +260,7 @@ def main() -> None:
             "event_bytes": len(Event(12_345, EPOCH_MS).encode()),
         }
         for count in COUNTS:
-            for layout in ("apart", "one group"):
+            for layout in LAYOUTS:
                 rows.append(measure(node, count, layout, empty.memory_mib))
                 log(str(rows[-1]))
                 write_results("node", settings, rows, figure_of(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import platform
 import shutil
@@ -28,7 +29,7 @@ from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.spec import GroupSpec, Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, GroupSpec, Pace
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from pipeline_runtime.replica.host import ReplicaHost
@@ -91,10 +92,11 @@ class Node:
     on_change: Callable[[], None] = field(default=lambda: None)
 
     def processes(self) -> list[psutil.Process]:
-        """This process and what it has started, without the broker."""
+        """This process and what it has started, without the broker, load and observer."""
         me = psutil.Process()
         broker = psutil.Process(self.broker_pid)
         excluded = {broker.pid, *(child.pid for child in broker.children(recursive=True))}
+        excluded |= {child.pid for child in multiprocessing.active_children() if child.pid is not None}
         return [me, *(one for one in me.children(recursive=True) if one.pid not in excluded)]
 
     def cpu_s(self) -> float:
@@ -169,7 +171,7 @@ def plan(
         }
     )
     specs = plan_groups(document, f"b{uuid4().hex[:9]}", default_registry(), {})
-    return tuple(spec.model_copy(update={"pace": pace or Pace()}) for spec in specs)
+    return tuple(spec.model_copy(update={"pace": pace or Pace(latency_ms=LATENCY_MS_MIN)}) for spec in specs)
 
 
 def start_owner(node: Node, spec: GroupSpec) -> Replica:

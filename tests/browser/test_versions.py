@@ -148,6 +148,8 @@ def test_an_earlier_version_is_deployed_by_the_same_dialog(
     page.goto(f"/pipelines/{watched}")
     dashboard.select("positive")
     dashboard.field("Condition").fill("value > 1")
+    dashboard.select("numbers")
+    dashboard.inspector.get_by_role("combobox", name=re.compile("Latency target")).select_option("100 ms")
     expect(page.get_by_role("status", name="Draft saved")).to_be_visible()
     dashboard.open_palette("versions").get_by_role("option", name=re.compile("Versions")).click()
     changes(page).get_by_label("Note").fill("only large ones")
@@ -158,6 +160,9 @@ def test_an_earlier_version_is_deployed_by_the_same_dialog(
     dialog = page.get_by_role("dialog", name=re.compile(rf"^Deploy changes of {watched}, version \d+\?$"))
     expect(dialog.get_by_role("region", name="Starts again with its state")).to_contain_text(
         "Condition value > 0 to value > 1"
+    )
+    expect(dialog.get_by_role("region", name="Changes while it runs")).to_contain_text(
+        "Latency target 200 ms to 100 ms"
     )
     dialog.get_by_role("button", name="Cancel").click()
 

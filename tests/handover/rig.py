@@ -19,7 +19,7 @@ from pipeline_runtime.journal.records import Commit, Record, decode
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.document import parse_document
-from pipeline_runtime.model.spec import Follow, GroupSpec, Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Follow, GroupSpec, Pace
 from pipeline_runtime.operators.registry import Registry, default_registry
 from pipeline_runtime.planning.plan import plan_groups, topics
 from tests.handover.copier import TYPE, KeyedSequence
@@ -32,7 +32,7 @@ from tests.handover.traffic import RATE, TICK_S, Load, Observer, idle_keys, send
 from tests.ports import free_ports
 from workers.supervisor.services import Kafka
 
-PACE = Pace(interval_ms_min=100, interval_ms_max=100)
+PACE = Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=100, interval_ms_max=100)
 _COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "pad", "type": "integer"}]
 _TICK_S = 0.05
 

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover.cells import CELLS, CLAIMS, LIVE, LOSSES, Cell, attempt
 from tests.handover.control import Control
 from tests.handover.nodes import Node
@@ -103,7 +103,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     directory = Path(tempfile.mkdtemp(prefix="fogline-soak-"))
     with running_rig(("a", "b", "c"), directory) as rig:
-        group = Group(rig.kafka, pace=Pace(interval_ms_min=100, interval_ms_max=400))
+        group = Group(
+            rig.kafka, pace=Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=100, interval_ms_max=400)
+        )
         control = Control(rig, group)
         control.log = log
         soak = Soak(control, seed)

@@ -211,6 +211,8 @@ def element_json(
         "rows_out_total": status.get("rows_out_total") or 0,
         "dead_letters_total": status.get("dead_letters_total") or 0,
         "state_bytes": status.get("state_bytes") or 0,
+        "latency_ms_target": status.get("latency_ms_target"),
+        "state_keys": status.get("state_keys"),
         "checkpoint": _checkpoint(status),
         "paused": group.paused,
         "ended": bool(status.get("ended")),

@@ -152,10 +152,13 @@ class LiveElement(TypedDict):
     latency_ms_p50: Number | None
     latency_ms_p95: Number | None
     latency_ms_p99: Number | None
+    latency_ms_target: int | None
     rows_in_total: int
     rows_out_total: int
     dead_letters_total: int
     state_bytes: int
+    state_keys: int | None
+    """of a group with a keyed processor"""
     checkpoint: CheckpointNote | None
     paused: bool
     ended: bool

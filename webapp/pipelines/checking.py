@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.conf import settings
+
 from pipeline_runtime.model.document import PipelineDocument
 from pipeline_runtime.model.faults import Fault
 from pipeline_runtime.model.spec import GroupSpec
@@ -57,7 +59,14 @@ def _with_file(document: dict[str, Any], fault: Fault) -> Fault:
 def planned(document: PipelineDocument, deployment: str) -> tuple[GroupSpec, ...]:
     """What nodes run of a valid document; raises DocumentInvalid."""
     files = {file.reference: file.sha256 for file in DataFile.objects.only("id", "sha256")}
-    return plan_groups(document, deployment, default_registry(), files, describe_file=describe_file)
+    return plan_groups(
+        document,
+        deployment,
+        default_registry(),
+        files,
+        describe_file=describe_file,
+        latency_ms=settings.FOGLINE.latency_ms,
+    )
 
 
 def describe_file(reference: str) -> bytes:

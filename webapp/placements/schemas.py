@@ -32,7 +32,7 @@ class DeployChange(TypedDict):
     element: str
     title: NotRequired[str]
     """of a pipeline that runs: what people call it; one that goes is in no document any more"""
-    change: Literal["unchanged", "upgraded", "restart", "incompatible", "added", "removed"]
+    change: Literal["unchanged", "retuned", "upgraded", "restart", "incompatible", "added", "removed"]
     """"restart": it cannot keep its state, but can begin without"""
     reason: NotRequired[str | None]
     """of one that runs: what changed, or what is in the way"""

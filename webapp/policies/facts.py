@@ -172,8 +172,18 @@ def _group(id: str, title: str, facts: GroupFacts, pipeline: str) -> GroupNow:
     owner = facts.owner
     rows = rows_per_s(owner.rates) if owner is not None else 0.0
     state = (owner.status.get("state_bytes") or 0) if owner is not None else 0
-    refusal = migrate_refusal(facts)
-    return GroupNow(id, title, facts.node or "", rows, state, refusal, pipeline, facts.elements)
+    target_ms = owner.status.get("latency_ms_target") if owner is not None else None
+    return GroupNow(
+        id,
+        title,
+        facts.node or "",
+        rows,
+        state,
+        migrate_refusal(facts),
+        pipeline,
+        facts.elements,
+        latency_ms_target=target_ms,
+    )
 
 
 def policy_of(reason: str) -> str | None:

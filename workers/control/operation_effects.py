@@ -289,6 +289,17 @@ def keep_as_upgraded(deployment: Deployment, group: str) -> None:
     placement.save(update_fields=["former_inputs", *GroupPlacement.ANEW])
 
 
+def retune(deployment: Deployment, specs: Iterable[GroupSpec]) -> None:
+    """What an upgrade changes of groups that run on as they are: how often they start a batch."""
+    wanted = {spec.group: spec for spec in specs}
+    for placement in deployment.placements.filter(group__in=wanted):
+        spec = wanted[placement.group].model_dump(mode="json")
+        if placement.spec["version"] == spec["version"] and placement.spec.get("pace") != spec["pace"]:
+            placement.spec = {**placement.spec, "pace": spec["pace"]}
+            placement.save(update_fields=["spec"])
+    announce()
+
+
 def forget_groups(deployment: Deployment, groups: Collection[str]) -> set[str]:
     """They are gone for good: nothing is wanted of any node, and nothing else may ever have their names. But
     elements that go on in other groups keep theirs, with their streams and dead letters. Returns those of the

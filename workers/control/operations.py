@@ -340,7 +340,9 @@ class _Driver:
             return
         # One whose document is invalid says so by what is observed.
         with contextlib.suppress(DocumentInvalid):
-            effects.plan_upgrade(operation, self._planned(operation))
+            specs = self._planned(operation)
+            effects.plan_upgrade(operation, specs)
+            effects.retune(operation.deployment, specs)
 
     def _end_done(self, operation: Operation, left_over: str) -> None:
         match operation.kind:

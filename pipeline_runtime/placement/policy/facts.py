@@ -92,6 +92,7 @@ class GroupNow:
     apart: frozenset[str] = frozenset()  # the groups that it shares no node with
     users: tuple[UserAt, ...] = ()  # of its elements; empty: nobody asked, or nobody told
     pinned: bool = False  # to a node or a site, by the document
+    latency_ms_target: int | None = None  # it waits so long by itself, for more rows
     refuge: str | None = None  # where it would go on if it were restored now; None: nowhere
 
 

@@ -48,6 +48,10 @@ def _of(look: Look, policy: Policy, rule: LatencyAbove, group: GroupNow) -> Verd
     beyond = f"5 % of the batches of {group.title} have taken more than {rule.ms} ms"
     if not counts:
         return says("not-yet", f"{beyond} for {so_far(rule, since, newest)}.")
+    target_ms = group.latency_ms_target
+    if target_ms is not None and target_ms > rule.ms and newest.ms <= target_ms * (1 + MARGIN):
+        why = f"its latency target is {target_ms} ms, which it would keep to anywhere; give it a shorter one"
+        return says("no-target", f"{beyond}; {why}.")
     origin = next((node for node in look.nodes if node.name == group.node), None)
     if origin is None or not look.is_heard(origin):
         return says("unknown", f"Nothing was heard of {group.node} in the last {GAP_S:.0f} s.")

@@ -3,7 +3,7 @@ import { ArrowRightLeft, Download, Maximize2, Pause, Play, RotateCcw, Save } fro
 import * as actions from "../../shared/actions";
 import { elementPage } from "../../shared/address";
 import { elementPath } from "../../shared/api";
-import { bytes, count, rate } from "../../shared/format";
+import { bytes, count, millis, rate } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
@@ -242,10 +242,37 @@ export function Figures({ element }: { element: LiveElement }) {
         unit="rows"
         tone={element.status === "lagging" ? "lagging" : undefined}
       />
-      <Figure label="State" value={bytes(element.state_bytes)} />
+      <Latency element={element} />
+      <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
       <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
     </div>
   );
+}
+
+/** Of the batches lately, beside its target. */
+function Latency({ element }: { element: LiveElement }) {
+  const { latency_ms_p50: usual, latency_ms_p95: most, latency_ms_target: target } = element;
+  if (target === null) return null;
+  const missed = most !== null && most > target;
+  return (
+    <Figure
+      label="Latency"
+      value={millis(most)}
+      unit={`of ${millis(target)}`}
+      title={
+        most === null
+          ? `from a row's arrival to its results; the target is ${millis(target)}`
+          : `19 of 20 batches had their results out within ${millis(most)} of their oldest row's arrival, ` +
+            `half of them within ${millis(usual)}; the target is ${millis(target)}`
+      }
+      tone={missed ? "lagging" : undefined}
+    />
+  );
+}
+
+function keysOf({ state_keys: keys }: LiveElement): string | undefined {
+  if (keys === null) return undefined;
+  return `what is kept for ${count(keys)} ${keys === 1 ? "key" : "keys"}`;
 }
 
 function Details(shown: Shown) {

@@ -110,6 +110,8 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     latency_ms_p95: null,
     latency_ms_p99: null,
     state_bytes: 1_200_000,
+    state_keys: 500,
+    latency_ms_target: 500,
     checkpoint: null,
     paused: false,
     ended: false,

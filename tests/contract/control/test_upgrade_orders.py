@@ -14,8 +14,9 @@ from tests.contract.control.conftest import report
 from tests.contract.control.test_deploying import document
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
-from webapp.pipelines.models import PipelineVersion
-from webapp.placements.models import GroupPlacement
+from webapp.pipelines.models import Pipeline, PipelineVersion
+from webapp.placements.models import Deployment, GroupPlacement
+from webapp.placements.selectors import planned_for
 from workers.control import operations
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
@@ -230,3 +231,40 @@ def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
     operation.refresh_from_db()
     assert operation.status == "failed"
     assert operation.message.startswith("ZeroDivisionError: division by zero. ")
+
+
+def test_another_latency_target_is_told_to_what_runs_and_starts_nothing_again(
+    nodes: dict[str, Node], context: ControlContext
+) -> None:
+    pipeline = Pipeline.objects.create(name="p", draft={})
+    former = document()
+    changed = document()
+    changed["spec"]["elements"][0]["latency_ms"] = 100
+    versions = [
+        PipelineVersion.objects.create(pipeline=pipeline, number=number, document=each)
+        for number, each in enumerate((former, changed), 1)
+    ]
+    deployment = Deployment.objects.create(
+        pipeline=pipeline, version=versions[0], status=Deployment.Status.RUNNING
+    )
+    [spec] = planned_for(deployment, former)
+    placement = GroupPlacement.objects.create(
+        deployment=deployment,
+        group=spec.group,
+        spec=spec.model_dump(mode="json"),
+        node=nodes["edge-a"],
+        order_id="first",
+    )
+    report(placement, order_id="first")
+    deployment.version = versions[1]
+    deployment.save()
+    operation = Operation.objects.create(kind="upgrade", deployment=deployment, replaces=versions[0])
+    driver = _Driver(str(operation.pk), context)
+    while operation.status in (Operation.Status.PENDING, Operation.Status.RUNNING):
+        driver.advance()
+        operation.refresh_from_db()
+    assert (operation.status, operation.steps) == (Operation.Status.DONE, [])
+    [wanted] = replicas_of(nodes["edge-a"], "key", lambda group: False)
+    assert wanted.directive.latency_ms == 100
+    assert wanted.order is not None
+    assert (wanted.order.id, wanted.spec.version) == ("first", spec.version)

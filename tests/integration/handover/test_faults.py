@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover.cells import CELLS, LOSSES, Cell, change_owner, lose_and_replace, meet
 from tests.handover.control import Control, Loss
 from tests.handover.stage import Stage, running_stage
@@ -26,7 +26,9 @@ EVERY_CLAIM = 5
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    yield from running_stage("plain", Pace(interval_ms_min=50, interval_ms_max=100), tmp_path_factory)
+    yield from running_stage(
+        "plain", Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=50, interval_ms_max=100), tmp_path_factory
+    )
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover.cells import LOSSES, Cell, lose_and_replace, meet
 from tests.handover.control import Control, Loss
 from tests.handover.nodes import PATIENCE_S
@@ -34,7 +34,9 @@ CELLS = [
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     # Three nodes on two cores: with batches so rare there is time left for faults. On a busy machine they are
     # as rare as the pace allows, or its followers would never be level with an owner, as claimants must.
-    yield from running_stage("spark", Pace(interval_ms_min=400, interval_ms_max=3000), tmp_path_factory)
+    yield from running_stage(
+        "spark", Pace(latency_ms=LATENCY_MS_MIN, interval_ms_min=400, interval_ms_max=3000), tmp_path_factory
+    )
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

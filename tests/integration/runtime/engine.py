@@ -28,6 +28,7 @@ from tests.handover.lawful import assert_lawful
 from tests.waiting import PATIENCE_S, wait_until
 
 STOP_S = 60.0
+SOON = Pace(latency_ms=100)
 
 Element = dict[str, Any]
 
@@ -72,7 +73,7 @@ class Deployed:
         groups: dict[str, list[str]] | None = None,
         *,
         files: Iterable[str] = (),
-        pace: Pace | None = None,
+        pace: Pace = SOON,
     ) -> None:
         document = {
             "apiVersion": "fogline/v1",
@@ -86,9 +87,8 @@ class Deployed:
         self.kafka = kafka
         self.id = f"d{uuid4().hex[:9]}"
         hashes = dict.fromkeys(files, "0" * 64)
-        specs = plan_groups(parse_document(document), self.id, default_registry(), hashes)
-        if pace is not None:
-            specs = tuple(spec.model_copy(update={"pace": pace}) for spec in specs)
+        planned = plan_groups(parse_document(document), self.id, default_registry(), hashes)
+        specs = tuple(spec.model_copy(update={"pace": pace}) for spec in planned)
         self.specs = {spec.group: spec for spec in specs}
         wanted = {topic.name: topic for spec in specs for topic in topics(spec)}
         ensure_topics(

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline_runtime.model.desired import ClaimOrder
 from pipeline_runtime.model.ids import Epoch
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from pipeline_runtime.replica.replica import Replica
 from tests.directing import tell
 from tests.integration.runtime.documents import by_key, events
@@ -42,7 +42,7 @@ def test_no_batch_is_larger_than_the_limit_and_the_lag_shows(kafka: str, node: N
     topic = create_topic(kafka, 3)
     rows = [{"k": f"k{n % 3}", "v": n} for n in range(6_000)]
     produce(kafka, topic, rows, key=lambda row: row["k"], partition=lambda row: row["v"] % 3)
-    pace = Pace(batch_rows_max=400)
+    pace = Pace(latency_ms=LATENCY_MS_MIN, batch_rows_max=400)
     deployed = Deployed(kafka, [events(topic, partitions=3)], pace=pace)
     replica = node.own(deployed.specs["events"])
     wait_for_status(replica, lambda status: 0 < status.lag_rows < 6_000, "to show its lag")

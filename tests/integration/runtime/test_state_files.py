@@ -18,8 +18,9 @@ def test_a_snapshot_comes_long_before_a_changelog_could_not_name_all_since_the_l
     kafka: str, node: Node
 ) -> None:
     topic = create_topic(kafka)
-    stats = {"id": "stats", "type": "running-statistics", "inputs": {"in": "events.out"}}
-    deployed = Deployed(kafka, [events(topic), {**stats, "params": {"column": "v"}}])
+    params = {"keys": ["k"], "aggregates": [{"function": "sum", "column": "v", "as": "total"}]}
+    stats = {"id": "stats", "type": "keyed-aggregate", "inputs": {"in": "events.out"}, "params": params}
+    deployed = Deployed(kafka, [events(topic), stats])
     replica = deployed.run(node)["stats"]
     owning(replica)
     before = replica.status().state_bytes

@@ -42,7 +42,7 @@ def checkpointed(spec: GroupSpec, node: Node, database: StateDatabase, work: Pat
     wait_until((directory / "replica.json").exists, f"{spec.group} has marked its journal")
     marked = replica.status().seq
     wait_for_status(replica, lambda status: status.seq > marked, "to go on")
-    with take_snapshot(directory, work) as taken:
+    with take_snapshot(directory, work, replica.growing) as taken:
         manifest = store(taken, database, group=spec.id, epoch=Epoch(1), version=spec.version, node="a")
     note = read_file(manifest, "replica.json", lambda sha: database.get_chunk(spec.id, sha))
     assert note is not None

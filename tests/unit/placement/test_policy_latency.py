@@ -51,6 +51,21 @@ def said(found: list[Verdict]) -> list[tuple[str, str | None, str | None]]:
     return [(each.code, each.group, each.target) for each in found]
 
 
+def test_what_waits_for_its_own_target_is_not_moved() -> None:
+    [found] = look(replace(SLOW, latency_ms_target=900))
+    assert found.code == "no-target"
+    assert found.why == (
+        "5 % of the batches of mean have taken more than 500 ms; its latency target is 900 ms, which it would"
+        " keep to anywhere; give it a shorter one."
+    )
+
+
+def test_what_misses_its_target_too_is_moved() -> None:
+    for target_ms in (500, 800):
+        [found] = look(replace(SLOW, latency_ms_target=target_ms))
+        assert found.code == "move"
+
+
 def test_it_goes_to_the_node_that_is_nearest_to_what_it_reads() -> None:
     [found] = look(SLOW)
     assert (found.code, found.node, found.target) == ("move", "cloud-1", "edge-a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import END_STAGE, Announce, Boundary, Claim, Commit, Ends
 from pipeline_runtime.kafka.transactions import Fenced
-from pipeline_runtime.model.desired import ClaimOrder, Takeover
+from pipeline_runtime.model.desired import ClaimOrder, Directive, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow, GroupSpec
@@ -96,7 +98,9 @@ def announced(rows: list[int], seq: int, epoch: int = 1) -> ReplicaState:
 class Arrived:
     """Stands in for Kafka and the CPU: there is always another row, and all the time to process it."""
 
-    oldest_at_s = None
+    oldest_at_s: float | None = None
+    has_sources = False
+    gather_s = 0.0
 
     def passed(self, ends: Ends) -> None:
         pass
@@ -107,6 +111,12 @@ class Arrived:
     def lag_rows(self, ends: object) -> int:
         return 1
 
+    def full(self, ends: object) -> bool:
+        return False
+
+    def sources_ended(self, ends: object) -> bool:
+        return True
+
     def ratio(self) -> float:
         return 0.0
 
@@ -116,12 +126,13 @@ def gate(
     follow: Follow = "exact",
     offsets: Arrived | None = None,
     inputs: tuple[GroupInput, ...] = (),
+    keyed: Any = None,
 ) -> BatchPlanner:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
     ended = Boundary(made.local, {"in-0": made.local, "in-1": made.local}, made.local)
     untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), {}, ended)
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
-    return BatchPlanner(*untyped, flushes=False, release=unarmed, asked=lambda _: None)
+    return BatchPlanner(*untyped, flushes=False, release=unarmed, asked=lambda _: None, keyed=keyed)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
@@ -341,3 +352,81 @@ def test_who_has_released_plans_nothing_until_its_successor_has_committed(
     spark.join(PATIENCE_S)
     assert answers == [{"token": 1}]
     assert not planner._release.gives_way
+
+
+START = Boundary(Seq(1), {"in-0": 1}, 1)
+
+
+# -- the state of a keyed processor --------------------------------------------------------------------
+
+
+def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_left(tmp_path: Path) -> None:
+    KeyedState.create(tmp_path / "keyed")
+    keyed = KeyedState(tmp_path / "keyed")
+    planner = gate(state([1]), keyed=keyed)
+    assert planner.answer("states", {"keys": ["a"]}) == [None]
+    planner.answer("keep", {"states": {"a": "of a batch that came to nothing"}})
+    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
+    keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
+    assert planner.answer("states", {"keys": ["a"]}) == [None]
+
+
+# -- the latency target ------------------------------------------------------------------------------
+
+
+def owner_at(
+    oldest_at_s: float | None, target_ms: int, inputs: tuple[GroupInput, ...] = (), **directive: Any
+) -> BatchPlanner:
+    made = state([1])
+    made.directive = Directive(latency_ms=target_ms, **directive)
+    offsets = Arrived()
+    offsets.oldest_at_s = oldest_at_s
+    planner = gate(made, offsets=offsets, inputs=inputs)
+    planner._paced_from_s = 1.0  # it has run a batch
+    return planner
+
+
+def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
+    planner = owner_at(100.0, 500)
+    assert planner._due_at_s(START) == pytest.approx(100.475)
+    planner._runs_ms.extend([10.0] * 10 + [40.0] * 10)
+    assert planner._due_at_s(START) == pytest.approx(100.435)
+    planner._runs_ms.extend([800.0] * 20)
+    assert planner._due_at_s(START) == pytest.approx(99.975), "it cannot be in time: at once"
+
+
+def test_what_shall_not_wait_does_not() -> None:
+    assert owner_at(None, 500)._due_at_s(START) == 0.0, "where it is not known when they came"
+    assert owner_at(100.0, 500, release="handover")._due_at_s(START) == 0.0
+    planner = owner_at(100.0, 500)
+    planner.begin_owning()
+    assert planner._due_at_s(START) == 0.0
+
+
+def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_nothing() -> None:
+    inputs = tuple(
+        GroupInput(index, f"in-{index}.out", StreamSchema(fields=()), topic="in" if index == 0 else "other")
+        for index in range(2)
+    )
+    planner = owner_at(100.0, 500, inputs=inputs)
+    start = Boundary(Seq(1), {"in-0": 1, "other-0": 1}, 1)
+    planner._state.view.ended["in-0"] = Seq(1)
+    assert planner._due_at_s(start) == pytest.approx(100.475)
+    planner._state.view.ended["other-0"] = Seq(1)
+    assert planner._due_at_s(start) == 0.0
+
+
+def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
+    planner = owner_at(None, 60_000)
+    planner._offsets.has_sources = True
+    planner._granted_at_s = 50.0
+    assert planner._due_at_s(START) == pytest.approx(51.0)
+    planner._was_full = True
+    assert planner._due_at_s(START) == 0.0
+
+
+def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = owner_at(100.0, 60_000)
+    assert planner._due_at_s(START) == pytest.approx(159.95)
+    monkeypatch.setattr(Arrived, "full", lambda *_: True)
+    assert planner._due_at_s(START) == 0.0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -194,8 +195,46 @@ def test_a_crash_while_a_state_is_begun_anew_leaves_none_of_the_former_one(tmp_p
     at = open_state(tmp_path)
     (tmp_path / "anew.json").write_text(json.dumps(at.to_json()))
     if cut != "before":  # it was set aside
-        (tmp_path / "spark").rename(tmp_path / ".former.tmp")
+        (tmp_path / "spark").rename(tmp_path / ".spark.former.tmp")
     if cut == "after":  # and half of it was removed
-        (tmp_path / ".former.tmp" / "offsets" / "4").unlink()
+        (tmp_path / ".spark.former.tmp" / "offsets" / "4").unlink()
     assert open_state(tmp_path) == at
     assert sorted(path.name for path in tmp_path.iterdir()) == ["anew.json"]
+
+
+def keyed(directory: Path, seq: int | None) -> None:
+    end = None if seq is None else Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000).to_json()
+    KeyedState.create(directory / "keyed", end, [("a", "1")])
+
+
+def test_with_a_keyed_state_that_alone_says_where_it_stands(tmp_path: Path) -> None:
+    done(tmp_path, 0, 3)
+    keyed(tmp_path, 5)
+    assert last_committed(tmp_path) == Boundary(Seq(5), {"in-0": 50}, 5000)
+    assert open_state(tmp_path).seq == 5
+    assert not (tmp_path / "spark").exists(), "what Spark has kept would be gone on from"
+    assert size_bytes(tmp_path) > 0
+
+
+def test_a_keyed_state_without_a_batch_is_none(tmp_path: Path) -> None:
+    keyed(tmp_path, None)
+    assert open_state(tmp_path) == Boundary(Seq(0), {}, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_keyed_state_is_left_behind_where_it_is_begun_anew(tmp_path: Path) -> None:
+    keyed(tmp_path, 5)
+    at = open_state(tmp_path)
+    begin_anew(tmp_path, at)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["anew.json"]
+    keyed(tmp_path, None)
+    assert open_state(tmp_path) == at
+    keyed(tmp_path, 6)
+    assert open_state(tmp_path).seq == 6
+
+
+def test_a_damaged_keyed_state_says_so(tmp_path: Path) -> None:
+    keyed(tmp_path, 5)
+    (tmp_path / "keyed" / "CURRENT").unlink()
+    with pytest.raises(LocalStateDamaged, match="CURRENT"):
+        last_committed(tmp_path)

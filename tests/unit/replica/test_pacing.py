@@ -9,8 +9,10 @@ from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.core import LOCKSTEP_BATCHES
 from pipeline_runtime.replica.pacing import (
     followed_interval_ms,
+    gather_ms,
     interval_ms,
     lockstep_interval_ms,
+    may_wait_ms,
     release_quiet_ms,
     stay_warm_s,
 )
@@ -19,7 +21,7 @@ PACE = Pace(interval_ms_min=50, interval_ms_max=1000, batch_rows_max=1000)
 
 
 @pytest.mark.parametrize(
-    ("cpu_ratio", "expected"), [(0.0, 50), (0.4, 50), (0.625, 525), (0.85, 1000), (1.0, 1000)]
+    ("cpu_ratio", "expected"), [(0.0, 50), (0.5, 50), (0.7, 525), (0.9, 1000), (1.0, 1000)]
 )
 def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> None:
     assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)
@@ -28,6 +30,19 @@ def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> Non
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
     assert interval_ms(PACE, 1.0, waiting) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("target_ms", "batch_ms", "expected"),
+    [(500, 40, 460), (500, 0, 500), (20, 40, 0), (20, 5, 15)],
+)
+def test_a_row_waits_as_long_as_its_target_allows(target_ms: int, batch_ms: float, expected: float) -> None:
+    assert may_wait_ms(target_ms, batch_ms) == expected
+
+
+@pytest.mark.parametrize(("target_ms", "expected"), [(20, 1), (500, 25), (60_000, 50)])
+def test_rows_are_fetched_together_for_a_small_part_of_the_target(target_ms: int, expected: float) -> None:
+    assert gather_ms(target_ms) == expected
 
 
 @pytest.mark.parametrize(("batch_ms", "expected"), [(0, 0), (200, 400), (1800, 3600), (8000, 4000)])

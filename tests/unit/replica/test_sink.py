@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
+from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic
 from pipeline_runtime.replica.state import ReplicaState
@@ -67,7 +70,8 @@ def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, Rep
     ownership: Any = object()
     (directory / "spark").mkdir(exist_ok=True)
     frame, planner, release = Frame(directory), Unpaced(), OwnerRelease(state, ownership)
-    untyped: Any = (SPEC, frame, state, planner, release, directory, "a", lambda at_once: None)
+    ended = partial(note_end, directory)
+    untyped: Any = (SPEC, frame, state, planner, release, "a", ended, lambda at_once: None, GrowingFiles())
     return BatchSink(*untyped), frame, state
 
 

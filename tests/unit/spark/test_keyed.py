@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Timers
-from pipeline_runtime.spark.keyed import KeyState, KeyTimers, _AllKeys, process_row
+from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
+from pipeline_runtime.spark.keyed import KeyedWork, KeyState, KeyTimers, process_row
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)
@@ -55,18 +55,19 @@ class Summing(KeyedProcessor):
 
 
 class Stored:
-    """As TextMap, for one key."""
+    """As the gate, whose batches are committed at once."""
 
     def __init__(self) -> None:
-        self.value: str | None = None
+        self.states: dict[str, str] = {}
+        self.kept: list[set[str]] = []
 
-    def get(self, keys: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        assert list(keys) == ["key"]
-        yield "key", self.value
-
-    def put(self, texts: Iterable[tuple[str, str]]) -> None:
-        [(key, self.value)] = texts
-        assert key == "key"
+    def ask(self, op: str, **arguments: Any) -> Any:
+        if op == "states":
+            return [self.states.get(key) for key in arguments["keys"]]
+        assert op == "keep"
+        self.kept.append(set(arguments["states"]))
+        self.states |= arguments["states"]
+        return None
 
 
 def run(
@@ -74,21 +75,22 @@ def run(
 ) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
     """(partition, offset, v) one second apart by offset -> tagged output values, state."""
     stored = stored or Stored()
-    all_keys = _AllKeys(processor or Summing(), "sum", [("in", SCHEMA)], SCHEMA)
-    all_keys._states = stored  # type: ignore[assignment]
-    rows = [
-        (0, "key", 0, partition, offset, (START_MS + offset * 1000) * 1000, json.dumps({"v": v}))
+    work = KeyedWork(processor or Summing(), "sum", [("in", SCHEMA)], SCHEMA)
+    batches = [
+        pa.record_batch(
+            {
+                "key": ["key"],
+                "port": [0],
+                "partition": [partition],
+                "offset": [offset],
+                "time_us": [(START_MS + offset * 1000) * 1000],
+                "i0_v": [v],
+            }
+        )
         for partition, offset, v in values
     ]
-    frame = pd.DataFrame(rows, columns=["all", "key", "port", "partition", "offset", "time_us", "data"])
-    out: Iterator[pd.DataFrame] = all_keys.handleInputRows((0,), iter([frame]), None)
-    found = [
-        (tag, json.loads(value))
-        for part in out
-        for tag, value in zip(part["_out"], part["_value"], strict=True)
-    ]
-    assert stored.value is not None
-    return found, json.loads(stored.value)
+    made = work.process(work.by_key(batches), stored).to_pylist()
+    return [(row["_out"], json.loads(row["_value"])) for row in made], json.loads(stored.states["key"])
 
 
 def sums(found: list[tuple[str, Any]]) -> list[int]:
@@ -106,7 +108,7 @@ def test_a_row_that_fails_is_as_if_it_never_was() -> None:
     assert kept == expected
     assert [item for item in found if item[0] == "sum.out"] == without
     [letter] = [value for tag, value in found if tag == "sum.dead"]
-    assert letter == {"reason": "ValueError: negative", "raw": '{"v": -5}'}
+    assert letter == {"reason": "ValueError: negative", "raw": '{"v":-5}'}
 
 
 def test_what_earlier_batches_left_is_kept_when_the_first_row_fails() -> None:
@@ -175,6 +177,43 @@ class Renamed(Summing):
         return {"total": state["sum"]}
 
 
+def test_what_a_batch_does_not_change_is_not_kept_again() -> None:
+    stored = Stored()
+    run([(0, 0, 7)], stored)
+    run([(0, 1, -1)], stored)
+    assert stored.kept == [{"key"}, set()]
+
+
+def test_the_rows_of_several_inputs_are_told_apart() -> None:
+    work = KeyedWork(Both(), "both", [("in", SCHEMA), ("other", SCHEMA)], SCHEMA)
+    batch = pa.record_batch(
+        {
+            "key": ["a", "a", "b"],
+            "port": [1, 0, 1],
+            "partition": [0, 0, 0],
+            "offset": [5, 9, 6],
+            "time_us": [START_MS * 1000] * 3,
+            "i0_v": [None, 1, None],
+            "i1_v": [2, None, 3],
+        }
+    )
+    made = work.process(work.by_key([batch]), Stored()).to_pylist()
+    assert [(row["_key"], json.loads(row["_value"])["v"]) for row in made] == [("a", 1), ("a", -2), ("b", -3)]
+
+
+class Both(Summing):
+    inputs = (Port("in"), Port("other"))
+
+    def process(self, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers) -> Any:
+        return [{"v": row["v"]}]
+
+    def process_other(
+        self, port: str, key: str, row: dict[str, Any], state: dict[str, Any], timers: Timers
+    ) -> Any:
+        assert port == "other"
+        return [{"v": -row["v"]}]
+
+
 def test_a_state_of_an_earlier_version_is_migrated_once_also_when_the_first_row_fails() -> None:
     stored = Stored()
     run([(0, 0, 7)], stored)
@@ -189,14 +228,14 @@ def test_a_state_of_an_earlier_version_is_migrated_once_also_when_the_first_row_
 def test_a_state_that_nobody_can_read_stops_the_element_and_stays() -> None:
     stored = Stored()
     run([(0, 0, 7)], stored)
-    before = stored.value
+    before = dict(stored.states)
 
     class Forgetful(Summing):
         state_version = 2
 
     with pytest.raises(NotImplementedError, match="no state of version 1 can be read by version 2"):
         run([(0, 1, 1)], stored, Forgetful())
-    assert stored.value == before
+    assert stored.states == before
     run([(0, 1, 1)], stored, Renamed())
     with pytest.raises(
         ValueError, match="version 2 of the operator, and this is version 1: install the later"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -39,10 +40,16 @@ STOPPED = DesiredReplica(spec=SPEC, role=Role.STOPPED)
 NOTHING = Have("d.power")
 LOCAL = Have("d.power", generation=1)
 RUNNING = Have("d.power", generation=1, running=True, version="1")
-OWN = Directive(order=ORDER)
+
+
+def directive(**more: Any) -> Directive:
+    return Directive(latency_ms=SPEC.pace.latency_ms, **more)
+
+
+OWN = directive(order=ORDER)
 OWNING = replace(RUNNING, told=OWN, may_own=True)
-FOLLOWING = replace(RUNNING, told=Directive())
-SUCCEEDING = replace(RUNNING, told=Directive(succeed="h1"))
+FOLLOWING = replace(RUNNING, told=directive())
+SUCCEEDING = replace(RUNNING, told=directive(succeed="h1"))
 RELEASED = replace(RUNNING, told=replace(OWN, release="h1"))
 
 
@@ -57,14 +64,14 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     ("local state is never fetched over", changed(OWNER, source=SOURCE), LOCAL, Start(SPEC, 1, OWN)),
     ("a running replica is told to own", OWNER, FOLLOWING, Tell(OWN)),
     ("an order is given once", OWNER, OWNING, Idle()),
-    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Tell(Directive(order=ORDER2))),
+    ("a new order is given on", changed(OWNER, order=ORDER2), OWNING, Tell(directive(order=ORDER2))),
     ("a standby is given no order", changed(STANDBY, order=ORDER), FOLLOWING, Idle()),
-    ("a standby is to succeed", changed(STANDBY, succeed="h1"), FOLLOWING, Tell(Directive(succeed="h1"))),
+    ("a standby is to succeed", changed(STANDBY, succeed="h1"), FOLLOWING, Tell(directive(succeed="h1"))),
     (
         "a standby is to succeed no more",
         STANDBY,
-        replace(RUNNING, told=Directive(succeed="h1")),
-        Tell(Directive()),
+        replace(RUNNING, told=directive(succeed="h1")),
+        Tell(directive()),
     ),
     ("an owner is to release", changed(OWNER, release="h1"), OWNING, Tell(replace(OWN, release="h1"))),
     ("told to release, it is told once", changed(OWNER, release="h1"), RELEASED, Idle()),
@@ -73,7 +80,7 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
     (
         "one that owns by the release that it waited for owns",
         changed(STANDBY, succeed="h1"),
-        replace(RUNNING, told=Directive(succeed="h1"), may_own=True, owns_by="h1"),
+        replace(RUNNING, told=directive(succeed="h1"), may_own=True, owns_by="h1"),
         Idle(),
     ),
     (
@@ -82,12 +89,18 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         replace(OWNING, owns_by="o1"),
         Stop("demoted to standby"),
     ),
-    ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(Directive())),
+    (
+        "another latency target is told",
+        OWNER,
+        replace(OWNING, told=replace(OWN, latency_ms=20)),
+        Tell(OWN),
+    ),
+    ("one that has released goes on as a standby", STANDBY, RELEASED, Tell(directive())),
     (
         "one that released owns by a new order",
         changed(OWNER, order=ORDER2),
         RELEASED,
-        Tell(Directive(order=ORDER2)),
+        Tell(directive(order=ORDER2)),
     ),
     ("pause", changed(OWNER, paused_since_ms=5), OWNING, Tell(replace(OWN, paused_since_ms=5))),
     ("resume", OWNER, replace(OWNING, told=replace(OWN, paused_since_ms=5)), Tell(OWN)),
@@ -131,9 +144,9 @@ TABLE: list[tuple[str, DesiredReplica | None, Have, Action]] = [
         "one that was fenced obeys a new order",
         changed(OWNER, order=ORDER2),
         replace(LOCAL, ended_for="o1"),
-        Start(SPEC, 1, Directive(order=ORDER2)),
+        Start(SPEC, 1, directive(order=ORDER2)),
     ),
-    ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, Directive())),
+    ("one that was fenced may follow", STANDBY, replace(LOCAL, ended_for="o1"), Start(SPEC, 1, directive())),
     (
         "an element starts as it is wanted: paused",
         changed(OWNER, paused_since_ms=5),

@@ -1,0 +1,251 @@
+"""The state of a keyed processor: a RocksDB of the replica's own, which stands at the end of one batch.
+
+    k<key>    what is kept for a key (spark.keyed.KeyState's text)
+    n         how many keys there are
+    e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; none before the first
+
+What a batch changes stays in memory until its sink knows that it is committed; then one write holds the
+changes and the batch's end together. So whatever happens, the state stands at the end of a batch that was
+committed, and the journal says what to follow from there. The write does not wait for the disk: after a power
+cut the state stands at an earlier batch.
+
+A checkpoint of it is RocksDB's own: hard links of files that never change, after what is in memory has been
+written. Runs of changes are merged with others of about their size (universal compaction), so that a large
+state which changes little is seldom written anew, and seldom stored anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    Checkpoint,
+    DBCompactionStyle,
+    DBCompressionType,
+    Options,
+    Rdict,
+    WriteBatch,
+)
+
+from pipeline_runtime.checkpoint.spark_state import complete_end
+
+log = logging.getLogger(__name__)
+
+DIRECTORY = "keyed"
+"""Of the replica directory."""
+
+_COUNT = b"n"
+_END = b"e"
+_KEY = b"k"
+_KEPT = (".sst", ".log", "CURRENT", "MANIFEST-", "OPTIONS-")  # of what RocksDB has in its directory
+_DAMAGED = ("Corruption", "does not exist", "No such file")
+_AT_ONCE = 10_000
+PATIENCE_S, _RETRY_S = 2.0, 0.05
+_cache = Cache(64 << 20)  # of all groups of this process
+
+
+class KeyedStateClosed(RuntimeError):
+    """Its query has ended."""
+
+
+class KeyedState:
+    """One batch at a time; link may be called meanwhile, and close at any time. Raises ValueError where the
+    files are damaged, OSError where they cannot be used now."""
+
+    def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
+        """`read_only`: as it is now, also beside the one that it is open for. `patience_s`: for how long it
+        is tried again where another one that has it open may be about to close it."""
+        self._path = path
+        self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
+        # It is not closed while either is held.
+        self._batch, self._linking = threading.Lock(), threading.Lock()
+        self._pending: dict[str, str] = {}
+        self._absent: set[str] = set()  # of what the running batch has asked for
+        try:
+            self.count = int(self._db.get(_COUNT) or 0)  # keys
+            self.end = _end_of(self._db)  # None: no batch is committed yet
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def create(
+        path: Path, end: Mapping[str, Any] | None = None, texts: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Empty, or with what was kept at that end; it is there whole, or not at all."""
+        fresh = path.with_name(f".{path.name}.tmp")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        with closing(_opened(fresh, create=True)) as db:
+            batch, count = WriteBatch(raw_mode=True), 0
+            for key, text in texts:
+                batch.put(_KEY + key.encode(), text.encode())
+                count += 1
+                if len(batch) >= _AT_ONCE:
+                    db.write(batch)
+                    batch = WriteBatch(raw_mode=True)
+            batch.put(_COUNT, b"%d" % count)
+            if end is not None:
+                batch.put(_END, json.dumps(end).encode())
+            db.write(batch)
+            db.flush()
+        os.replace(fresh, path)
+
+    def close(self) -> None:
+        """Raises nothing: what was committed is in its log, whatever could not be written now."""
+        with self._batch, self._linking:
+            db, self._db = self._db, None
+            if db is None:
+                return
+            try:
+                db.close()
+            except Exception as error:  # rocksdict raises bare Exceptions; say, the disk is full
+                log.warning("%s: closing it: %s", self._path, error)
+
+    # --- a batch
+
+    def get(self, keys: Sequence[str]) -> list[str | None]:
+        """Of each key what the newest committed batch has left; None: nothing."""
+        with self._batch, self._translating():
+            found: Any = self._database().get([_KEY + key.encode() for key in keys]) if keys else []
+        self._absent.update(key for key, text in zip(keys, found, strict=True) if text is None)
+        return [None if text is None else text.decode() for text in found]
+
+    def keep(self, texts: Mapping[str, str]) -> None:
+        """What the running batch leaves of keys that it has asked for, once it is committed."""
+        self._pending.update(texts)
+
+    def forget(self) -> None:
+        """A batch begins; what one before it may have left came to nothing."""
+        self._pending, self._absent = {}, set()
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        for key, text in self._pending.items():
+            batch.put(_KEY + key.encode(), text.encode())
+        count = self.count + len(self._absent & self._pending.keys())
+        batch.put(_COUNT, b"%d" % count)
+        batch.put(_END, json.dumps(end).encode())
+        with self._batch, self._translating():
+            self._database().write(batch)
+        self.count, self.end = count, dict(end)
+        self.forget()
+
+    # --- beside the batches
+
+    def link(self, target: Path) -> dict[str, Any] | None:
+        """Hard links of its files in `target`, which must not exist; the end at which they stand. Batches may
+        be committed meanwhile."""
+        with self._linking, self._translating():
+            db = self._database()
+            db.flush()  # first, since it lets other threads of this process go on, and the next line does not
+            Checkpoint(db).create_checkpoint(str(target))
+        try:
+            return read_end(target)
+        finally:
+            for path in target.iterdir():
+                if not is_kept(path.name):  # by RocksDB, when it was looked into
+                    path.unlink()
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Each key with what is kept for it, in order."""
+        cursor = self._database().iter()
+        try:
+            cursor.seek(_KEY)
+            while cursor.valid() and cursor.key().startswith(_KEY):
+                yield cursor.key()[len(_KEY) :].decode(), cursor.value().decode()
+                cursor.next()
+            cursor.status()  # at a block that cannot be read it just ends
+        finally:
+            del cursor
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except KeyedStateClosed:
+            raise
+        except Exception as error:  # rocksdict raises bare Exceptions
+            raise _translated(error, self._path) from error
+
+    def _database(self) -> Rdict:
+        if self._db is None:
+            raise KeyedStateClosed(f"{self._path} is closed")
+        return self._db
+
+
+def read_end(path: Path) -> dict[str, Any] | None:
+    """Where it stands now, also while it is open; None: no batch was committed. Raises as KeyedState does."""
+    state = KeyedState(path, read_only=True, patience_s=PATIENCE_S)
+    state.close()
+    return state.end
+
+
+def is_kept(name: str) -> bool:
+    """Whether a checkpoint takes that file of RocksDB's directory along; else it is a log, or a lock."""
+    return name.endswith(_KEPT[:2]) or name.startswith(_KEPT[2:])
+
+
+def is_settled(path: str) -> bool:
+    """A file, by its path in the replica directory, that never changes in a run of its query."""
+    return path.startswith(f"{DIRECTORY}/") and path.endswith(".sst")
+
+
+def _end_of(db: Rdict) -> dict[str, Any] | None:
+    text = db.get(_END)
+    return None if text is None else complete_end(json.loads(text), "the keyed state's end")
+
+
+def _opened_once_free(path: Path, patience_s: float, *, read_only: bool) -> Rdict:
+    """While another one opens or closes it, files come and go."""
+    until = monotonic() + patience_s
+    while True:
+        try:
+            return _opened(path, read_only=read_only)
+        except (OSError, ValueError):
+            if monotonic() >= until:
+                raise
+            sleep(_RETRY_S)
+
+
+def _opened(path: Path, *, read_only: bool = False, create: bool = False) -> Rdict:
+    access = AccessType.read_only() if read_only else AccessType.read_write()
+    options = _options(create)
+    try:
+        # Also by its family's name: an existing one would keep to what it was made with.
+        return Rdict(str(path), options, column_families={"default": options}, access_type=access)
+    except Exception as error:  # rocksdict raises bare Exceptions
+        raise _translated(error, path) from error
+
+
+def _translated(error: Exception, path: Path) -> ValueError | OSError:
+    reason = f"{path}: {error}"
+    return ValueError(reason) if any(sign in reason for sign in _DAMAGED) else OSError(reason)
+
+
+def _options(create: bool) -> Options:
+    made = Options(raw_mode=True)
+    made.create_if_missing(create)
+    made.set_write_buffer_size(8 << 20)
+    made.set_compaction_style(DBCompactionStyle.universal())
+    made.set_level_zero_file_num_compaction_trigger(8)
+    made.set_compression_type(DBCompressionType.lz4())
+    made.set_keep_log_file_num(1)
+    made.set_max_log_file_size(1 << 20)
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(_cache)
+    blocks.set_bloom_filter(10, False)
+    made.set_block_based_table_factory(blocks)
+    return made

@@ -1,0 +1,252 @@
+"""The state of a keyed processor: it stands at the end of a batch that was committed, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline_runtime.checkpoint.database import StateDatabase
+from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
+from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed, read_end
+from pipeline_runtime.checkpoint.manifest import Manifest
+from pipeline_runtime.checkpoint.snapshot import take_snapshot
+from pipeline_runtime.checkpoint.store import materialize, store
+from pipeline_runtime.model.ids import Epoch
+
+GROUP = "d.g"
+
+
+def end(seq: int) -> dict[str, Any]:
+    return {"seq": seq, "ends": {"in-0": seq * 10}, "batch_time": seq * 1000}
+
+
+def begun(path: Path) -> KeyedState:
+    KeyedState.create(path)
+    return KeyedState(path)
+
+
+def commit(state: KeyedState, seq: int, **texts: str) -> None:
+    state.forget()
+    state.get(list(texts))
+    state.keep(texts)
+    state.commit(end(seq))
+
+
+def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    assert (state.end, read_end(tmp_path / "keyed")) == (None, None)
+    commit(state, 1, a="1", b="1")
+    assert state.get(["c", "a", "b", "x"]) == [None, "1", "1", None]
+    state.keep({"a": "2", "c": "2"})
+    assert state.get(["a"]) == ["1"]
+    assert (state.count, read_end(tmp_path / "keyed")) == (2, end(1))
+    state.commit(end(2))
+    assert state.get(["a", "c"]) == ["2", "2"]
+    assert state.count == 3
+    assert (state.end, read_end(tmp_path / "keyed")) == (end(2), end(2))
+    assert state.get([]) == []
+
+
+def test_what_a_batch_that_came_to_nothing_has_left_is_gone(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1")
+    state.get(["a", "x"])
+    state.keep({"a": "void", "x": "void"})
+    commit(state, 2, b="2")
+    assert list(state.items()) == [("a", "1"), ("b", "2")]
+    assert state.count == 2
+
+
+def test_keys_and_texts_may_be_anything(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    texts = {"": "the key of rows without one", "e": "é\n\x00", "k": "{}", "ü\x00ß": ""}
+    commit(state, 1, **texts)
+    state.close()
+    again = KeyedState(tmp_path / "keyed")
+    assert dict(again.items()) == texts
+    assert again.count == 4
+    assert again.get(list(texts)) == list(texts.values())
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.unit.checkpoint.test_keyed_state import begun, commit
+state = begun(Path(sys.argv[1]))
+for seq in range(1, 200):
+    commit(state, seq, **{f"k{n}": f"{seq}" for n in range(100)})
+state.keep({"k0": "void"})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_leaves_the_newest_batch_whole(tmp_path: Path) -> None:
+    path = tmp_path / "keyed"
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    state = KeyedState(path)
+    assert state.end == end(199)
+    assert {text for _, text in state.items()} == {"199"}
+
+
+def test_one_that_is_made_of_a_former_state_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "keyed"
+
+    def breaks() -> Any:
+        yield "a", "1"
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        KeyedState.create(path, end(7), breaks())
+    assert not path.exists()
+    # And it can be tried again, in the same process.
+    KeyedState.create(path, end(7), [(f"k{n}", "1") for n in range(25_000)])
+    state = KeyedState(path)
+    assert state.end == end(7)
+    assert sum(1 for _ in state.items()) == state.count == 25_000
+
+
+def test_damaged_files_are_told_from_such_as_are_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "keyed"
+    state = begun(path)
+    with pytest.raises(OSError, match="lock"):
+        KeyedState(path)
+    commit(state, 1, a="1")
+    state.link(tmp_path / "linked")
+    state.close()
+    [data, *_] = (tmp_path / "linked").glob("*.sst")
+    data.unlink()
+    with pytest.raises(ValueError, match="Corruption"):
+        KeyedState(tmp_path / "linked")
+    with pytest.raises(KeyedStateClosed):
+        state.link(tmp_path / "again")
+
+
+def test_one_that_is_opened_again_has_the_options_of_all(tmp_path: Path) -> None:
+    begun(tmp_path / "keyed").close()
+    KeyedState(tmp_path / "keyed").close()
+    newest = max((tmp_path / "keyed").glob("OPTIONS-*"), key=lambda path: path.name)
+    assert "filter_policy=bloomfilter" in newest.read_text()
+
+
+def test_a_close_that_fails_raises_nothing(tmp_path: Path) -> None:
+    class Full:
+        def close(self) -> None:
+            raise Exception("No space left on device")
+
+    state = begun(tmp_path / "keyed")
+    state.close()
+    state._db = Full()  # type: ignore[assignment]
+    state.close()
+    with pytest.raises(KeyedStateClosed):
+        state.get(["a"])
+
+
+# -- in a checkpoint ---------------------------------------------------------------------------------
+
+
+class Group:
+    """A replica's directory, and where its checkpoints go."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.replica, self.work = tmp_path / "replica", tmp_path / "work"
+        (self.replica / "spark" / "offsets").mkdir(parents=True)
+        (self.replica / "spark" / "offsets" / "0").write_text("of no use to anybody")
+        (self.replica / "replica.json").write_text("{}")
+        self.work.mkdir()
+        self.state = begun(self.replica / "keyed")
+        self.growing = GrowingFiles(self.state)
+        self.database = StateDatabase(tmp_path / "database")
+
+    def checkpoint(self) -> Manifest:
+        with take_snapshot(self.replica, self.work, self.growing) as taken:
+            assert taken.seq == taken.ends["in-0"] // 10
+            return store(taken, self.database, group=GROUP, epoch=Epoch(1), version="v", node="a", now_ms=0)
+
+    def unpacked(self, manifest: Manifest, target: Path) -> dict[str, str]:
+        materialize(manifest, lambda sha: self.database.get_chunk(GROUP, sha), target)
+        assert sorted(path.name for path in target.iterdir()) == ["keyed", "replica.json"]
+        state = KeyedState(target / "keyed")
+        assert state.end == end(manifest.seq)
+        commit(state, manifest.seq + 1, new="1")  # and it can go on
+        state.close()
+        return {key: text for key, text in state_items(target / "keyed") if key != "new"}
+
+
+def state_items(path: Path) -> list[tuple[str, str]]:
+    state = KeyedState(path, read_only=True)
+    try:
+        return list(state.items())
+    finally:
+        state.close()
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Any:
+    made = Group(tmp_path)
+    yield made
+    made.state.close()
+    made.database.close()
+
+
+def test_a_checkpoint_is_of_one_batch_while_others_are_committed(group: Group, tmp_path: Path) -> None:
+    with pytest.raises(NothingCommitted):
+        group.checkpoint()
+    for seq in range(1, 60):
+        commit(group.state, seq, **{f"k{n}": str(seq) for n in range(50)})
+        if seq % 20 == 0:
+            manifest = group.checkpoint()
+            assert manifest.seq == seq
+            found = group.unpacked(manifest, tmp_path / f"copy-{seq}")
+            assert found == {f"k{n}": str(seq) for n in range(50)}
+    assert not list(group.work.iterdir())
+
+
+def test_a_checkpoint_stores_what_has_changed(group: Group) -> None:
+    chance = random.Random(1)
+    keys = [f"k{n:05}" for n in range(20_000)]
+    commit(group.state, 1, **{key: chance.randbytes(100).hex() for key in keys})
+    whole, stored = group.checkpoint().bytes_total, []
+    for seq in range(2, 22):
+        commit(group.state, seq, **{key: chance.randbytes(100).hex() for key in chance.sample(keys, 200)})
+        stored.append(group.checkpoint().bytes_new)
+    # At times all is merged with what has come since, and stored anew.
+    assert sorted(stored)[len(stored) // 2] < whole / 20
+    assert sum(stored) < 3 * whole
+
+
+def test_after_its_query_has_ended_it_is_opened_for_the_checkpoint(group: Group, tmp_path: Path) -> None:
+    commit(group.state, 1, a="1")
+    group.state.close()
+    assert group.unpacked(group.checkpoint(), tmp_path / "copy") == {"a": "1"}
+    group.growing = GrowingFiles()
+    assert group.checkpoint().seq == 1
+
+
+def test_a_query_that_has_started_again_is_left_alone(group: Group) -> None:
+    commit(group.state, 1, a="1")
+    group.state.close()
+    other = KeyedState(group.replica / "keyed")
+    try:
+        with pytest.raises(SnapshotFailed, match="Take the next checkpoint later"):
+            group.checkpoint()
+    finally:
+        other.close()
+
+
+def test_a_damaged_state_is_told(group: Group) -> None:
+    commit(group.state, 1, a="1")
+    group.checkpoint()
+    group.state.close()
+    for path in (group.replica / "keyed").glob("*.sst"):
+        os.truncate(path, 10)
+    with pytest.raises(SnapshotFailed, match="its state cannot be read"):
+        group.checkpoint()

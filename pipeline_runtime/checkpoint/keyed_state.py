@@ -49,7 +49,8 @@ DIRECTORY = "keyed"
 _COUNT = b"n"
 _END = b"e"
 _KEY = b"k"
-_KEPT = (".sst", ".log", "CURRENT", "MANIFEST-", "OPTIONS-")  # of what RocksDB has in its directory
+# What a checkpoint takes along of RocksDB's directory; the others are its logs, and a lock.
+_KEPT_SUFFIXES, _KEPT_PREFIXES = (".sst", ".log"), ("CURRENT", "MANIFEST-", "OPTIONS-")
 _DAMAGED = ("Corruption", "does not exist", "No such file")
 _AT_ONCE = 10_000
 PATIENCE_S, _RETRY_S = 2.0, 0.05
@@ -156,7 +157,7 @@ class KeyedState:
             return read_end(target)
         finally:
             for path in target.iterdir():
-                if not is_kept(path.name):  # by RocksDB, when it was looked into
+                if not _is_kept(path.name):  # by RocksDB, when it was looked into
                     path.unlink()
 
     def items(self) -> Iterator[tuple[str, str]]:
@@ -193,9 +194,8 @@ def read_end(path: Path) -> dict[str, Any] | None:
     return state.end
 
 
-def is_kept(name: str) -> bool:
-    """Whether a checkpoint takes that file of RocksDB's directory along; else it is a log, or a lock."""
-    return name.endswith(_KEPT[:2]) or name.startswith(_KEPT[2:])
+def _is_kept(name: str) -> bool:
+    return name.endswith(_KEPT_SUFFIXES) or name.startswith(_KEPT_PREFIXES)
 
 
 def is_settled(path: str) -> bool:

@@ -116,17 +116,7 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     apart = {"spark/state", *(f"spark/{log}" for log in spark_state.LOGS)}
     links.add_tree(Path(), lambda path: path.as_posix() in (apart | links.sizes.keys()))
 
-    # 4. the lengths that this seq committed
-    seq = Seq(end["seq"])
-    return Snapshot(
-        directory=target,
-        batch=batch,
-        seq=seq,
-        ends=end["ends"],
-        batch_time_ms=end["batch_time"],
-        files=_sized(replica, links.sizes, growing.lengths(seq)),
-        growing=growing,
-    )
+    return _snapshot(links, growing, end, batch)
 
 
 def _nothing_committed(replica: Path) -> NothingCommitted:
@@ -143,11 +133,15 @@ def _keyed_attempt(links: _Links, growing: GrowingFiles) -> Snapshot:
     apart = {"spark", keyed_state.DIRECTORY}
     links.add_tree(Path(), lambda path: path.as_posix() in (apart | links.sizes.keys()))
 
+    return _snapshot(links, growing, end, None)
+
+
+def _snapshot(links: _Links, growing: GrowingFiles, end: dict[str, Any], batch: int | None) -> Snapshot:
     # 4. the lengths that this seq committed
     seq = Seq(end["seq"])
     return Snapshot(
         directory=links.target,
-        batch=None,
+        batch=batch,
         seq=seq,
         ends=end["ends"],
         batch_time_ms=end["batch_time"],

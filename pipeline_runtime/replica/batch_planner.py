@@ -323,9 +323,10 @@ class BatchPlanner:
                 self.arrived_at_s = oldest_at_s or monotonic()
                 return Boundary(seq, ends, now_ms)
             # Sources beside the topics have rows when their time has come, and announce nothing.
-            look_ms = max(self._spec.pace.interval_ms_min, self._may_wait_ms())
-            waits_s = look_ms / 1000 if offsets.has_sources else remaining_s
-            state.wait_for_change(seen, min(waits_s, remaining_s))
+            if offsets.has_sources:
+                look_ms = max(self._spec.pace.interval_ms_min, self._may_wait_ms())
+                remaining_s = min(remaining_s, look_ms / 1000)
+            state.wait_for_change(seen, remaining_s)
         except KafkaError:
             offsets.disconnect()  # the broker is away: asked again, for ever
             state.wait_for_change(seen, 0.2)
@@ -346,7 +347,7 @@ class BatchPlanner:
 
     @property
     def _target_ms(self) -> int:
-        return self._state.directive.latency_ms or self._spec.pace.latency_ms
+        return self._state.latency_ms(self._spec)
 
     def _oldest_at_s(self) -> float | None:
         """When the oldest row that waits has come, at the earliest; None: none does, or it is not known."""

@@ -185,7 +185,7 @@ class Replica:
                 latency_ms_p50=percentile(latency_ms, 0.5),
                 latency_ms_p95=percentile(latency_ms, 0.95),
                 latency_ms_p99=percentile(latency_ms, 0.99),
-                latency_ms_target=state.directive.latency_ms or self.spec.pace.latency_ms,
+                latency_ms_target=state.latency_ms(self.spec),
                 state_bytes=self._state_bytes,
                 state_keys=keyed.count if keyed is not None else None,
                 at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),

@@ -106,6 +106,10 @@ class ReplicaState:
             announced=announced,
         )
 
+    def latency_ms(self, spec: GroupSpec) -> int:
+        """The target: as it was told last, or as `spec` says."""
+        return self.directive.latency_ms or spec.pace.latency_ms
+
     @property
     def paused(self) -> bool:
         return self.paused_at_ms is not None

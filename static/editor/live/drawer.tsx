@@ -3,7 +3,7 @@ import { ArrowRightLeft, Download, Maximize2, Pause, Play, RotateCcw, Save } fro
 import * as actions from "../../shared/actions";
 import { elementPage } from "../../shared/address";
 import { elementPath } from "../../shared/api";
-import { bytes, count, millis, rate } from "../../shared/format";
+import { bytes, count, millis, plural, rate } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
@@ -271,8 +271,7 @@ function Latency({ element }: { element: LiveElement }) {
 }
 
 function keysOf({ state_keys: keys }: LiveElement): string | undefined {
-  if (keys === null) return undefined;
-  return `what is kept for ${count(keys)} ${keys === 1 ? "key" : "keys"}`;
+  return keys === null ? undefined : `what is kept for ${plural(keys, "key")}`;
 }
 
 function Details(shown: Shown) {

@@ -7,6 +7,9 @@ successor the batch that was announced; while it owns, what has arrived, no more
 
 A batch that was never granted comes to nothing: its tasks are let go when the query ends, and it does not
 count.
+
+The task of a resident group (spark.resident) stays: it hands over here what comes of a batch, and asks for
+the next one. To Spark all of them are one batch, which comes to nothing.
 """
 
 from __future__ import annotations
@@ -70,8 +73,10 @@ class BatchPlanner:
         release: OwnerRelease,
         asked: Callable[[Seq], None],
         keyed: KeyedState | None = None,
+        resident: str | None = None,
     ) -> None:
-        """`ended`: where the local state stands. `keyed`: of a group with a keyed processor."""
+        """`ended`: where the local state stands. `keyed`: of a group with a keyed processor. `resident`: that
+        processor, if its task stays."""
         self._spec = spec
         self._inputs = inputs
         self._passed: Ends | None = None
@@ -85,6 +90,8 @@ class BatchPlanner:
         self._end_stages = 2 if flushes else 1
         self._release = release
         self._keyed = keyed
+        self._resident = resident
+        self.at_end: Callable[[bytes], None] | None = None  # given what comes of a resident task's batch
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self._closed = False
@@ -112,11 +119,15 @@ class BatchPlanner:
                 # What a checkpoint has from before there were tokens says where it ended.
                 return {TOKEN: self._next_token(arguments["start"].get(TOKEN, 0))}
             case "plan":
-                return [{"token": arguments["end"][TOKEN], "task": n} for n in range(self._tasks)]
+                token, resident = arguments["end"][TOKEN], self._resident
+                return [{"token": token, "task": n, "resident": resident} for n in range(self._tasks)]
             case "rows":
                 return self._rows(arguments["token"], arguments["task"])
             case "read":
                 return self._read(arguments)
+            case "done":
+                assert self.at_end is not None, f"{self._spec.id} has no resident task"
+                return self.at_end(arguments["payload"])
             case "states":
                 try:
                     return self._keyed_state.get(arguments["keys"])
@@ -156,7 +167,8 @@ class BatchPlanner:
             if state.plan is not None and state.granted == state.local:
                 self._ended = state.plan[1]
             rows = sum(state.reads.rows.values())
-            self._tasks = max(1, min(len(self._keys), 1 + rows // ROWS_A_TASK))
+            if self._resident is None:
+                self._tasks = max(1, min(len(self._keys), 1 + rows // ROWS_A_TASK))
             # Of several inputs each has its share, rounded down.
             self._was_full = rows > self._spec.pace.batch_rows_max - len(self._keys) - 1
             ended = self._ended
@@ -187,19 +199,25 @@ class BatchPlanner:
 
     # --- a task asks what to read
 
-    def _rows(self, token: int, task: int) -> list[dict[str, Any]]:
-        """Its part of the batch, once that is granted; nothing where the query ends before."""
+    def _rows(self, token: int, task: int) -> list[dict[str, Any]] | None:
+        """Its part of the batch, once that is granted; None where the query ends before."""
         with self._deciding:
             if self._decided != token:
                 self._planned_ms = (monotonic() - self._told_at_s) * 1000
                 granted = self._granted()
                 if granted is None:
-                    return []
+                    return None
                 self._slices = self._slices_of(*granted)
                 self._decided = token
             # Whole partitions, one after the other: the order of the rows does not depend on the tasks.
             count = len(self._slices)
             return self._slices[count * task // self._tasks : count * (task + 1) // self._tasks]
+
+    def finished(self) -> None:
+        """The batch of a resident task has ended, and counts: its task may ask for the next one."""
+        self._finish()
+        self._decided = None
+        self._told_at_s = monotonic()
 
     def _granted(self) -> tuple[Boundary, Boundary] | None:
         try:

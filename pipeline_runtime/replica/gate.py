@@ -1,7 +1,8 @@
 """Answers Spark's Python processes: which batch comes next, and what each task reads.
 
-One server per node process; a request names the keeper that it is for. Every answer is one JSON object
-per line, `{"value": ...}` or `{"error": ...}`.
+One server per node process; a request names the keeper that it is for. Every request and every answer is one
+JSON object per line; answers are `{"value": ...}` or `{"error": ...}`. Behind a request with a `payload`
+follow that many bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PREFIX = "fogline-gate-"
 
 
 class GateKeeper(Protocol):
-    """What a replica answers. All of it JSON."""
+    """What a replica answers. All of it JSON, but for the bytes of a `payload`."""
 
     def answer(self, op: str, arguments: dict[str, Any]) -> Any: ...
 
@@ -104,6 +105,8 @@ class GateServer:
                     for line in stream:
                         request = json.loads(line)
                         op, name = request.pop("op"), request.pop("keeper")
+                        if "payload" in request:
+                            request["payload"] = stream.read(request["payload"])
                         keeper = self._asked(name, connection)
                         stream.write(json.dumps(_answer(name, keeper, op, request)).encode() + b"\n")
                         stream.flush()

@@ -265,7 +265,7 @@ class Replica:
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
             sink.give_up()
-            if planner.close():
+            if planner.close() or frame.resident is not None:
                 sink.over.wait(LET_GO_S)  # Spark would kill the Python process of a task that it has to stop
             self._end_query()
             sink.close()
@@ -313,6 +313,7 @@ class Replica:
             release=self._release,
             asked=self._journal.remember,
             keyed=self._keyed,
+            resident=frame.resident,
         )
         self._roles.begin_owning = planner.begin_owning
         self.growing = GrowingFiles(self._keyed)
@@ -331,6 +332,7 @@ class Replica:
             self.growing,
         )
         sink.restore(local.seq, marks)
+        planner.at_end = sink.resident_batch
         with self._state.changed:
             self._state.failure = None
             self._state.ended = planner.is_last_stage(self._state.view.moved(local).ends)

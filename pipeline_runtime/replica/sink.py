@@ -1,6 +1,7 @@
 """The end of every batch: commit it as the owner, or check it as a follower.
 
-1. Collect the query's rows (once, as Arrow), and run the elements behind the stateful one on them.
+1. Collect the query's rows (once, as Arrow; a resident task hands them over), and run the elements behind the
+   stateful one on them.
 2. Write the files of the group's sink elements, durably; their marks belong to the batch.
 3. A successor that runs a batch which its owner has only announced waits for the COMMIT.
 4. Follower: the journal has this seq already. Check that it says the same, and emit nothing.
@@ -31,6 +32,7 @@ from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.resident import unpacked
 
 
 class NotDeterministic(RuntimeError):
@@ -46,7 +48,8 @@ class NotCommitted(RuntimeError):
 
 
 class BatchSink:
-    """Handed to foreachBatch. What it raises is kept in the state's `failure`."""
+    """Handed to foreachBatch. What it raises is kept in the state's `failure`: the first, since a resident
+    task fails of what its batch has raised, and Spark's batch fails of that."""
 
     def __init__(
         self,
@@ -75,7 +78,9 @@ class BatchSink:
         self._marks: dict[str, Any] = {}
         self._closed = True
         self._gave_up = False
-        self.over = threading.Event()  # no batch is under way
+        self._ending = threading.Lock()  # held while a batch ends
+        self._spark: tuple[BatchRows, int] | None = None  # what foreachBatch was called with last
+        self.over = threading.Event()  # no batch of Spark's is under way
         self.over.set()
 
     def restore(self, local: Seq, marks: dict[str, Any]) -> None:
@@ -98,31 +103,58 @@ class BatchSink:
             self._state.tell()
 
     def close(self) -> None:
-        self._closed = True
-        for writer in self._writers.values():
-            writer.close()
-        self._writers = {}
+        """Waits for the batch that ends right now."""
+        with self._ending:
+            self._closed = True
+            for writer in self._writers.values():
+                writer.close()
+            self._writers = {}
 
     def __call__(self, rows: BatchRows, batch_id: int) -> None:
         self.over.clear()
+        self._spark = rows, batch_id
         try:
-            self._process(rows, batch_id)
+            table = rows.toArrow()  # its tasks wait for what is granted
+            plan = self._granted()
+            if self._frame.resident is None and plan is not None:
+                with self._ending:
+                    self._process(table, plan)
         except BaseException as error:
-            with self._state.changed:
-                self._state.failure = error
-                self._state.tell()
+            self._failed(error)
             raise
         finally:
             self.over.set()
 
-    def _process(self, rows: BatchRows, batch_id: int) -> None:
-        # 1
-        table = rows.toArrow()  # its tasks wait for what is granted
+    def resident_batch(self, made: bytes) -> None:
+        """The end of a batch that a resident task has processed, while Spark waits for the task."""
+        with self._ending:
+            if self._closed:  # and another run may be on, whose failure this is not
+                raise Stopped(f"{self._spec.id}: a batch has come to its end when its query was over")
+            try:
+                plan = self._granted()
+                assert plan is not None, "it was, since it has rows"
+                self._process(unpacked(made), plan)
+                self._planner.finished()
+            except BaseException as error:
+                self._failed(error)
+                raise
+
+    def _granted(self) -> Boundary | None:
+        """Where the batch that is running ends; None: nothing was granted, its query ends."""
         with self._state.changed:
-            granted, plan = self._state.granted, self._state.plan
-        if granted is None or plan is None:
-            return  # nothing was: its query ends
-        boundary = plan[1]
+            plan = self._state.plan
+            return None if self._state.granted is None or plan is None else plan[1]
+
+    def _failed(self, error: BaseException) -> None:
+        with self._state.changed:
+            if self._state.failure is None:
+                self._state.failure = error
+            self._state.tell()
+
+    def _process(self, table: pa.Table, boundary: Boundary) -> None:
+        # 1
+        assert self._spark is not None
+        rows, batch_id = self._spark
         collected = self._frame.in_order(table)
         if self._frame.has_late_elements:
             collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)

@@ -37,5 +37,5 @@ def source_schema(schemas: Sequence[StreamSchema]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def spark_schema(schemas: Sequence[StreamSchema]) -> StructType:
-    return from_arrow_schema(source_schema(schemas), prefer_timestamp_ntz=False)
+def spark_schema(schema: pa.Schema) -> StructType:
+    return from_arrow_schema(schema, prefer_timestamp_ntz=False)

@@ -33,11 +33,12 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.spark.columns import column, spark_schema
+from pipeline_runtime.spark.columns import column, source_schema, spark_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, decode
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
-from pipeline_runtime.spark.keyed import apply_keyed, keyed_inputs
+from pipeline_runtime.spark.keyed import TAGGED, apply_keyed, keyed_inputs
+from pipeline_runtime.spark.resident import can_stay
 from pipeline_runtime.spark.source import FORMAT
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
@@ -68,6 +69,23 @@ class GroupFrame:
         return self._stateful if is_keyed else None
 
     @property
+    def resident(self) -> str | None:
+        """Its keyed processor, if nothing stands before that but what the group reads, and nothing else reads
+        that: then its batches are run by a task that stays (spark.resident)."""
+        keyed = self.keyed
+        if keyed is None or self.flushes or self._needed() & {item.source for item in self.inputs}:
+            return None
+        processor = self._operators[keyed]
+        apart = {keyed, *self._late}
+        others = [
+            id
+            for id, operator in self._operators.items()
+            if id not in apart and not isinstance(operator, SourceOperator | SinkOperator)
+        ]
+        assert isinstance(processor, KeyedProcessor)
+        return keyed if not others and can_stay(processor, self.inputs) else None
+
+    @property
     def flushes(self) -> bool:
         return any(operator.flushes for operator in self._operators.values())
 
@@ -86,14 +104,12 @@ class GroupFrame:
         return operator.open(self._context(element))
 
     def query_frame(self, session: SparkSession, gate_address: str) -> DataFrame:
-        """The streaming frame of all elements that are not behind the stateful one."""
-        schemas = [item.schema for item in self.inputs]
-        source = (
-            session.readStream.format(FORMAT)
-            .schema(spark_schema(schemas))
-            .option("gate", gate_address)
-            .load()
-        )
+        """The streaming frame of all elements that are not behind the stateful one; of a resident one it has
+        no rows, as the gate gets them."""
+        gated = session.readStream.format(FORMAT).option("gate", gate_address)
+        if self.resident is not None:
+            return gated.schema(spark_schema(TAGGED)).load()
+        source = gated.schema(spark_schema(source_schema([item.schema for item in self.inputs]))).load()
         streams = {item.source: self._input_frame(source, item) for item in self.inputs}
         elements = [id for id in self._operators if id not in self._late]
         return self._tagged(streams, elements, gate_address)

@@ -1,4 +1,4 @@
-"""Speaks to a replica's gate from Spark's Python processes: one JSON object per line."""
+"""Speaks to a replica's gate from Spark's Python processes, as pipeline_runtime.replica.gate says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+Payload = bytes | memoryview
 
 
 class GateClosed(ConnectionError):
@@ -37,10 +39,14 @@ class GateClient:
             raise GateClosed(f"no gate at {path}: {error}") from error
         self._file = self._socket.makefile("rwb")
 
-    def ask(self, op: str, **arguments: Any) -> Any:
+    def ask(self, op: str, *, payload: Payload | None = None, **arguments: Any) -> Any:
         request = {"op": op, "keeper": self._keeper, **arguments}
+        if payload is not None:
+            request["payload"] = len(payload)
         try:
             self._file.write(json.dumps(request).encode() + b"\n")
+            if payload is not None:
+                self._file.write(payload)
             self._file.flush()
             line = self._file.readline()
         except OSError as error:

@@ -1,8 +1,11 @@
 """Runs a KeyedProcessor: rows in offset order, one state per key.
 
-Spark hands a batch's rows to a Python process as Arrow columns (`mapInArrow`). It asks the gate for the
-states of the batch's keys, and tells it what becomes of them: the replica keeps them, not Spark (see
+A Python process of Spark's has a batch's rows as Arrow columns. It asks the gate for the states of the
+batch's keys, and tells it what becomes of them: the replica keeps them, not Spark (see
 checkpoint.keyed_state).
+
+Where its group reads nothing else, the process has the rows from the gate itself (see spark.resident). Behind
+other elements of its group Spark hands them over, batch by batch (`mapInArrow`).
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports and what comes there, the first one first."""
+PortRows = tuple[int, pa.RecordBatch]
+"""Of one of the Inputs, by its place: `key`, `partition`, `offset`, `time_us`, and the input's columns."""
 Tagged = tuple[str, str | None, int, str]
 """A row of TAGGED."""
 
@@ -97,7 +102,7 @@ def process_batches(
     """One batch's rows, as `apply_keyed` selects them, to `_OUTPUT`."""
     client = gate(address)
     work = _work(client, address, element)
-    made = work.process(work.by_key(batches), client)
+    made = work.process(work.by_key(work.by_port(batches)), client)
     if made.num_rows:
         yield made
 
@@ -126,12 +131,18 @@ class KeyedWork:
         inputs = keyed_inputs(spec, element)
         return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])
 
-    def by_key(self, batches: Iterable[pa.RecordBatch]) -> dict[str, list[Arrived]]:
-        """Key -> its rows of one batch, of each port in offset order."""
-        rows: list[tuple[Any, ...]] = []
+    def by_port(self, batches: Iterable[pa.RecordBatch]) -> Iterator[PortRows]:
+        """Of rows as `apply_keyed` selects them."""
         for batch in batches:
             for index in range(len(self._inputs)):
-                rows += self._rows_of(batch, index)
+                alone = len(self._inputs) == 1
+                yield index, batch if alone else batch.filter(pc.equal(batch["port"], index))
+
+    def by_key(self, arrived: Iterable[PortRows]) -> dict[str, list[Arrived]]:
+        """Key -> its rows of one batch, of each port in offset order."""
+        rows: list[tuple[Any, ...]] = []
+        for index, batch in arrived:
+            rows += self._rows_of(batch, index)
         rows.sort(key=itemgetter(0, 1, 2))  # port, partition, offset
         keys: dict[str, list[Arrived]] = {}
         for port, _partition, _offset, key, time_us, data in rows:
@@ -139,9 +150,6 @@ class KeyedWork:
         return keys
 
     def _rows_of(self, batch: pa.RecordBatch, index: int) -> Iterator[tuple[Any, ...]]:
-        """Of one port."""
-        if len(self._inputs) > 1:
-            batch = batch.filter(pc.equal(batch["port"], index))
         schema = self._inputs[index][1]
         values = [_values(batch[column(index, field.name)], field.type) for field in schema.fields]
         names = schema.names

@@ -34,9 +34,9 @@ class GroupReader:
         self._kafka = KafkaSettings(**hello["kafka"])
         self._files: dict[str, str] = hello["files"]
         self._directory = Path(hello["directory"])
-        self._spec = spec
-        self._inputs: tuple[GroupInput, ...] = group_inputs(spec)
-        self._schema = source_schema([item.schema for item in self._inputs])
+        self.spec = spec
+        self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
+        self._schema = source_schema([item.schema for item in self.inputs])
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
         self._sources: dict[str, SourceReader] = {}
 
@@ -48,7 +48,7 @@ class GroupReader:
         if part.input < 0:
             yield from self._flush_rows(part)
             return
-        item = self._inputs[part.input]
+        item = self.inputs[part.input]
         if item.topic is not None:
             yield from self._read_topic(item, part)
         else:
@@ -100,7 +100,7 @@ class GroupReader:
     def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
         source = self._sources.get(item.source)
         if source is None:
-            source = open_source(self._spec, item, self._files, self._directory)
+            source = open_source(self.spec, item, self._files, self._directory)
             self._sources[item.source] = source
         rows, rejects = 0, []
         for batch in source.read(part.start, part.end):
@@ -146,7 +146,7 @@ class GroupReader:
         yield from pa.table(columns, schema=self._schema).combine_chunks().to_batches()
 
     def _flush_rows(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        count = len(self._inputs)
+        count = len(self.inputs)
         values: dict[str, Any] = {
             "_input": pa.array(range(count), pa.int32()),
             "_time": pa.repeat(pa.scalar(FLUSH_TIME, TIMESTAMP), count),

@@ -1,8 +1,8 @@
 """The streaming data source of every group: it reads what the replica's gate has granted.
 
 The gate (pipeline_runtime.replica.gate) tells Spark of a next batch at once, and its tasks what to read of it
-when that is decided: they wait for it. `slices` reads the rows. One instance reads all inputs of a group, so
-that one gate bounds them all.
+when that is decided: they wait for it. `slices` reads the rows; `resident` reads those of all batches to
+come, and gives Spark none. One instance reads all inputs of a group, so that one gate bounds them all.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Part(InputPartition):
 
     token: int
     task: int
+    resident: str | None = None  # the keyed processor for whose batches the task stays
 
 
 class GatedReader(DataSourceStreamReader):
@@ -53,8 +54,15 @@ class GatedReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
-        reader = _reader(self._address)
-        for item in gate(self._address).ask("rows", token=partition.token, task=partition.task):
+        reader, client = _reader(self._address), gate(self._address)
+        if partition.resident is not None:
+            from pipeline_runtime.spark.resident import ResidentTask  # as in `_reader`
+
+            task = ResidentTask(client, reader, partition.resident)
+            freeze(dropped=False)
+            task.run(partition.token)
+            return
+        for item in client.ask("rows", token=partition.token, task=partition.task) or ():
             yield from reader.read(Slice(**item))
 
     def commit(self, end: dict[str, Any]) -> None:

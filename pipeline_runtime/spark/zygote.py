@@ -34,7 +34,7 @@ _IMPORTED = (
     *("pyspark.sql.worker.create_data_source", "pyspark.sql.worker.plan_data_source_read"),
     *("pyspark.sql.streaming.stateful_processor_api_client", "pyspark.sql.streaming.stateful_processor_util"),
     *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.spark.slices"),
-    *("pipeline_runtime.spark.keyed", "pipeline_runtime.operators.registry"),
+    *("pipeline_runtime.spark.resident", "pipeline_runtime.operators.registry"),
 )
 
 

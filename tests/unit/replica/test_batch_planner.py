@@ -211,7 +211,7 @@ def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() 
     assert planner.close()
     for task in tasks:
         task.join(PATIENCE_S)
-    assert answers == [[], []]
+    assert answers == [None, None]
     assert planner.answer("latest", {"start": {"token": 1}}) == {"token": 1}, "there is no next one"
 
 
@@ -234,7 +234,7 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
     end = planner.answer("latest", {"start": {"token": 0}})
     parts = planner.answer("plan", {"end": end})
-    assert parts == [{"token": 1, "task": 0}, {"token": 1, "task": 1}]
+    assert parts == [{"token": 1, "task": task, "resident": None} for task in (0, 1)]
     read = [[(item["partition"], item["end"]) for item in planner.answer("rows", part)] for part in parts]
     assert read == [[(0, 9)], [(1, 8)]]
 
@@ -248,7 +248,7 @@ def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
 
     planner._next = fenced  # type: ignore[method-assign, assignment]
     [part] = planner.answer("plan", {"end": planner.answer("latest", {"start": {"token": 0}})})
-    assert planner.answer("rows", part) == []
+    assert planner.answer("rows", part) is None
     assert isinstance(made.failure, Fenced)
 
 

@@ -30,6 +30,7 @@ class Frame:
 
     sinks = {"out": "a.out"}
     has_late_elements = False
+    resident: str | None = None
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / PATH

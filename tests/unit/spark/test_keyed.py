@@ -89,7 +89,7 @@ def run(
         )
         for partition, offset, v in values
     ]
-    made = work.process(work.by_key(batches), stored).to_pylist()
+    made = work.process(work.by_key(work.by_port(batches)), stored).to_pylist()
     return [(row["_out"], json.loads(row["_value"])) for row in made], json.loads(stored.states["key"])
 
 
@@ -197,7 +197,7 @@ def test_the_rows_of_several_inputs_are_told_apart() -> None:
             "i1_v": [2, None, 3],
         }
     )
-    made = work.process(work.by_key([batch]), Stored()).to_pylist()
+    made = work.process(work.by_key(work.by_port([batch])), Stored()).to_pylist()
     assert [(row["_key"], json.loads(row["_value"])["v"]) for row in made] == [("a", 1), ("a", -2), ("b", -3)]
 
 

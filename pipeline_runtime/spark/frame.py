@@ -72,16 +72,16 @@ class GroupFrame:
     def resident(self) -> str | None:
         """Its keyed processor, if nothing stands before that but what the group reads, and nothing else reads
         that: then its batches are run by a task that stays (spark.resident)."""
-        keyed = self.keyed
-        if keyed is None or self.flushes or self._needed() & {item.source for item in self.inputs}:
+        keyed, read = self.keyed, {item.source for item in self.inputs}
+        if keyed is None or self.flushes or self._needed() & read:
             return None
-        processor = self._operators[keyed]
-        apart = {keyed, *self._late}
+        apart = {keyed, *self._late, *(source.partition(".")[0] for source in read)}
         others = [
             id
             for id, operator in self._operators.items()
-            if id not in apart and not isinstance(operator, SourceOperator | SinkOperator)
+            if id not in apart and not isinstance(operator, SinkOperator)
         ]
+        processor = self._operators[keyed]
         assert isinstance(processor, KeyedProcessor)
         return keyed if not others and can_stay(processor, self.inputs) else None
 

@@ -59,7 +59,9 @@ _ELEMENTS: list[dict[str, Any]] = [
 class _Rows:
     """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
 
-    def __init__(self, spec: GroupSpec, directory: Path) -> None:
+    def __init__(self, spec: GroupSpec, directory: Path, resident: str | None) -> None:
+        self._resident = resident
+        self._read = 0  # the token of the batch that was read last
         self._hello = {
             "spec": spec.model_dump(mode="json"),
             "kafka": {"bootstrap": "localhost:0", "security": {}},
@@ -80,9 +82,12 @@ class _Rows:
                     return {TOKEN: done}
                 return {TOKEN: done + 1}
             case "plan":
-                return [{"token": arguments["end"][TOKEN], "task": 0}]
+                return [{"token": arguments["end"][TOKEN], "task": 0, "resident": self._resident}]
             case "rows":
                 seq = arguments["token"]
+                if seq == self._read:  # a resident task asks for more: each of its batches ends the task here
+                    return None
+                self._read = seq
                 rows = [[seq, seq * 1000, "a", f'{{"sensor": "a", "value": {seq}}}', []]]
                 return [{"input": 0, "batch_time_ms": seq * 1000, "records": rows}]
             case "states":
@@ -145,8 +150,8 @@ def _run(engine: SparkEngine, gate: GateServer, spec: GroupSpec, directory: Path
         rows.toArrow()
         done = number + 1
 
-    address = gate.open(spec.group, _Rows(spec, directory))
     frame = GroupFrame(spec, {}, directory)
+    address = gate.open(spec.group, _Rows(spec, directory, frame.resident))
     query = engine.start_query(frame, spec.group, address, directory / "spark", on_batch)
     begun = time.monotonic()
     while done < BATCHES:

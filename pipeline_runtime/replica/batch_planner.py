@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -45,12 +45,11 @@ from pipeline_runtime.replica.pacing import (
 )
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
+from pipeline_runtime.replica.tasks import KeysShared, Tasks
 from pipeline_runtime.spark.inputs import GroupInput
 
 # How often an owner looks although nothing was told.
 LOOK_S = 2.0
-# One more task reads a batch for each so many rows of the batch before. Chosen, not measured.
-ROWS_A_TASK = 5_000
 RUNS_KEPT = 20
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
@@ -73,10 +72,9 @@ class BatchPlanner:
         release: OwnerRelease,
         asked: Callable[[Seq], None],
         keyed: KeyedState | None = None,
-        resident: str | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
-        """`ended`: where the local state stands. `keyed`: of a group with a keyed processor. `resident`: that
-        processor, if its task stays."""
+        """`ended`: where the local state stands. `keyed`: of a group with a keyed processor."""
         self._spec = spec
         self._inputs = inputs
         self._passed: Ends | None = None
@@ -90,14 +88,13 @@ class BatchPlanner:
         self._end_stages = 2 if flushes else 1
         self._release = release
         self._keyed = keyed
-        self._resident = resident
-        self.at_end: Callable[[bytes], None] | None = None  # given what comes of a resident task's batch
+        self._tasks = tasks or Tasks(1, None)
+        self.at_end: Callable[[Sequence[bytes]], None] | None = None  # of a batch of tasks that stay
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self._closed = False
         self._deciding = threading.Lock()  # by one of its tasks, for all
         self._was_full = False  # the last batch: more waits behind it
-        self._tasks = 1  # of the batch that was told last
         self._decided: int | None = None  # the token of the batch that `_slices` are of
         self._slices: list[dict[str, Any]] = []
         self._told_at_s = 0.0
@@ -119,23 +116,31 @@ class BatchPlanner:
                 # What a checkpoint has from before there were tokens says where it ended.
                 return {TOKEN: self._next_token(arguments["start"].get(TOKEN, 0))}
             case "plan":
-                token, resident = arguments["end"][TOKEN], self._resident
-                return [{"token": token, "task": n, "resident": resident} for n in range(self._tasks)]
+                return self._tasks.planned(arguments["end"][TOKEN])
             case "rows":
                 return self._rows(arguments["token"], arguments["task"])
             case "read":
                 return self._read(arguments)
             case "done":
                 assert self.at_end is not None, f"{self._spec.id} has no resident task"
-                return self.at_end(arguments["payload"])
+                return self._tasks.meet(arguments["task"], arguments["payload"], self.at_end)
             case "states":
-                try:
-                    return self._keyed_state.get(arguments["keys"])
-                except ValueError as error:
-                    raise LocalStateDamaged(str(error)) from error
+                return self._states(arguments["keys"], arguments["task"])
             case "keep":
                 return self._keyed_state.keep(arguments["states"])
         raise ValueError(f"the gate does not know {op!r}")
+
+    def _states(self, keys: Sequence[str], task: int) -> list[str | None]:
+        try:
+            self._tasks.take(keys, task)
+            return self._keyed_state.get(keys)
+        except ValueError as error:
+            raise LocalStateDamaged(str(error)) from error
+        except KeysShared as error:
+            with self._state.changed:
+                self._state.failure = error
+                self._state.tell()
+            raise
 
     @property
     def _keyed_state(self) -> KeyedState:
@@ -167,8 +172,7 @@ class BatchPlanner:
             if state.plan is not None and state.granted == state.local:
                 self._ended = state.plan[1]
             rows = sum(state.reads.rows.values())
-            if self._resident is None:
-                self._tasks = max(1, min(len(self._keys), 1 + rows // ROWS_A_TASK))
+            self._tasks.processed(rows)
             # Of several inputs each has its share, rounded down.
             self._was_full = rows > self._spec.pace.batch_rows_max - len(self._keys) - 1
             ended = self._ended
@@ -203,18 +207,18 @@ class BatchPlanner:
         """Its part of the batch, once that is granted; None where the query ends before."""
         with self._deciding:
             if self._decided != token:
+                if self._tasks.are_too_few:
+                    return None
                 self._planned_ms = (monotonic() - self._told_at_s) * 1000
                 granted = self._granted()
                 if granted is None:
                     return None
                 self._slices = self._slices_of(*granted)
                 self._decided = token
-            # Whole partitions, one after the other: the order of the rows does not depend on the tasks.
-            count = len(self._slices)
-            return self._slices[count * task // self._tasks : count * (task + 1) // self._tasks]
+            return self._tasks.share(self._slices, task)
 
     def finished(self) -> None:
-        """The batch of a resident task has ended, and counts: its task may ask for the next one."""
+        """A batch of tasks that stay has ended, and counts: they may ask for the next one."""
         self._finish()
         self._decided = None
         self._told_at_s = monotonic()
@@ -288,6 +292,7 @@ class BatchPlanner:
         batches are another query's from now on."""
         with self._state.changed:
             self._closed = True
+            self._tasks.close()
             self._state.tell()
             return self._state.granted is None
 

@@ -56,6 +56,7 @@ from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.tasks import KeysShared, Tasks
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.inputs import group_inputs, open_source
 
@@ -85,6 +86,7 @@ class Replica:
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._offsets: InputOffsets | None = None
         self._keyed: KeyedState | None = None
+        self._keys_shared = False  # by several of its input's partitions
         self._state_bytes = 0
         self._sized_at_s = 0.0
         self.growing = GrowingFiles()  # of the run that is on, or was the last
@@ -313,7 +315,7 @@ class Replica:
             release=self._release,
             asked=self._journal.remember,
             keyed=self._keyed,
-            resident=frame.resident,
+            tasks=Tasks(1 if self._keys_shared else frame.tasks_max, frame.resident),
         )
         self._roles.begin_owning = planner.begin_owning
         self.growing = GrowingFiles(self._keyed)
@@ -414,6 +416,10 @@ class Replica:
             return False
         if isinstance(failure, NotCommitted):
             log.info("%s: %s; it follows from there", self.spec.id, failure)
+            return True
+        if isinstance(failure, KeysShared):
+            log.info("%s: %s; from now on one task processes them all", self.spec.id, failure)
+            self._keys_shared = True
             return True
         raise failure or query.exception() or RuntimeError("the query ended by itself")
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -125,15 +125,15 @@ class BatchSink:
         finally:
             self.over.set()
 
-    def resident_batch(self, made: bytes) -> None:
-        """The end of a batch that a resident task has processed, while Spark waits for the task."""
+    def resident_batch(self, made: Sequence[bytes]) -> None:
+        """The end of a batch that tasks which stay have processed, while Spark waits for them."""
         with self._ending:
             if self._closed:  # and another run may be on, whose failure this is not
                 raise Stopped(f"{self._spec.id}: a batch has come to its end when its query was over")
             try:
                 plan = self._granted()
                 assert plan is not None, "it was, since it has rows"
-                self._process(unpacked(made), plan)
+                self._process(pa.concat_tables(map(unpacked, made)), plan)
                 self._planner.finished()
             except BaseException as error:
                 self._failed(error)

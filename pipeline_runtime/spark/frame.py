@@ -38,7 +38,7 @@ from pipeline_runtime.spark.decode import TIMESTAMP, decode
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
 from pipeline_runtime.spark.keyed import TAGGED, apply_keyed, keyed_inputs
-from pipeline_runtime.spark.resident import can_stay
+from pipeline_runtime.spark.resident import can_stay, partitions_apart
 from pipeline_runtime.spark.source import FORMAT
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
@@ -84,6 +84,15 @@ class GroupFrame:
         processor = self._operators[keyed]
         assert isinstance(processor, KeyedProcessor)
         return keyed if not others and can_stay(processor, self.inputs) else None
+
+    @property
+    def tasks_max(self) -> int:
+        """How many may share a batch: each has whole partitions."""
+        if self.resident is None:
+            return sum(len(item.end_keys()) for item in self.inputs)
+        processor = self._operators[self.resident]
+        assert isinstance(processor, KeyedProcessor)
+        return partitions_apart(processor, self.inputs)
 
     @property
     def flushes(self) -> bool:

@@ -37,6 +37,7 @@ _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 TAGGED = pa.schema(
     [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
 )
+_BY_OFFSET = [("partition", "ascending"), ("offset", "ascending")]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
@@ -145,7 +146,9 @@ class KeyedWork:
             ports.setdefault(index, []).append(batch)
         for index, batches in sorted(ports.items()):
             # Compared as columns: as tuples of Python's it takes as long as all else that is done here.
-            table = pa.Table.from_batches(batches).sort_by([("partition", "ascending"), ("offset", "ascending")])
+            table = pa.Table.from_batches(batches).sort_by(
+                [("partition", "ascending"), ("offset", "ascending")]
+            )
             for key, row in zip(table["key"].to_pylist(), self._rows_of(table, index), strict=True):
                 keys.setdefault(key, []).append(row)
         return keys
@@ -159,13 +162,13 @@ class KeyedWork:
         for time_us, row in zip(table["time_us"].to_pylist(), rows, strict=True):
             yield Arrived(dict(zip(names, row, strict=True)), time_us, index)
 
-    def process(self, keys: Mapping[str, list[Arrived]], states: States) -> pa.RecordBatch:
+    def process(self, keys: Mapping[str, list[Arrived]], states: States, task: int = 0) -> pa.RecordBatch:
         """What comes of them, as TAGGED says; their states are the gate's then."""
         output: list[Tagged] = []
         names = iter(keys)
         while some := list(islice(names, _KEYS_AT_ONCE)):
             changed: dict[str, str] = {}
-            for name, stored in zip(some, states.ask("states", keys=some), strict=True):
+            for name, stored in zip(some, states.ask("states", keys=some, task=task), strict=True):
                 state = KeyState(stored, self._version)
                 self._rows.process(name, keys[name], state, output)
                 if state.text != stored:

@@ -8,7 +8,7 @@ it asks the gate for the rows of one batch after another, and hands over what co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,15 @@ def can_stay(processor: KeyedProcessor, inputs: Iterable[GroupInput]) -> bool:
     return True
 
 
+def partitions_apart(processor: KeyedProcessor, inputs: Sequence[GroupInput]) -> int:
+    """How many partitions have no key in common, if they are written as they are said to be: by the key that
+    the processor groups by. A row without a key may be in any of them; replica.tasks notices that."""
+    [item, *others] = inputs
+    key = item.schema.key
+    by_record = item.topic is not None and key is not None and processor.key_field() in (None, key)
+    return item.partitions if by_record and not others else 1
+
+
 def _key_field(processor: KeyedProcessor, item: GroupInput) -> str | None:
     """None: the record's key. Fogline's own topics have the stream's key as that; a user's may have any."""
     own = item.topic is None or item.external
@@ -59,12 +68,13 @@ class ResidentTask:
         self._keys = ["_key" if name is None else column(place, name) for place, name in enumerate(fields)]
         self._work = KeyedWork.of(reader.spec, element)
 
-    def run(self, token: int) -> None:
+    def run(self, token: int, task: int) -> None:
         """Until the gate lets go of it."""
-        while (granted := self._gate.ask("rows", token=token, task=0)) is not None:
+        while (granted := self._gate.ask("rows", token=token, task=task)) is not None:
             slices = [Slice(**part) for part in granted]
             keys = self._work.by_key(rows for part in slices for rows in self._rows(part))
-            self._gate.ask("done", payload=packed(self._work.process(keys, self._gate)))
+            made = self._work.process(keys, self._gate, task)
+            self._gate.ask("done", payload=packed(made), task=task)
 
     def _rows(self, part: Slice) -> Iterator[PortRows]:
         names = self._reader.inputs[part.input].schema.names

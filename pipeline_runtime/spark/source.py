@@ -60,7 +60,7 @@ class GatedReader(DataSourceStreamReader):
 
             task = ResidentTask(client, reader, partition.resident)
             freeze(dropped=False)
-            task.run(partition.token)
+            task.run(partition.token, partition.task)
             return
         for item in client.ask("rows", token=partition.token, task=partition.task) or ():
             yield from reader.read(Slice(**item))

@@ -109,7 +109,7 @@ class PlainRows:
         self._token = token
 
     def toArrow(self) -> pa.Table:
-        self._task.run(self._token)
+        self._task.run(self._token, 0)
         return TAGGED.empty_table()
 
     @property

@@ -138,7 +138,7 @@ def produce(
     *,
     key: Callable[[Any], str] | None = None,
     time_ms: Callable[[Any], int] | None = None,
-    partition: Callable[[Any], int] | None = None,
+    partition: Callable[[Any], int | None] | None = None,
 ) -> None:
     """Send values: bytes (or None) as they are, anything else as JSON."""
     producer = _producers.get(kafka)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from pipeline_runtime.replica.core import followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import shares, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.tasks import Tasks
 from pipeline_runtime.spark.inputs import GroupInput
 from tests.waiting import PATIENCE_S
 
@@ -127,12 +129,14 @@ def gate(
     offsets: Arrived | None = None,
     inputs: tuple[GroupInput, ...] = (),
     keyed: Any = None,
+    tasks: Tasks | None = None,
 ) -> BatchPlanner:
     spec = GroupSpec(deployment="d", pipeline="p", group="g", elements=(), follow=follow)
     ended = Boundary(made.local, {"in-0": made.local, "in-1": made.local}, made.local)
     untyped: Any = (spec, inputs, made, offsets or Arrived(), Arrived(), {}, ended)
     unarmed: Any = OwnerRelease(made, object())  # type: ignore[arg-type]
-    return BatchPlanner(*untyped, flushes=False, release=unarmed, asked=lambda _: None, keyed=keyed)
+    asked = {"asked": lambda _: None, "keyed": keyed, "tasks": tasks}
+    return BatchPlanner(*untyped, flushes=False, release=unarmed, **asked)
 
 
 @pytest.mark.parametrize("is_void", [False, True])
@@ -229,7 +233,7 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
             return None
 
     made.view.start = {"in-0": 0, "in-1": 0}
-    planner = gate(made, inputs=inputs, offsets=NoneAhead())
+    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2, None))
     made.view.commits[Seq(1)] = Commit(Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17)
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
     end = planner.answer("latest", {"start": {"token": 0}})
@@ -237,6 +241,34 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
     assert parts == [{"token": 1, "task": task, "resident": None} for task in (0, 1)]
     read = [[(item["partition"], item["end"]) for item in planner.answer("rows", part)] for part in parts]
     assert read == [[(0, 9)], [(1, 8)]]
+
+
+def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_one_to_spark() -> None:
+    made = state([])
+    planner = gate(made, tasks=Tasks(1, "work"))
+    ended: list[tuple[list[bytes], Seq | None]] = []
+
+    def at_end(payloads: Sequence[bytes]) -> None:
+        ended.append((list(payloads), made.granted))
+        with made.changed:
+            assert made.granted is not None
+            made.local = made.granted
+        planner.finished()
+
+    planner.at_end = at_end
+    end = planner.answer("latest", {"start": {"token": 0}})
+    [part] = planner.answer("plan", {"end": end})
+    assert part == {"token": 1, "task": 0, "resident": "work"}
+    asked = {"token": 1, "task": 0}
+    for seq in (1, 2):
+        with made.changed:
+            made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), rows_in=1))
+            made.tell()
+        assert planner.answer("rows", asked) == []
+        planner.answer("done", {"payload": b"%d" % seq, "task": 0})
+    assert ended == [([b"1"], 1), ([b"2"], 2)]
+    assert planner.close(), "nothing is granted"
+    assert planner.answer("rows", asked) is None
 
 
 def test_who_is_fenced_when_it_announces_says_so_and_lets_its_task_go() -> None:
@@ -364,11 +396,11 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     KeyedState.create(tmp_path / "keyed")
     keyed = KeyedState(tmp_path / "keyed")
     planner = gate(state([1]), keyed=keyed)
-    assert planner.answer("states", {"keys": ["a"]}) == [None]
+    assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
     planner.answer("keep", {"states": {"a": "of a batch that came to nothing"}})
     planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
-    assert planner.answer("states", {"keys": ["a"]}) == [None]
+    assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
 
 
 # -- the latency target ------------------------------------------------------------------------------

@@ -1,0 +1,86 @@
+"""The tasks that process a group's batches: how many, which part is whose, and how those that stay meet.
+
+One task is enough for little: each more costs a Python process. So there are more once batches are large, up
+to `most`. Those of a resident group stay for many batches: where it needs more, they end, and Spark plans
+anew.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+# One more task for each so many rows of the batch before. Chosen, not measured.
+ROWS_A_TASK = 5_000
+
+
+class KeysShared(RuntimeError):
+    """Two tasks have rows of the same key, which only one may process."""
+
+
+class Tasks:
+    def __init__(self, most: int, resident: str | None) -> None:
+        """`resident`: the keyed processor whose tasks stay, if they do."""
+        self._most = most if resident is None else min(most, os.cpu_count() or 1)
+        self._resident = resident
+        self._count = 1  # of what Spark was told last
+        self._wanted = 1
+        self._keys: dict[str, int] = {}  # of the batch that is running, and whose they are
+        self._meeting = threading.Condition()
+        self._made: dict[int, bytes] = {}
+        self._meetings = 0
+        self._closed = False
+
+    def processed(self, rows: int) -> None:
+        """In the batch before."""
+        wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
+        self._wanted = wanted if self._resident is None else max(self._wanted, wanted)
+        self._keys = {}
+
+    @property
+    def are_too_few(self) -> bool:
+        """Those that stay: they are to end, so that Spark starts more."""
+        return self._resident is not None and self._wanted > self._count
+
+    def planned(self, token: int) -> list[dict[str, Any]]:
+        """The next ones, as spark.source.Part."""
+        self._count = self._wanted
+        return [{"token": token, "task": task, "resident": self._resident} for task in range(self._count)]
+
+    def share(self, slices: Sequence[dict[str, Any]], task: int) -> list[dict[str, Any]]:
+        """Whole partitions, one after the other: the order of the rows does not depend on the tasks."""
+        count = len(slices)
+        return list(slices[count * task // self._count : count * (task + 1) // self._count])
+
+    def take(self, keys: Iterable[str], task: int) -> None:
+        """The task processes these keys, in this batch. Raises KeysShared."""
+        if self._count == 1:
+            return
+        for key in keys:
+            if self._keys.setdefault(key, task) != task:
+                raise KeysShared(f"rows of the key {key!r} are in several partitions")
+
+    def meet(self, task: int, made: bytes, at_end: Callable[[Sequence[bytes]], None]) -> None:
+        """A task that stays has processed its part; the last one ends the batch with what all have made."""
+        with self._meeting:
+            self._made[task] = made
+            if len(self._made) < self._count:
+                meeting = self._meetings
+                self._meeting.wait_for(lambda: self._meetings != meeting or self._closed)
+                return
+            made_by_all = [self._made[task] for task in sorted(self._made)]
+            try:
+                at_end(made_by_all)
+            finally:
+                self._made = {}
+                self._meetings += 1
+                self._meeting.notify_all()
+
+    def close(self) -> None:
+        """Those that wait for each other wait no longer."""
+        self._closed = True
+        if self._meeting.acquire(blocking=False):  # else one of them ends the batch, and tells the others
+            self._meeting.notify_all()
+            self._meeting.release()

@@ -388,7 +388,8 @@ class BatchPlanner:
         pace, batch_ms = self._spec.pace, self._usual_ms()
         if self._state.directive.release is not None:
             return lockstep_interval_ms(pace, batch_ms)
-        least_ms = interval_ms(pace, self._cpu.ratio(), self._offsets.lag_rows(start.ends))
+        waiting = self._offsets.lag_rows(start.ends)
+        least_ms = interval_ms(pace, self._cpu.ratio(), waiting, stays=self._tasks.stay)
         if not self._state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(pace, batch_ms))

@@ -1,4 +1,5 @@
-"""How often a group starts a batch: a batch costs Spark 60 to 70 ms of CPU whatever its size.
+"""How often a group starts a batch: a batch costs Spark 60 to 70 ms of CPU whatever its size, and a task that
+stays (spark.resident) about 10.
 
 As seldom as its latency target allows: a batch begins when the oldest row that waits would be late else.
 Where the machine is busy beyond CPU_RELAXED batches are further apart than that, and fuller.
@@ -20,7 +21,8 @@ CPU_FULL = 0.9
 _SMOOTHING = 0.4
 # A source inside of the group takes what is late by more for a time in which it stood still.
 SOURCE_WAIT_MS_MAX = 1000.0
-GATHER_RATIO, GATHER_MS_MAX = 0.05, 50.0  # of the target
+GATHER_RATIO, GATHER_MS_MAX = 0.1, 100.0  # of the target
+STAYING_COST_RATIO = 1 / 8  # what a batch of a task that stays costs, compared with one that Spark plans
 # From one announced batch to the next, in batches' times: what is over one lets the successor, which
 # begins each of them a little later, get level.
 LOCKSTEP_PAUSE = 1.5
@@ -35,15 +37,17 @@ STAY_WARM_S = 4.0
 STAY_WARM_S_MAX = 8.0
 
 
-def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0) -> float:
+def interval_ms(pace: Pace, cpu_ratio: float, waiting_rows: int = 0, *, stays: bool = False) -> float:
     """The least time between the starts of two batches, for this load of the machine; whatever the target.
+    On a busy one it is as long as makes the batches' own cost the same part of the time, whoever runs them.
 
     `waiting_rows`: known to wait behind the last batch. When they fill a batch there is nothing to
     gain from a pause: the batch costs no more later, and the queue only grows.
     """
     pressure = min(1.0, max(0.0, (cpu_ratio - CPU_RELAXED) / (CPU_FULL - CPU_RELAXED)))
     room = max(0.0, 1 - waiting_rows / pace.batch_rows_max)
-    return pace.interval_ms_min + pressure * room * (pace.interval_ms_max - pace.interval_ms_min)
+    most_ms = pace.interval_ms_max * (STAYING_COST_RATIO if stays else 1)
+    return pace.interval_ms_min + pressure * room * max(0.0, most_ms - pace.interval_ms_min)
 
 
 def may_wait_ms(latency_ms: int, batch_ms: float) -> float:

@@ -40,9 +40,13 @@ class Tasks:
         self._keys = {}
 
     @property
+    def stay(self) -> bool:
+        return self._resident is not None
+
+    @property
     def are_too_few(self) -> bool:
         """Those that stay: they are to end, so that Spark starts more."""
-        return self._resident is not None and self._wanted > self._count
+        return self.stay and self._wanted > self._count
 
     def planned(self, token: int) -> list[dict[str, Any]]:
         """The next ones, as spark.source.Part."""

@@ -4,7 +4,8 @@
 
 Rounds alternate: plain, Fogline, plain, Fogline, ... over one input topic that was filled before. Each
 round is a new query; its first batches are warm-up and do not count. Then the element is given half of
-its throughput and the latency of its outputs is observed from another process.
+its throughput and the latency of its outputs is observed from another process, at the least latency target.
+Last, in turns likewise: a keyed processor over a topic of one partition, and over one of PARTITIONS.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import plotly.graph_objects as go
 from pyspark.sql import DataFrame
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.model.spec import Pace
+from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.benchmarks import events, plain
 from tests.benchmarks.events import EPOCH_MS, WINDOW_MS, Event, Output, Verdict
 from tests.benchmarks.harness import (
@@ -50,6 +51,7 @@ ROUNDS = 2 if QUICK else 5
 LATENCY_S = 6 if QUICK else 20
 LATENCY_WARM_S = 3 if QUICK else 8
 PACE = Pace(batch_rows_max=BATCH_ROWS)
+PARTITIONS = 4
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,8 @@ class Latency:
     verdict: Verdict
 
 
-def elements(case: Case, topic: str) -> list[dict[str, Any]]:
-    source = {"topic": topic, "columns": events.COLUMNS, "key": "sensor"}
+def elements(case: Case, topic: str, partitions: int = 1) -> list[dict[str, Any]]:
+    source = {"topic": topic, "columns": events.COLUMNS, "key": "sensor", "partitions": partitions}
     return [
         {"id": "input", "type": "kafka-in", "params": source},
         {"id": "work", "inputs": {"in": "input"}, **case.element},
@@ -185,8 +187,8 @@ def elements(case: Case, topic: str) -> list[dict[str, Any]]:
 GROUP = {"id": "both", "elements": ["input", "work"]}
 
 
-def fogline_round(node: Node, case: Case, topic: str, count: int) -> Run:
-    [spec] = plan(elements(case, topic), [GROUP], PACE)
+def fogline_round(node: Node, case: Case, topic: str, count: int, partitions: int = 1) -> Run:
+    [spec] = plan(elements(case, topic, partitions), [GROUP], PACE)
     progress = Progress(node, count)
 
     def note() -> None:
@@ -258,7 +260,8 @@ def latency_at_half(node: Node, case: Case, events_per_s: float) -> Latency:
     """What an observer in another process sees while half of the throughput arrives."""
     topic = f"live-{uuid4().hex[:9]}"
     ensure_topics(node.kafka, [Topic(topic)])
-    [spec] = plan(elements(case, topic), [GROUP], PACE)
+    pace = PACE.model_copy(update={"latency_ms": LATENCY_MS_MIN})
+    [spec] = plan(elements(case, topic), [GROUP], pace)
     output = spec.outputs[0].topic
     replica = start_owner(node, spec)
     rate = events_per_s / 2
@@ -272,6 +275,30 @@ def latency_at_half(node: Node, case: Case, events_per_s: float) -> Latency:
     assert len(given) == sent, f"{len(given)} of {sent} events are in the topic"
     values = observed.of(output, given[0].time_ms + LATENCY_WARM_S * 1000)
     return Latency(rate, sent, late_s, values, judged(node, case, given, output))
+
+
+def partitions_row(node: Node, topic: str, count: int) -> dict[str, Any]:
+    """The same events in `topic`, of one partition, and in one of PARTITIONS."""
+    [case] = [case for case in CASES if case.name == "keyed-processor"]
+    wide = "events-wide"
+    ensure_topics(node.kafka, [Topic(wide, partitions=PARTITIONS)])
+    produce_up_front(node.kafka, wide, count, PARTITIONS)
+    runs: dict[int, list[Run]] = {1: [], PARTITIONS: []}
+    for number in range(ROUNDS):
+        for partitions, source in ((1, topic), (PARTITIONS, wide)):
+            runs[partitions].append(fogline_round(node, case, source, count, partitions))
+        one, many = (runs[partitions][-1].events_per_s for partitions in runs)
+        log(f"{PARTITIONS} partitions {number + 1}: {many:,.0f} events/s, one {one:,.0f}: {many / one:.2f}")
+    alone, shared = ([run.events_per_s for run in runs[partitions]] for partitions in runs)
+    verdict = sum((run.verdict for each in runs.values() for run in each), events.NOTHING_WRONG)
+    return {
+        "operator": f"{case.name}, {PARTITIONS} partitions",
+        "n": ROUNDS,
+        "events_per_s": spread(shared),
+        "one_partition_events_per_s": spread(alone),
+        "ratio": spread(many / one for many, one in zip(shared, alone, strict=True)),
+        **vars(verdict),
+    }
 
 
 def row_of(measured: Measured) -> dict[str, Any]:
@@ -308,6 +335,7 @@ def row_of(measured: Measured) -> dict[str, Any]:
 
 
 def figure_of(rows: list[dict[str, Any]]) -> go.Figure:
+    rows = [row for row in rows if "plain_events_per_s" in row]
     names = [row["operator"] for row in rows]
     figure = go.Figure()
     for title, key in (("Fogline", "events_per_s"), ("plain Structured Streaming", "plain_events_per_s")):
@@ -357,6 +385,9 @@ def main() -> None:
             measured.latency = latency_at_half(node, case, middle)
             rows.append(row_of(measured))
             log(f"{case.name}: {rows[-1]}")
+            write_results("throughput", settings, rows, figure_of(rows))
+        if not only or "partitions" in only:
+            rows.append(partitions_row(node, topic, count))
             write_results("throughput", settings, rows, figure_of(rows))
     if any(row[name] for row in rows for name in ("lost", "duplicated", "reordered", "wrong")):
         sys.exit("FAILED: the outputs are not what the oracle computes; the figures above mean nothing")

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event as Flag
 from time import monotonic, sleep, time
 from typing import Any
+from zlib import crc32
 
 from kafka import TopicPartition
 
@@ -21,11 +22,13 @@ _TICK_S = 0.01
 _context = multiprocessing.get_context("spawn")
 
 
-def produce_up_front(kafka: KafkaSettings, topic: str, count: int) -> None:
+def produce_up_front(kafka: KafkaSettings, topic: str, count: int, partitions: int = 1) -> None:
+    """All of a key into one partition."""
     producer = plain_producer(kafka)
     try:
         for event in up_front(count):
-            producer.send(topic, event.encode(), event.key, partition=0, timestamp_ms=event.time_ms)
+            partition = crc32(event.key) % partitions
+            producer.send(topic, event.encode(), event.key, partition=partition, timestamp_ms=event.time_ms)
         producer.flush()
     finally:
         producer.close()

@@ -27,6 +27,11 @@ def test_the_pause_grows_with_the_load(cpu_ratio: float, expected: float) -> Non
     assert interval_ms(PACE, cpu_ratio) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("cpu_ratio", "expected"), [(0.0, 50), (0.7, 87.5), (0.9, 125), (1.0, 125)])
+def test_batches_that_cost_less_pause_less_on_a_busy_machine(cpu_ratio: float, expected: float) -> None:
+    assert interval_ms(PACE, cpu_ratio, stays=True) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("waiting", "expected"), [(0, 1000), (500, 525), (1000, 50), (50_000, 50)])
 def test_nobody_pauses_before_a_full_batch_however_busy_the_machine(waiting: int, expected: float) -> None:
     assert interval_ms(PACE, 1.0, waiting) == pytest.approx(expected)
@@ -40,7 +45,7 @@ def test_a_row_waits_as_long_as_its_target_allows(target_ms: int, batch_ms: floa
     assert may_wait_ms(target_ms, batch_ms) == expected
 
 
-@pytest.mark.parametrize(("target_ms", "expected"), [(20, 1), (500, 25), (60_000, 50)])
+@pytest.mark.parametrize(("target_ms", "expected"), [(20, 2), (500, 50), (60_000, 100)])
 def test_rows_are_fetched_together_for_a_small_part_of_the_target(target_ms: int, expected: float) -> None:
     assert gather_ms(target_ms) == expected
 

@@ -86,6 +86,7 @@ class Replica:
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
         self._offsets: InputOffsets | None = None
         self._keyed: KeyedState | None = None
+        self._stateful = False  # else what it keeps says only where it stands
         self._keys_shared = False  # by several of its input's partitions
         self._state_bytes = 0
         self._sized_at_s = 0.0
@@ -189,7 +190,7 @@ class Replica:
                 latency_ms_p99=percentile(latency_ms, 0.99),
                 latency_ms_target=state.latency_ms(self.spec),
                 state_bytes=self._state_bytes,
-                state_keys=keyed.count if keyed is not None else None,
+                state_keys=keyed.count if keyed is not None and self._stateful else None,
                 at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),
                 paused=state.paused,
                 ended=state.ended,
@@ -302,7 +303,7 @@ class Replica:
             "files": files,
             "directory": str(self.directory),
         }
-        self._keyed = self._open_keyed(frame, local)
+        self._keyed, self._stateful = self._open_keyed(frame, local), frame.stateful
         planner = BatchPlanner(
             spec,
             frame.inputs,
@@ -341,8 +342,8 @@ class Replica:
         return frame, planner, sink
 
     def _open_keyed(self, frame: GroupFrame, local: Boundary) -> KeyedState | None:
-        """None: the group has no keyed processor, and Spark keeps what it keeps."""
-        if frame.keyed is None:
+        """None: Spark keeps what the group keeps."""
+        if not frame.kept_by_replica:
             return None
         path, begins = keyed_path(self.directory), beginning(self.directory)
         try:
@@ -351,8 +352,9 @@ class Replica:
             if local.seq <= begins.seq:
                 KeyedState.create(path)
             else:
-                log.info("%s: what Spark kept of its keys up to %d is carried over", self.spec.id, local.seq)
-                states = self._host.engine.former_states(spark_directory(self.directory))
+                log.info("%s: what Spark kept of it up to %d is carried over", self.spec.id, local.seq)
+                former = spark_directory(self.directory)
+                states = self._host.engine.former_states(former) if frame.stateful else ()
                 KeyedState.create(path, local.to_json(), states)
                 open_state(self.directory)  # nothing of Spark's is of use any more
             return KeyedState(path)
@@ -520,7 +522,7 @@ class Replica:
     def _measure_state(self) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
-            self._state_bytes = size_bytes(self.directory)
+            self._state_bytes = size_bytes(self.directory) if self._stateful else 0
 
     def _end_query(self) -> None:
         query, self._query = self._query, None

@@ -70,29 +70,35 @@ class GroupFrame:
 
     @property
     def resident(self) -> str | None:
-        """Its keyed processor, if nothing stands before that but what the group reads, and nothing else reads
-        that: then its batches are run by a task that stays (spark.resident)."""
-        keyed, read = self.keyed, {item.source for item in self.inputs}
-        if keyed is None or self.flushes or self._needed() & read:
+        """The element by whose task, which stays, the group's batches are run (spark.resident), if one can:
+        its keyed processor, where nothing stands before that but what the group reads, and nothing else reads
+        that; or its source, where there is nothing else."""
+        read = {item.source.partition(".")[0]: item.source for item in self.inputs}
+        runs = [id for id, operator in self._operators.items() if not isinstance(operator, SinkOperator)]
+        if self.keyed is not None:
+            alone = None if self.flushes or self._needed() & set(read.values()) else self.keyed
+        else:
+            is_source = len(runs) == len(read) == 1 and isinstance(self._operators[runs[0]], SourceOperator)
+            alone = runs[0] if is_source else None
+        if alone is None or not set(runs) <= {alone, *self._late, *read}:
             return None
-        apart = {keyed, *self._late, *(source.partition(".")[0] for source in read)}
-        others = [
-            id
-            for id, operator in self._operators.items()
-            if id not in apart and not isinstance(operator, SinkOperator)
-        ]
-        processor = self._operators[keyed]
-        assert isinstance(processor, KeyedProcessor)
-        return keyed if not others and can_stay(processor, self.inputs) else None
+        return alone if can_stay(self._operators[alone], self.inputs) else None
+
+    @property
+    def stateful(self) -> bool:
+        return self._stateful is not None
+
+    @property
+    def kept_by_replica(self) -> bool:
+        """Its state, or only where it stands: nothing that Spark writes of it is of use, then."""
+        return self.keyed is not None or self.resident is not None
 
     @property
     def tasks_max(self) -> int:
         """How many may share a batch: each has whole partitions."""
         if self.resident is None:
             return sum(len(item.end_keys()) for item in self.inputs)
-        processor = self._operators[self.resident]
-        assert isinstance(processor, KeyedProcessor)
-        return partitions_apart(processor, self.inputs)
+        return partitions_apart(self._operators[self.resident], self.inputs)
 
     @property
     def flushes(self) -> bool:

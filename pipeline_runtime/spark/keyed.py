@@ -156,7 +156,7 @@ class KeyedWork:
     def _rows_of(self, table: pa.Table, index: int) -> Iterator[Arrived]:
         """Of one port."""
         schema = self._inputs[index][1]
-        values = [_values(table[column(index, field.name)], field.type) for field in schema.fields]
+        values = [python_values(table[column(index, field.name)], field.type) for field in schema.fields]
         names = schema.names
         rows = zip(*values, strict=True) if values else repeat((), table.num_rows)
         for time_us, row in zip(table["time_us"].to_pylist(), rows, strict=True):
@@ -174,11 +174,7 @@ class KeyedWork:
                 if state.text != stored:
                     changed[name] = state.text
             states.ask("keep", states=changed)
-        columns = zip(*output, strict=True) if output else [[] for _ in TAGGED]
-        return pa.RecordBatch.from_arrays(
-            [pa.array(values, field.type) for values, field in zip(columns, TAGGED, strict=True)],
-            schema=TAGGED,
-        )
+        return tagged(output)
 
 
 _works: dict[tuple[str, str], KeyedWork] = {}
@@ -198,7 +194,7 @@ def _work(client: GateClient, address: str, element: str) -> KeyedWork:
     return found
 
 
-def _values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
+def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
     if type_ is not FieldType.TIMESTAMP:
         return values.to_pylist()  # type: ignore[no-any-return]
     return [None if each is None else _instant_at(each) for each in values.cast(pa.int64()).to_pylist()]
@@ -331,7 +327,7 @@ class KeyedRows:
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(self._rejected(each, error))
+                output.append(rejected(self._element, each.data, now_ms, error))
         stored.save(state, timers)
 
     def _encoded(self, item: dict[str, Any], key: str) -> Tagged:
@@ -339,12 +335,23 @@ class KeyedRows:
         field = self._outputs.key
         record_key = key if field is None else _text(data[field])
         time_ms = int((item["_time"] - _EPOCH) / timedelta(milliseconds=1))
-        return (f"{self._element}.out", record_key, time_ms, _encode(data))
+        return (f"{self._element}.out", record_key, time_ms, encoded(data))
 
-    def _rejected(self, arrived: Arrived, error: Exception) -> Tagged:
-        letter = {"reason": f"{type(error).__name__}: {error}", "raw": _encode_any(arrived.data)}
-        text = json.dumps(letter, ensure_ascii=False)
-        return (f"{self._element}.dead", None, arrived.time_us // 1000, text)
+
+# -- what comes of a row -----------------------------------------------------------------------------
+
+
+def tagged(rows: Sequence[Tagged]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [[] for _ in TAGGED]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(columns, TAGGED, strict=True)],
+        schema=TAGGED,
+    )
+
+
+def rejected(element: str, data: Mapping[str, Any], time_ms: int, error: Exception) -> Tagged:
+    letter = {"reason": f"{type(error).__name__}: {error}", "raw": _encode_any(data)}
+    return (f"{element}.dead", None, time_ms, json.dumps(letter, ensure_ascii=False))
 
 
 def _text(value: Any) -> str | None:
@@ -358,7 +365,7 @@ def _instant(value: Any) -> str:
 
 
 # One encoder for all rows: json.dumps with these arguments makes a new one for each.
-_encode = json.JSONEncoder(
+encoded = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), default=_instant, allow_nan=False
 ).encode
 _encode_any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_instant).encode

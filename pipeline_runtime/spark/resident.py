@@ -1,63 +1,104 @@
-"""Runs a keyed group's batches, one after the other, in one task of Spark's that ends with the query.
+"""Runs a group's batches, one after the other, in a task of Spark's that ends with the query.
 
 Of what Spark does for a batch (plan it, call the sink, start a task, carry the rows from one Python process
 to Java and on to the next) a keyed processor needs nothing: it is Python, it reads what the gate has granted,
-and the replica keeps its state. So where nothing stands before it but topics and sources, its one task stays:
-it asks the gate for the rows of one batch after another, and hands over what comes of each.
+and the replica keeps its state. So where nothing stands before it but topics and sources, its task stays: it
+asks the gate for the rows of one batch after another, and hands over what comes of each. So does the task of
+a source that has a group of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType
-from pipeline_runtime.operators.sdk import KeyedProcessor
+from pipeline_runtime.operators.sdk import KeyedProcessor, Operator
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.gate_client import GateClient, Slice
 from pipeline_runtime.spark.inputs import GroupInput, operator_of
-from pipeline_runtime.spark.keyed import KeyedWork, PortRows, keyed_inputs
+from pipeline_runtime.spark.keyed import (
+    KeyedWork,
+    PortRows,
+    Tagged,
+    encoded,
+    keyed_inputs,
+    python_values,
+    rejected,
+    tagged,
+)
 from pipeline_runtime.spark.slices import GroupReader
 
 # Their texts are the same, whether Spark makes them or Arrow.
 _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
 
 
-def can_stay(processor: KeyedProcessor, inputs: Iterable[GroupInput]) -> bool:
+# -- of which groups ---------------------------------------------------------------------------------
+
+
+def can_stay(operator: Operator, inputs: Sequence[GroupInput]) -> bool:
     """Whether Arrow makes the same keys of these inputs' rows as Spark."""
     for item in inputs:
-        name = _key_field(processor, item)
+        name = _key_field(operator, item)
         field = item.schema.field(name) if name is not None else None
         if field is not None and field.type not in _KEY_TYPES:
             return False
     return True
 
 
-def partitions_apart(processor: KeyedProcessor, inputs: Sequence[GroupInput]) -> int:
+def partitions_apart(operator: Operator, inputs: Sequence[GroupInput]) -> int:
     """How many partitions have no key in common, if they are written as they are said to be: by the key that
     the processor groups by. A row without a key may be in any of them; replica.tasks notices that."""
     [item, *others] = inputs
     key = item.schema.key
-    by_record = item.topic is not None and key is not None and processor.key_field() in (None, key)
+    by_record = item.topic is not None and key is not None and _grouped_by(operator) in (None, key)
     return item.partitions if by_record and not others else 1
 
 
-def _key_field(processor: KeyedProcessor, item: GroupInput) -> str | None:
+def _grouped_by(operator: Operator) -> str | None:
+    return operator.key_field() if isinstance(operator, KeyedProcessor) else None
+
+
+def _key_field(operator: Operator, item: GroupInput) -> str | None:
     """None: the record's key. Fogline's own topics have the stream's key as that; a user's may have any."""
     own = item.topic is None or item.external
-    return processor.key_field() or (item.schema.key if own else None)
+    return _grouped_by(operator) or (item.schema.key if own else None)
 
 
-class ResidentTask:
-    """In a worker process of Spark's."""
+# -- in a worker process of Spark's ------------------------------------------------------------------
 
-    def __init__(self, gate: GateClient, reader: GroupReader, element: str) -> None:
+
+class Work(Protocol):
+    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
+        """What comes of a batch's rows, as spark.keyed.TAGGED says."""
+        ...
+
+
+def work_of(gate: GateClient, reader: GroupReader, element: str) -> Work:
+    operator = operator_of(reader.spec, element)
+    if isinstance(operator, KeyedProcessor):
+        return KeyedBatches(gate, reader, element, operator)
+    return SourceBatches(reader, element)
+
+
+def run_batches(gate: GateClient, work: Work, token: int, task: int) -> None:
+    """Until the gate lets go of the task."""
+    while (granted := gate.ask("rows", token=token, task=task)) is not None:
+        made = work.made_of([Slice(**part) for part in granted], task)
+        gate.ask("done", payload=packed(made), task=task)
+
+
+class KeyedBatches:
+    """Implements Work."""
+
+    def __init__(
+        self, gate: GateClient, reader: GroupReader, element: str, processor: KeyedProcessor
+    ) -> None:
         self._gate = gate
         self._reader = reader
-        processor = operator_of(reader.spec, element)
-        assert isinstance(processor, KeyedProcessor)
         [item] = [item for item in reader.spec.elements if item.id == element]
         sources = [item.inputs[port] for port, _ in keyed_inputs(reader.spec, element)]
         # Of each input the ports that read it, by their place.
@@ -68,13 +109,9 @@ class ResidentTask:
         self._keys = ["_key" if name is None else column(place, name) for place, name in enumerate(fields)]
         self._work = KeyedWork.of(reader.spec, element)
 
-    def run(self, token: int, task: int) -> None:
-        """Until the gate lets go of it."""
-        while (granted := self._gate.ask("rows", token=token, task=task)) is not None:
-            slices = [Slice(**part) for part in granted]
-            keys = self._work.by_key(rows for part in slices for rows in self._rows(part))
-            made = self._work.process(keys, self._gate, task)
-            self._gate.ask("done", payload=packed(made), task=task)
+    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
+        keys = self._work.by_key(rows for part in slices for rows in self._rows(part))
+        return self._work.process(keys, self._gate, task)
 
     def _rows(self, part: Slice) -> Iterator[PortRows]:
         names = self._reader.inputs[part.input].schema.names
@@ -90,6 +127,33 @@ class ResidentTask:
             for place in self._ports[part.input]:
                 data = {column(place, name): batch[column(part.input, name)] for name in names}
                 yield place, pa.record_batch({**meta, **data})
+
+
+class SourceBatches:
+    """Implements Work: a source's rows, as they are."""
+
+    def __init__(self, reader: GroupReader, element: str) -> None:
+        self._reader = reader
+        self._element = element
+        [self._input] = reader.inputs
+
+    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
+        return tagged(
+            [row for part in slices for batch in self._reader.read(part) for row in self._rows(batch)]
+        )
+
+    def _rows(self, batch: pa.RecordBatch) -> Iterator[Tagged]:
+        schema, place = self._input.schema, self._input.index
+        values = [python_values(batch[column(place, field.name)], field.type) for field in schema.fields]
+        times_us = batch["_time"].cast(pa.int64()).to_pylist()
+        for key, time_us, row in zip(
+            batch["_key"].to_pylist(), times_us, zip(*values, strict=True), strict=True
+        ):
+            data = dict(zip(schema.names, row, strict=True))
+            try:
+                yield self._input.source, key, time_us // 1000, encoded(data)
+            except ValueError as error:  # a number that JSON does not have
+                yield rejected(self._element, data, time_us // 1000, error)
 
 
 def packed(rows: pa.RecordBatch) -> memoryview:

@@ -31,7 +31,7 @@ class Part(InputPartition):
 
     token: int
     task: int
-    resident: str | None = None  # the keyed processor for whose batches the task stays
+    resident: str | None = None  # the element for whose batches the task stays
 
 
 class GatedReader(DataSourceStreamReader):
@@ -56,11 +56,11 @@ class GatedReader(DataSourceStreamReader):
         assert isinstance(partition, Part)
         reader, client = _reader(self._address), gate(self._address)
         if partition.resident is not None:
-            from pipeline_runtime.spark.resident import ResidentTask  # as in `_reader`
+            from pipeline_runtime.spark.resident import run_batches, work_of  # as in `_reader`
 
-            task = ResidentTask(client, reader, partition.resident)
+            work = work_of(client, reader, partition.resident)
             freeze(dropped=False)
-            task.run(partition.token, partition.task)
+            run_batches(client, work, partition.token, partition.task)
             return
         for item in client.ask("rows", token=partition.token, task=partition.task) or ():
             yield from reader.read(Slice(**item))

@@ -19,7 +19,7 @@ from pipeline_runtime.replica.engine import OnBatch
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.gate_client import GateClient
 from pipeline_runtime.spark.keyed import TAGGED
-from pipeline_runtime.spark.resident import ResidentTask
+from pipeline_runtime.spark.resident import Work, run_batches, work_of
 from pipeline_runtime.spark.slices import GroupReader
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class PlainQuery:
     def __init__(self, frame: GroupFrame, name: str, gate_address: str, on_batch: OnBatch) -> None:
         if frame.resident is None:
             raise NotImplementedError(f"{frame.spec.id}: the plain engine runs resident groups")
-        self._keyed = frame.resident
+        self._resident = frame.resident
         self._address = gate_address
         self._on_batch = on_batch
         self._stopping = threading.Event()
@@ -89,7 +89,7 @@ class PlainQuery:
             self._reading.close()
 
     def _run_batches(self, reader: GroupReader) -> None:
-        task = ResidentTask(self._reading, reader, self._keyed)
+        work = work_of(self._reading, reader, self._resident)
         start, batch = self._asker.ask("initial"), 0
         while not self._stopping.is_set():
             end = self._asker.ask("latest", start=start)
@@ -97,19 +97,20 @@ class PlainQuery:
                 self._stopping.wait(_POLLING_DELAY_S)
                 continue
             [part] = self._asker.ask("plan", start=start, end=end)
-            self._on_batch(PlainRows(task, part["token"]), batch)
+            self._on_batch(PlainRows(self._reading, work, part["token"]), batch)
             start, batch = end, batch + 1
 
 
 class PlainRows:
     """Implements replica.engine.BatchRows."""
 
-    def __init__(self, task: ResidentTask, token: int) -> None:
-        self._task = task
+    def __init__(self, gate: GateClient, work: Work, token: int) -> None:
+        self._gate = gate
+        self._work = work
         self._token = token
 
     def toArrow(self) -> pa.Table:
-        self._task.run(self._token, 0)
+        run_batches(self._gate, self._work, self._token, 0)
         return TAGGED.empty_table()
 
     @property

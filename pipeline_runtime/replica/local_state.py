@@ -3,7 +3,8 @@
     <directory>/spark/       Spark's checkpoint: offsets/N, then state, then commits/N for each batch
                              and, before commits/N, where it has ended: ends/N
     <directory>/keyed/       of a group with a keyed processor: its state, and where the newest batch has
-                             ended. What Spark has then is of no use behind the end of its query
+                             ended; of a source by itself only that. What Spark has then is of no use behind
+                             the end of its query
     <directory>/elements/    files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
     <directory>/anew.json    where the state was begun anew, if it ever was: nothing of before is in it

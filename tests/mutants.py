@@ -70,6 +70,22 @@ MUTANTS = (
         ("tests/unit/checkpoint/test_keyed_state.py",),
     ),
     Mutant(
+        "tasks",
+        "two tasks process rows of one key in the same batch",
+        "pipeline_runtime/replica/tasks.py",
+        "if self._keys.setdefault(key, task) != task:",
+        "if self._keys.setdefault(key, task) is None:",
+        ("tests/unit/replica/test_tasks.py",),
+    ),
+    Mutant(
+        "sink",
+        "a batch of a task that stayed longer than its query fails the next query",
+        "pipeline_runtime/replica/sink.py",
+        "            if self._closed:  # and another",
+        "            if False:  # and another",
+        ("tests/unit/replica/test_sink.py",),
+    ),
+    Mutant(
         "sink",
         "an owner emits a batch that the journal has already",
         "pipeline_runtime/replica/core.py",

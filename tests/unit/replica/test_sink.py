@@ -18,8 +18,9 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.csv_sink import CsvSinkParams, CsvSinkWriter
 from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.release import OwnerRelease
-from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic
+from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic, Stopped
 from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.spark.resident import packed
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="out", type="csv-sink"),))
 PATH = "elements/out/power.csv"
@@ -60,6 +61,9 @@ class Unpaced:
     def is_last_stage(self, _: object) -> bool:
         return False
 
+    def finished(self) -> None:
+        pass
+
 
 def follower(directory: Path, lengths: list[int]) -> tuple[BatchSink, Frame, ReplicaState]:
     """One whose journal has a commit for each length of the sink's file."""
@@ -96,6 +100,64 @@ def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -
     assert again.growing.lengths(Seq(2)) == {PATH: 6}
     assert (tmp_path / PATH).stat().st_size == 6
     again.close()
+
+
+def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
+    """One whose task stays: Spark's call of the sink has begun, and waits for the task."""
+    sink, frame, state = follower(directory, [6, 9])
+    frame.resident = "a"
+    sink.restore(Seq(0), {})
+    sink(frame, 0)
+    return sink, frame, state
+
+
+def made(frame: Frame, rows: int) -> bytes:
+    frame.rows = rows
+    [batch] = frame.toArrow().to_batches()
+    return bytes(packed(batch))
+
+
+def grant(state: ReplicaState, seq: int) -> None:
+    state.granted = Seq(seq)
+    state.plan = (Boundary(Seq(seq - 1), {"in-0": seq - 1}, 0), Boundary(Seq(seq), {"in-0": seq}, seq))
+
+
+def test_what_tasks_that_stay_have_made_ends_a_batch_in_their_order(tmp_path: Path) -> None:
+    sink, frame, state = staying(tmp_path)
+    assert state.local == 0, "Spark's batch has no rows"
+    grant(state, 1)
+    sink.resident_batch([made(frame, 2)])
+    assert state.local == 1
+    grant(state, 2)
+    sink.resident_batch([made(frame, 1)])
+    assert (tmp_path / PATH).stat().st_size == 9
+    sink.close()
+
+
+def test_a_task_that_stays_longer_than_its_query_is_refused_and_nobody_fails_of_it(tmp_path: Path) -> None:
+    sink, frame, state = staying(tmp_path)
+    sink.close()
+    grant(state, 1)  # by the query that is on by now
+    with pytest.raises(Stopped):
+        sink.resident_batch([made(frame, 2)])
+    assert state.failure is None
+    assert state.local == 0
+
+
+def test_the_first_failure_counts(tmp_path: Path) -> None:
+    """A task that stays fails of what its batch has raised, and Spark's batch of that."""
+    sink, frame, state = staying(tmp_path)
+    grant(state, 1)
+    with pytest.raises(NotDeterministic):
+        sink.resident_batch([made(frame, 5)])
+
+    def toArrow() -> pa.Table:
+        raise RuntimeError("the task has failed")
+
+    frame.toArrow = toArrow  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        sink(frame, 0)
+    assert isinstance(state.failure, NotDeterministic)
 
 
 def test_a_batch_that_was_begun_before_a_rewind_is_not_committed_by_who_has_claimed_behind_it(

@@ -106,7 +106,9 @@ class GateServer:
                         request = json.loads(line)
                         op, name = request.pop("op"), request.pop("keeper")
                         if "payload" in request:
-                            request["payload"] = stream.read(request["payload"])
+                            size, request["payload"] = request["payload"], stream.read(request["payload"])
+                            if len(request["payload"]) < size:
+                                break  # its process has ended
                         keeper = self._asked(name, connection)
                         stream.write(json.dumps(_answer(name, keeper, op, request)).encode() + b"\n")
                         stream.flush()

@@ -14,6 +14,7 @@ from typing import Any
 
 # One more task for each so many rows of the batch before. Chosen, not measured.
 ROWS_A_TASK = 5_000
+_LOOK_S = 0.2
 
 
 class KeysShared(RuntimeError):
@@ -72,7 +73,8 @@ class Tasks:
             self._made[task] = made
             if len(self._made) < self._count:
                 meeting = self._meetings
-                self._meeting.wait_for(lambda: self._meetings != meeting or self._closed)
+                while self._meetings == meeting and not self._closed:
+                    self._meeting.wait(_LOOK_S)
                 return
             made_by_all = [self._made[task] for task in sorted(self._made)]
             try:
@@ -83,8 +85,5 @@ class Tasks:
                 self._meeting.notify_all()
 
     def close(self) -> None:
-        """Those that wait for each other wait no longer."""
+        """Those that wait for each other wait no longer. It waits for nobody: one may be ending the batch."""
         self._closed = True
-        if self._meeting.acquire(blocking=False):  # else one of them ends the batch, and tells the others
-            self._meeting.notify_all()
-            self._meeting.release()

@@ -149,3 +149,26 @@ def test_what_a_killed_process_has_left_is_removed_and_what_is_in_use_stays(
     first.close()
     second.close()
     assert not list(tmp_path.iterdir())
+
+
+class Weighing:
+    def answer(self, op: str, arguments: dict[str, Any]) -> Any:
+        return [op, len(arguments["payload"]), arguments["task"]]
+
+
+def test_bytes_come_behind_their_request_and_the_next_request_behind_them(gate: GateServer) -> None:
+    client = GateClient(gate.open("group", Weighing()))
+    for size in (0, 1, 1_000_000):
+        assert client.ask("done", payload=b"\n" * size, task=3) == ["done", size, 3]
+    client.close()
+
+
+def test_of_bytes_that_do_not_all_come_nobody_hears(gate: GateServer) -> None:
+    heard = Hesitant()
+    caller = Caller(gate.open("group", heard))
+    caller.connect()
+    request = {"op": "done", "keeper": caller._keeper, "payload": 100}
+    caller._socket.sendall(json.dumps(request).encode() + b"\n" + b"only these")
+    caller._socket.shutdown(socket.SHUT_WR)
+    assert caller.heard() == ""
+    assert not heard.asked.is_set()

@@ -1,7 +1,7 @@
 """What each group of a node costs of its CPU.
 
-The node's processes are one tree, and none of them belongs to one group: Java and Spark's Python serve all. So
-their CPU is shared out by the time that each group's batches ran. What the node takes while no batch ends
+The node's processes are one tree, and none of them belongs to one group: Java and Spark's Python serve all.
+So their CPU is shared out by the time that each group's batches ran. What the node takes while no batch ends
 is nobody's: it is taken off, once there was such an interval.
 """
 

@@ -10,7 +10,7 @@ import psutil
 from pipeline_runtime.model.desired import NodeLoad
 
 TREE_INTERVAL_S = 5.0
-"""Walking all processes costs some milliseconds, so memory and CPU time are measured less often than reported."""
+"""Walking all processes costs some milliseconds, so this is done less often than reported."""
 
 
 class LoadMeter:
@@ -47,7 +47,7 @@ class LoadMeter:
         return self._tree_at_s, self._cpu_s
 
     def _look_at_tree(self) -> None:
-        """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs; CPU time."""
+        """Resident bytes and CPU time of the agent, its JVM and the Python workers, which share most bytes."""
         if monotonic() - self._tree_at_s < TREE_INTERVAL_S:
             return
         java, python, cpu_s = 0, 0, 0.0

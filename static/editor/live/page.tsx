@@ -26,6 +26,7 @@ import {
 } from "./drawer";
 import { ForEngineers } from "./engineers";
 import { Percentiles } from "./percentiles";
+import { TargetCost } from "./target-cost";
 import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
@@ -158,6 +159,7 @@ function Running({ element }: { element: LiveElement }) {
       <div className="card element-figures">
         <Figures element={element} />
         <Percentiles element={element} />
+        <TargetCost element={element} />
         <ForEngineers pipeline={name} element={element} />
       </div>
       <Section title="Charts">

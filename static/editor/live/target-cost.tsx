@@ -1,0 +1,78 @@
+import { cores } from "../../shared/format";
+import { useNode } from "../../shared/live";
+import { sparkPaths } from "../../shared/points";
+import {
+  basisOf,
+  curve,
+  estimate,
+  missing,
+  placeOf,
+  sentenceOf,
+  targetWords,
+  TICKS_MS,
+  type Estimate,
+} from "../../shared/target-cost";
+import type { LiveElement } from "../../shared/types";
+import "./target-cost.css";
+
+/** What the element would cost with another latency target, as a curve and in words. */
+export function TargetCost({ element }: { element: LiveElement }) {
+  const node_cores = useNode(element.node ?? "")?.cores;
+  const estimated = estimate(element, node_cores);
+  if (element.latency_ms_target === null) return null;
+  return (
+    <section className="target-cost stack stack--tight" aria-label="CPU by latency target">
+      <h3 className="section-title">CPU by latency target</h3>
+      {estimated ? (
+        <>
+          <p>{sentenceOf(estimated)}</p>
+          <Curve estimated={estimated} />
+          <p className="muted small">{basisOf(element)}</p>
+        </>
+      ) : (
+        <p className="muted small">{missing(element)}</p>
+      )}
+    </section>
+  );
+}
+
+/** Above the highest point. */
+const ROOM = 1.08;
+
+function Curve({ estimated }: { estimated: Estimate }) {
+  const values = curve(estimated);
+  const top = Math.max(1e-9, ...values) * ROOM;
+  const left = (ms: number) => `${(100 * placeOf(ms, estimated)).toFixed(2)}%`;
+  const ticks = TICKS_MS.map((ms) => ({ ms, then: cores(estimated.at(ms)) }));
+  const label = ticks.map(({ ms, then }) => `${then} cores at ${targetWords(ms)}`).join(", ");
+  const { now, target_ms } = estimated;
+  return (
+    <div className="target-cost__plot" role="img" aria-label={`Estimated: ${label}`}>
+      <div className="target-cost__area">
+        <svg viewBox="0 0 100 28" preserveAspectRatio="none" aria-hidden="true">
+          {sparkPaths(values, top).map(({ line, area }) => (
+            <g key={line}>
+              <path d={area} className="spark__area" />
+              <path d={line} className="spark__line" vectorEffect="non-scaling-stroke" />
+            </g>
+          ))}
+        </svg>
+        <span
+          className="target-cost__now"
+          data-side={placeOf(target_ms, estimated) > 0.7 ? "left" : "right"}
+          style={{ left: left(target_ms), bottom: `${((100 * now) / top).toFixed(2)}%` }}
+        >
+          <span className="target-cost__now-word">now, {targetWords(target_ms)}</span>
+        </span>
+      </div>
+      <div className="target-cost__ticks num">
+        {ticks.map(({ ms, then }) => (
+          <span key={ms} style={{ left: left(ms) }}>
+            <b>{then}</b>
+            {targetWords(ms)}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}

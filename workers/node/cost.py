@@ -2,7 +2,7 @@
 
 The node's processes are one tree, and none of them belongs to one group: Java and Spark's Python serve all.
 So their CPU is shared out by the time that each group's batches ran. What the node takes while no batch ends
-is nobody's: it is taken off, once there was such an interval.
+is nobody's: it is taken off, once there was a quiet interval.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from pipeline_runtime.model.desired import ReplicaStatus
 
 WINDOW_S = 30.0
 """A batch may come every few seconds: over less than some of them the figures would jump."""
+
+IDLE_CORES_MAX = 0.1
+"""A node that waits takes some hundredths: more without a batch is a start, or a batch that has not ended."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,8 @@ class CostMeter:
             work = {group: total.since(before.get(group, Work())) for group, total in totals.items()}
             interval = Interval(at_s - last_at_s, cpu_s - last_cpu_s, work)
             self._intervals.append(interval)
-            if not any(each.batches for each in work.values()):
-                # The least: a start, a checkpoint or a batch that has not ended is no idleness.
-                cores = interval.cpu_s / interval.span_s
+            cores = interval.cpu_s / interval.span_s
+            if cores <= IDLE_CORES_MAX and not any(each.batches for each in work.values()):
                 self._idle_cores = cores if self._idle_cores is None else min(cores, self._idle_cores)
         self._last = (at_s, cpu_s, totals)
         spans_s = [each.span_s for each in self._intervals]

@@ -67,6 +67,14 @@ def test_what_the_node_takes_while_nothing_comes_is_taken_off() -> None:
     assert told.cpu_cores == pytest.approx(0.2 / 3)  # of three intervals, two were without a batch
 
 
+def test_a_start_is_no_idleness() -> None:
+    meter = CostMeter()
+    meter.with_costs((0.0, 0.0), ())
+    meter.with_costs((5.0, 4.0), (status(0, 0.0, 0),))
+    (told,) = meter.with_costs((10.0, 5.0), (status(10, 600.0, 500),))
+    assert told.cpu_cores == pytest.approx(0.2 / 2)
+
+
 def test_the_figures_are_of_the_newest_half_minute_and_outlive_a_start_of_the_replica() -> None:
     meter, told = CostMeter(), status(0, 0.0, 0)
     for number in range(20):

@@ -89,8 +89,8 @@ export function basisOf(element: Costing): string {
   const each = cpuTime(cost.cpu_cores / cost.batches_per_s);
   return (
     `An estimate, from the last half minute: ${each} of CPU a batch, ${rate(cost.batches_per_s)} batches and ` +
-    `${rate(cost.rows_per_s)} rows a second. It takes a batch of more rows to cost the same, and the node to be ` +
-    "no busier: from half of its CPU on, batches are further apart."
+    `${rate(cost.rows_per_s)} rows a second. It holds as long as a batch of more rows costs no more and the node is ` +
+    "less than half busy: beyond that, batches are further apart."
   );
 }
 

@@ -226,29 +226,31 @@ export function Actions({ pipeline, element, operator, ask }: Shown) {
 export function Figures({ element }: { element: LiveElement }) {
   const dead = element.dead_letters_total ?? 0;
   return (
-    <div className="figures">
-      <Figure
-        label="In"
-        value={rate(element.rows_in_per_s)}
-        unit="rows/s"
-        title={`${count(element.rows_in_total)} rows since it started here`}
-      />
-      <Figure
-        label="Out"
-        value={rate(element.rows_out_per_s)}
-        unit="rows/s"
-        title={`${count(element.rows_out_total)} rows since it started here`}
-      />
-      <Figure
-        label="Lag"
-        value={count(element.lag_rows)}
-        unit="rows"
-        tone={element.status === "lagging" ? "lagging" : undefined}
-      />
-      <Latency element={element} />
-      <Cpu element={element} />
-      <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
-      <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
+    <div className="element-row">
+      <div className="figures figures--element">
+        <Figure
+          label="In"
+          value={rate(element.rows_in_per_s)}
+          unit="rows/s"
+          title={`${count(element.rows_in_total)} rows since it started here`}
+        />
+        <Figure
+          label="Out"
+          value={rate(element.rows_out_per_s)}
+          unit="rows/s"
+          title={`${count(element.rows_out_total)} rows since it started here`}
+        />
+        <Figure
+          label="Lag"
+          value={count(element.lag_rows)}
+          unit="rows"
+          tone={element.status === "lagging" ? "lagging" : undefined}
+        />
+        <Latency element={element} />
+        <Cpu element={element} />
+        <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
+        <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
+      </div>
     </div>
   );
 }
@@ -260,6 +262,7 @@ function Latency({ element }: { element: LiveElement }) {
   const missed = most !== null && most > target;
   return (
     <Figure
+      wide
       label="Latency"
       value={millis(most)}
       unit={`of ${millis(target)}`}

@@ -1,6 +1,6 @@
 /** What an element's group takes of its node's CPU, and what it would take with another latency target. Pure. */
 import { cores, cpuTime, millis, rate } from "./format";
-import type { LiveElement } from "./types";
+import type { ElementCost, LiveElement } from "./types";
 
 /** As pipeline_runtime has them: Pace.interval_ms_min, and AHEAD_ROWS_MAX of its prefetcher. */
 const INTERVAL_MS_MIN = 20;
@@ -13,10 +13,7 @@ const LADDER_MS = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 export const TICKS_MS = [20, 100, 500, 2_000, 10_000];
 const STEPS = 60;
 
-type Costing = Pick<
-  LiveElement,
-  "cost" | "latency_ms_target" | "batch_ms_p50" | "batch_ms_p95" | "lag_rows" | "paused"
->;
+type Costing = Pick<LiveElement, "cost" | "latency_ms_target" | "batch_ms_p50" | "lag_rows" | "paused">;
 
 export interface Estimate {
   /** of the CPU, at the present target, as measured */
@@ -27,31 +24,33 @@ export interface Estimate {
   at: (target_ms: number) => number;
 }
 
-/** Batches a second that a target asks for. `first_ms`: from a batch's beginning to its next row. */
-function batchesPerS(target_ms: number, element: Costing, rows_per_s: number, wait_ms_max: number): number {
-  const usual_ms = element.batch_ms_p50 ?? 0;
-  const first_ms = 1000 / rows_per_s;
-  const wait_ms = Math.min(wait_ms_max, Math.max(0, target_ms - (element.batch_ms_p95 ?? usual_ms)));
+/** Batches a second that a target asks for. `batch_ms`: what one usually takes. */
+function askedFor(target_ms: number, batch_ms: number, { rows_per_s, wait_ms_max }: ElementCost): number {
+  const first_ms = 1000 / rows_per_s; // from a batch's beginning to its next row
+  const wait_ms = Math.min(wait_ms_max ?? Infinity, Math.max(0, target_ms - batch_ms));
   // So many wait for no target; and the next batch begins when the one before it is done.
   const full_ms = AHEAD_ROWS_MAX * first_ms;
-  return 1000 / Math.max(INTERVAL_MS_MIN, usual_ms, Math.min(first_ms + wait_ms, full_ms));
+  return 1000 / Math.max(INTERVAL_MS_MIN, batch_ms, Math.min(first_ms + wait_ms, full_ms));
 }
 
 /**
- * A batch costs what it costs now, however many rows are in it, so the CPU goes with the batches a second. Through
- * the measured point: what makes batches rarer now than the target asks for does so at others. At most all of
- * the node's cores. null: there is nothing to go by.
+ * A batch costs what it costs now, however many rows are in it, so the CPU goes with the batches a second. Where they
+ * are rarer than the target asks for, since the node is busy or rows come in bursts, a longer target changes nothing
+ * until it asks for as few. At most all of the node's cores. null: there is nothing to go by.
  */
 export function estimate(element: Costing, node_cores: number = Infinity): Estimate | null {
   const { cost, latency_ms_target: target_ms } = element;
   if (!cost || target_ms === null || cost.batches_per_s <= 0 || cost.rows_per_s <= 0) return null;
-  const batches = (ms: number) => batchesPerS(ms, element, cost.rows_per_s, cost.wait_ms_max ?? Infinity);
-  const perBatch = cost.cpu_cores / batches(target_ms);
+  const { cpu_cores: now, batches_per_s } = cost;
+  const asked = (ms: number) => askedFor(ms, element.batch_ms_p50 ?? 0, cost);
+  const held = batches_per_s / asked(target_ms);
+  const batches = (ms: number) =>
+    ms >= target_ms && held < 1 ? Math.min(batches_per_s, asked(ms)) : held * asked(ms);
   return {
-    now: cost.cpu_cores,
+    now,
     target_ms,
     max_ms: Math.max(TARGET_MS_MAX, target_ms),
-    at: (ms) => Math.min(perBatch * batches(ms), Math.max(node_cores, cost.cpu_cores)),
+    at: (ms) => Math.min((now / batches_per_s) * batches(ms), Math.max(node_cores, now)),
   };
 }
 

@@ -227,7 +227,7 @@ export function Figures({ element }: { element: LiveElement }) {
   const dead = element.dead_letters_total ?? 0;
   return (
     <div className="element-row">
-      <div className="figures figures--element">
+      <div className="figures">
         <Figure
           label="In"
           value={rate(element.rows_in_per_s)}

@@ -157,10 +157,12 @@ function Running({ element }: { element: LiveElement }) {
   return (
     <>
       <div className="card element-figures">
-        <Figures element={element} />
-        <Percentiles element={element} />
+        <div className="stack">
+          <Figures element={element} />
+          <Percentiles element={element} />
+          <ForEngineers pipeline={name} element={element} />
+        </div>
         <TargetCost element={element} />
-        <ForEngineers pipeline={name} element={element} />
       </div>
       <Section title="Charts">
         <ElementCharts pipeline={name} element={element} wide />

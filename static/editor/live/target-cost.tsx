@@ -1,6 +1,6 @@
 import { cores } from "../../shared/format";
 import { useNode } from "../../shared/live";
-import { sparkPaths } from "../../shared/points";
+import { sparkHeight, sparkPaths } from "../../shared/points";
 import {
   basisOf,
   curve,
@@ -36,12 +36,9 @@ export function TargetCost({ element }: { element: LiveElement }) {
   );
 }
 
-/** Above the highest point. */
-const ROOM = 1.08;
-
 function Curve({ estimated }: { estimated: Estimate }) {
   const values = curve(estimated);
-  const top = Math.max(1e-9, ...values) * ROOM;
+  const top = Math.max(1e-9, ...values);
   const left = (ms: number) => `${(100 * placeOf(ms, estimated)).toFixed(2)}%`;
   const ticks = TICKS_MS.map((ms) => ({ ms, then: cores(estimated.at(ms)) }));
   const label = ticks.map(({ ms, then }) => `${then} cores at ${targetWords(ms)}`).join(", ");
@@ -60,7 +57,7 @@ function Curve({ estimated }: { estimated: Estimate }) {
         <span
           className="target-cost__now"
           data-side={placeOf(target_ms, estimated) > 0.7 ? "left" : "right"}
-          style={{ left: left(target_ms), bottom: `${((100 * now) / top).toFixed(2)}%` }}
+          style={{ left: left(target_ms), bottom: `${(100 * sparkHeight(now / top)).toFixed(2)}%` }}
         >
           <span className="target-cost__now-word">now, {targetWords(target_ms)}</span>
         </span>

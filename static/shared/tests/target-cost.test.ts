@@ -3,13 +3,12 @@ import { basisOf, curve, estimate, missing, perRow, placeOf, sentenceOf } from "
 import type { LiveElement } from "../types";
 import { element } from "./fixtures";
 
-const COST = { cpu_cores: 0.2, batches_per_s: 2.1, rows_per_s: 200, wait_ms_max: null };
+const COST = { cpu_cores: 0.2, batches_per_s: 2.5, rows_per_s: 200, wait_ms_max: null };
 const running = (change: Partial<LiveElement> = {}): LiveElement =>
   element({
     lag_rows: 0,
     latency_ms_target: 500,
-    batch_ms_p50: 50,
-    batch_ms_p95: 60,
+    batch_ms_p50: 60,
     cost: COST,
     ...change,
   });
@@ -38,12 +37,19 @@ test("at four times the target there are about a quarter of the batches", () => 
   expect(sentenceOf(long)).toBe("At 1 s it would cost about 1.0 cores instead of 0.20.");
 });
 
+test("where batches are rarer than asked for, a longer target changes nothing until it asks for as few", () => {
+  const busy = known({ cost: { ...COST, batches_per_s: 1 } });
+  expect(busy.at(1000)).toBeCloseTo(0.2);
+  expect(busy.at(2000)).toBeCloseTo(0.2 / 1.945);
+  expect(busy.at(100)).toBeLessThan(known({ cost: { ...COST, cpu_cores: 0.5 } }).at(100));
+});
+
 test("batches are no more than rows, nor more than one after another", () => {
   const each = known({ cost: { ...COST, rows_per_s: 0.2 } });
   expect(each.at(20)).toBeLessThan(0.2 * 1.2);
   const one = known();
-  expect(one.at(20)).toBe(one.at(60));
-  expect(one.at(60)).toBeCloseTo((0.2 * 445) / 50);
+  expect(one.at(20)).toBe(one.at(100));
+  expect(one.at(20)).toBeCloseTo((0.2 * 445) / 60);
 });
 
 test("what fills a batch or a source of its own waits for no target", () => {
@@ -59,7 +65,7 @@ test("it takes no more than all cores of its node", () => {
 });
 
 test("it says from what it is estimated, and why it is not", () => {
-  expect(basisOf(running())).toContain("95 ms of CPU a batch, 2.1 batches and 200 rows a second");
+  expect(basisOf(running())).toContain("80 ms of CPU a batch, 2.5 batches and 200 rows a second");
   expect(perRow(running())).toBe("1 ms");
   expect(estimate(running({ cost: null }))).toBeNull();
   expect(missing(running({ cost: null }))).toBe("Not measured yet.");

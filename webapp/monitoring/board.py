@@ -236,7 +236,7 @@ def _cost(status: dict[str, Any]) -> ElementCost | None:
         "cpu_cores": status["cpu_cores"],
         "batches_per_s": status["batches_per_s"],
         "rows_per_s": status["rows_per_s"],
-        "wait_ms_max": status["wait_ms_max"],
+        "wait_ms_max": status.get("wait_ms_max"),
     }
 
 

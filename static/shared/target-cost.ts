@@ -1,4 +1,4 @@
-/** What an element's group takes of its node's CPU, and what it would take with another latency target. Pure. */
+/** What an element's group takes of its node's CPU, and would take with another latency target. Pure. */
 import { cores, cpuTime, millis, rate } from "./format";
 import type { ElementCost, LiveElement } from "./types";
 
@@ -34,9 +34,9 @@ function askedFor(target_ms: number, batch_ms: number, { rows_per_s, wait_ms_max
 }
 
 /**
- * A batch costs what it costs now, however many rows are in it, so the CPU goes with the batches a second. Where they
- * are rarer than the target asks for, since the node is busy or rows come in bursts, a longer target changes nothing
- * until it asks for as few. At most all of the node's cores. null: there is nothing to go by.
+ * A batch costs what it costs now, however many rows are in it, so the CPU goes with the batches a second. Where
+ * they are rarer than the target asks for, since the node is busy or rows come in bursts, a longer target changes
+ * nothing until it asks for as few. At most all of the node's cores. null: there is nothing to go by.
  */
 export function estimate(element: Costing, node_cores: number = Infinity): Estimate | null {
   const { cost, latency_ms_target: target_ms } = element;
@@ -66,7 +66,7 @@ export function curve(estimated: Estimate): number[] {
   );
 }
 
-/** Four times as long, or as short where there is no longer one: "At 2 s it would cost about …". */
+/** Four times as long, or as short where there is no longer one: "At a target of 2 s it would cost about …". */
 export function sentenceOf({ now, target_ms, at }: Estimate): string {
   const other =
     LADDER_MS.find((each) => each >= 4 * target_ms) ??
@@ -74,8 +74,8 @@ export function sentenceOf({ now, target_ms, at }: Estimate): string {
     TARGET_MS_MIN;
   const then = cores(at(other));
   return then === cores(now)
-    ? `At ${targetWords(other)} it would cost about as much as now, ${then} cores.`
-    : `At ${targetWords(other)} it would cost about ${then} cores instead of ${cores(now)}.`;
+    ? `At a target of ${targetWords(other)} it would cost about as much as now, ${then} cores.`
+    : `At a target of ${targetWords(other)} it would cost about ${then} cores instead of ${cores(now)}.`;
 }
 
 /** "500 ms", "2 s": without the decimals of what is measured. */

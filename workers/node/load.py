@@ -47,7 +47,7 @@ class LoadMeter:
         return self._tree_at_s, self._cpu_s
 
     def _look_at_tree(self) -> None:
-        """Resident bytes and CPU time of the agent, its JVM and the Python workers, which share most bytes."""
+        """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs; CPU."""
         if monotonic() - self._tree_at_s < TREE_INTERVAL_S:
             return
         java, python, cpu_s = 0, 0, 0.0

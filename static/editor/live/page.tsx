@@ -26,7 +26,7 @@ import {
 } from "./drawer";
 import { ForEngineers } from "./engineers";
 import { Percentiles } from "./percentiles";
-import { TargetCost } from "./target-cost";
+import { TargetCostCard } from "./target-cost";
 import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
@@ -162,7 +162,7 @@ function Running({ element }: { element: LiveElement }) {
           <Percentiles element={element} />
           <ForEngineers pipeline={name} element={element} />
         </div>
-        <TargetCost element={element} />
+        <TargetCostCard element={element} />
       </div>
       <Section title="Charts">
         <ElementCharts pipeline={name} element={element} wide />

@@ -13,26 +13,47 @@ import {
   type Estimate,
 } from "../../shared/target-cost";
 import type { LiveElement } from "../../shared/types";
+import { Details } from "../../shared/ui/details";
 import "./target-cost.css";
 
-/** What the element would cost with another latency target, as a curve and in words. */
+const TITLE = "CPU by latency target";
+
+/** What the element would cost with another latency target: in words, folded away the curve. */
 export function TargetCost({ element }: { element: LiveElement }) {
-  const node_cores = useNode(element.node ?? "")?.cores;
-  const estimated = estimate(element, node_cores);
+  const estimated = useEstimate(element);
   if (element.latency_ms_target === null) return null;
   return (
-    <section className="target-cost stack stack--tight" aria-label="CPU by latency target">
-      <h3 className="section-title">CPU by latency target</h3>
-      {estimated ? (
-        <>
-          <p>{sentenceOf(estimated)}</p>
-          <Curve estimated={estimated} />
-          <p className="muted small">{basisOf(element)}</p>
-        </>
-      ) : (
-        <p className="muted small">{missing(element)}</p>
-      )}
+    <section aria-label={TITLE}>
+      <Details title={estimated ? sentenceOf(estimated) : TITLE}>
+        <Drawn element={element} estimated={estimated} />
+      </Details>
     </section>
+  );
+}
+
+/** The same where there is room. */
+export function TargetCostCard({ element }: { element: LiveElement }) {
+  const estimated = useEstimate(element);
+  if (element.latency_ms_target === null) return null;
+  return (
+    <section className="stack stack--tight" aria-label={TITLE}>
+      <h2 className="section-title">{TITLE}</h2>
+      {estimated && <p>{sentenceOf(estimated)}</p>}
+      <Drawn element={element} estimated={estimated} />
+    </section>
+  );
+}
+
+function useEstimate(element: LiveElement): Estimate | null {
+  return estimate(element, useNode(element.node ?? "")?.cores);
+}
+
+function Drawn({ element, estimated }: { element: LiveElement; estimated: Estimate | null }) {
+  return (
+    <div className="target-cost">
+      {estimated && <Curve estimated={estimated} />}
+      <p className="muted small">{estimated ? basisOf(element) : missing(element)}</p>
+    </div>
   );
 }
 

@@ -66,7 +66,7 @@ export function curve(estimated: Estimate): number[] {
   );
 }
 
-/** Four times as long, or as short where there is no longer one: "At a target of 2 s it would cost about …". */
+/** Four times as long, or as short where there is no longer one: "At a target of 2 s: about …". */
 export function sentenceOf({ now, target_ms, at }: Estimate): string {
   const other =
     LADDER_MS.find((each) => each >= 4 * target_ms) ??
@@ -74,8 +74,8 @@ export function sentenceOf({ now, target_ms, at }: Estimate): string {
     TARGET_MS_MIN;
   const then = cores(at(other));
   return then === cores(now)
-    ? `At a target of ${targetWords(other)} it would cost about as much as now, ${then} cores.`
-    : `At a target of ${targetWords(other)} it would cost about ${then} cores instead of ${cores(now)}.`;
+    ? `At a target of ${targetWords(other)}: about as much as now, ${then} cores.`
+    : `At a target of ${targetWords(other)}: about ${then} cores instead of ${cores(now)}.`;
 }
 
 /** "500 ms", "2 s": without the decimals of what is measured. */

@@ -191,7 +191,7 @@ def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
     chart.scroll_into_view_if_needed()  # charts are drawn where they can be seen
     expect(chart.locator(".main-svg").first).to_be_visible()
     cost = page.get_by_role("region", name="CPU by latency target")
-    expect(cost).to_contain_text(re.compile(r"At a target of 1 s it would cost about .*cores.*An estimate"))
+    expect(cost).to_contain_text(re.compile(r"At a target of 1 s: about .*cores.*An estimate"))
     expect(cost.get_by_role("img", name=re.compile(r"^Estimated: [\d.]+ cores at 20 ms, "))).to_be_visible()
     page.get_by_role("tab", name="Records").click()
     page.reload()

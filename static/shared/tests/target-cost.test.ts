@@ -32,9 +32,9 @@ test("the curve goes through what is measured, and never rises with the target",
 test("at four times the target there are about a quarter of the batches", () => {
   // 445 ms from batch to batch now, 1,945 ms then
   expect(known().at(2000)).toBeCloseTo((0.2 * 445) / 1945);
-  expect(sentenceOf(known())).toBe("At a target of 2 s it would cost about 0.05 cores instead of 0.20.");
+  expect(sentenceOf(known())).toBe("At a target of 2 s: about 0.05 cores instead of 0.20.");
   const long = known({ latency_ms_target: 5000 });
-  expect(sentenceOf(long)).toBe("At a target of 1 s it would cost about 1.0 cores instead of 0.20.");
+  expect(sentenceOf(long)).toBe("At a target of 1 s: about 1.0 cores instead of 0.20.");
 });
 
 test("where batches are rarer than asked for, a longer target changes nothing until it asks for as few", () => {
@@ -55,7 +55,7 @@ test("batches are no more than rows, nor more than one after another", () => {
 test("what fills a batch or a source of its own waits for no target", () => {
   const full = known({ cost: { ...COST, rows_per_s: 20_000 } });
   expect(full.at(10_000)).toBeCloseTo(full.at(500));
-  expect(sentenceOf(full)).toBe("At a target of 2 s it would cost about as much as now, 0.20 cores.");
+  expect(sentenceOf(full)).toBe("At a target of 2 s: about as much as now, 0.20 cores.");
   const source = known({ cost: { ...COST, wait_ms_max: 1000 } });
   expect(source.at(10_000)).toBe(source.at(2000));
 });

@@ -276,6 +276,13 @@ class ReplicaStatus(Frozen):
     elements: dict[str, ElementRows] = {}  # of a group of several
     dead_letters_total: int = 0
     lag_rows: int = 0
+    batches_total: int = 0
+    busy_ms_total: float = 0.0  # what its batches took together
+    wait_ms_max: float | None = None  # however long the target, its rows wait no longer; None: as it allows
+    # What it costs on its node (workers/node/cost.py), of the newest half minute; None: not measured yet.
+    cpu_cores: float | None = None
+    batches_per_s: float | None = None
+    rows_per_s: float | None = None  # read by the group
     batch_ms_p50: float | None = None
     batch_ms_p95: float | None = None
     batch_ms_p99: float | None = None

@@ -28,11 +28,15 @@ class Measures:
     elements: dict[str, ElementRows] = field(default_factory=dict)
     first_output_at_ms: int | None = None
     last_output_at_ms: int | None = None
+    batches_total: int = 0
+    busy_ms_total: float = 0.0  # what its batches took together
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def batch(self, rows_in: int, duration_ms: float) -> None:
         self.rows_in_total += rows_in
+        self.batches_total += 1
+        self.busy_ms_total += duration_ms
         self.batch_ms.append(duration_ms)
 
     def element_rows(self, rows: Mapping[str, tuple[int | None, int | None]]) -> None:

@@ -55,6 +55,11 @@ def may_wait_ms(latency_ms: int, batch_ms: float) -> float:
     return max(0.0, latency_ms - batch_ms)
 
 
+def wait_ms_max(has_sources: bool) -> float | None:
+    """How long rows of a group wait at most, whatever the target; None: as long as that allows."""
+    return SOURCE_WAIT_MS_MAX if has_sources else None
+
+
 def gather_ms(latency_ms: int) -> float:
     """How long a row may lie at the broker: to fetch each by itself costs more than what is done with it."""
     return min(GATHER_MS_MAX, GATHER_RATIO * latency_ms)

@@ -52,6 +52,7 @@ from pipeline_runtime.replica.local_state import (
     spark_directory,
 )
 from pipeline_runtime.replica.measures import percentile
+from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted
@@ -182,6 +183,9 @@ class Replica:
                 elements=dict(measures.elements),
                 dead_letters_total=measures.dead_letters_total,
                 lag_rows=self._lag_rows(),
+                batches_total=measures.batches_total,
+                busy_ms_total=measures.busy_ms_total,
+                wait_ms_max=wait_ms_max(self._offsets is not None and self._offsets.has_sources),
                 batch_ms_p50=percentile(batch_ms, 0.5),
                 batch_ms_p95=percentile(batch_ms, 0.95),
                 batch_ms_p99=percentile(batch_ms, 0.99),

@@ -233,6 +233,14 @@ export interface DryRunIn {
   moves_per_hour?: number;
 }
 
+/** What its group takes of its node's CPU, of the newest half minute. */
+export interface ElementCost {
+  cpu_cores: number;
+  batches_per_s: number;
+  rows_per_s: number;
+  wait_ms_max: number | null;
+}
+
 export interface ElementError {
   message: string | null;
   safe: string | null;
@@ -463,6 +471,7 @@ export interface LiveElement {
   latency_ms_p95: number | null;
   latency_ms_p99: number | null;
   latency_ms_target: number | null;
+  cost: ElementCost | null;
   rows_in_total: number;
   rows_out_total: number;
   dead_letters_total: number;

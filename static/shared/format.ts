@@ -39,6 +39,20 @@ export function millis(ms: number | null | undefined): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
+/** Of CPU: as many decimals as say something, "0.05", "1.2". */
+export function cores(value: number | null | undefined): string {
+  if (value == null) return NONE;
+  return value === 0 || value >= 9.95
+    ? value.toFixed(0)
+    : value.toFixed(value < 0.01 ? 3 : value < 0.995 ? 2 : 1);
+}
+
+/** CPU time of a row or a batch: "0.4 µs", "57 µs", "5.7 ms", "57 ms". */
+export function cpuTime(seconds: number): string {
+  const [value, unit] = seconds < 1e-3 ? [seconds * 1e6, "µs"] : [seconds * 1e3, "ms"];
+  return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ${unit}`;
+}
+
 /** Of a line: one decimal where it says something, "0.4 ms", "12 ms". */
 export const latency = (ms: number): string => `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
 

@@ -80,6 +80,10 @@ export function aligned(
 
 const SPARK = { width: 100, height: 28, room: 2 };
 
+/** How high a value lies in that box, 0..1, which is `share` of the greatest. */
+export const sparkHeight = (share: number): number =>
+  (1 + share * (SPARK.height - 1 - SPARK.room)) / SPARK.height;
+
 /** The pieces of a small curve, each a line and the area below it, in a box of 100 by 28. */
 export function sparkPaths(
   values: readonly (number | null | undefined)[],
@@ -96,7 +100,7 @@ export function sparkPaths(
     }
     if (piece.length === 0) pieces.push(piece);
     const share = Math.min(value, top) / top;
-    piece.push([index * step, SPARK.height - 1 - share * (SPARK.height - 1 - SPARK.room)]);
+    piece.push([index * step, SPARK.height * (1 - sparkHeight(share))]);
   });
   return pieces
     .filter((points) => points.length > 1)

@@ -20,6 +20,7 @@ export type {
   Decision,
   DeployPlan,
   DryRun,
+  ElementCost,
   ElementError,
   ElementPoint,
   Expected,

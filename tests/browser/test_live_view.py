@@ -187,7 +187,12 @@ def test_the_drawer_is_made_wider_by_mouse_and_keyboard_and_opens_as_a_page(
         expect(table.get_by_role("columnheader", name=name)).to_be_visible()
     latency = table.get_by_role("row", name=re.compile("^Latency"))
     expect(latency).to_have_text(re.compile(r"Latency([\d.]+ m?s){3}$"))
-    expect(page.get_by_role("img", name="Latency, ms").locator(".main-svg").first).to_be_visible()
+    chart = page.get_by_role("img", name="Latency, ms")
+    chart.scroll_into_view_if_needed()  # charts are drawn where they can be seen
+    expect(chart.locator(".main-svg").first).to_be_visible()
+    cost = page.get_by_role("region", name="CPU by latency target")
+    expect(cost).to_contain_text(re.compile(r"At a target of 1 s: about .*cores.*An estimate"))
+    expect(cost.get_by_role("img", name=re.compile(r"^Estimated: [\d.]+ cores at 20 ms, "))).to_be_visible()
     page.get_by_role("tab", name="Records").click()
     page.reload()
     records = page.get_by_role("region", name="Records")

@@ -14,6 +14,7 @@ from webapp.handovers.facts import facts_by_element, group_facts
 from webapp.json_types import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
+    ElementCost,
     ElementError,
     LiveElement,
     PipelineItem,
@@ -212,6 +213,7 @@ def element_json(
         "dead_letters_total": status.get("dead_letters_total") or 0,
         "state_bytes": status.get("state_bytes") or 0,
         "latency_ms_target": status.get("latency_ms_target"),
+        "cost": _cost(now),
         "state_keys": status.get("state_keys"),
         "checkpoint": _checkpoint(status),
         "paused": group.paused,
@@ -224,6 +226,17 @@ def element_json(
         "handover": None if view else group.handover,
         "user": user,
         "actions": actions,
+    }
+
+
+def _cost(status: dict[str, Any]) -> ElementCost | None:
+    if status.get("cpu_cores") is None:
+        return None
+    return {
+        "cpu_cores": status["cpu_cores"],
+        "batches_per_s": status["batches_per_s"],
+        "rows_per_s": status["rows_per_s"],
+        "wait_ms_max": status.get("wait_ms_max"),
     }
 
 

@@ -130,6 +130,18 @@ class ReplicaNote(TypedDict):
     """id of the handover for which it has armed itself"""
 
 
+class ElementCost(TypedDict):
+    """What its group takes of its node's CPU, of the newest half minute."""
+
+    cpu_cores: Number
+    """beyond what the node takes while nothing comes, as far as that is known"""
+    batches_per_s: Number
+    rows_per_s: Number
+    """read by the group"""
+    wait_ms_max: Number | None
+    """however long the target, rows wait no longer; null: as it allows"""
+
+
 class LiveElement(TypedDict):
     id: str
     type: Annotated[Any, WithJsonSchema({"type": "string"})]
@@ -153,6 +165,8 @@ class LiveElement(TypedDict):
     latency_ms_p95: Number | None
     latency_ms_p99: Number | None
     latency_ms_target: int | None
+    cost: ElementCost | None
+    """null: not measured yet"""
     rows_in_total: int
     rows_out_total: int
     dead_letters_total: int

@@ -10,7 +10,7 @@ import psutil
 from pipeline_runtime.model.desired import NodeLoad
 
 TREE_INTERVAL_S = 5.0
-"""Walking all processes costs some milliseconds, so memory is measured less often than reported."""
+"""Walking all processes costs some milliseconds, so this is done less often than reported."""
 
 
 class LoadMeter:
@@ -19,6 +19,8 @@ class LoadMeter:
         self._process = psutil.Process()
         self._tree_bytes, self._java_bytes = 0, 0
         self._tree_at_s = float("-inf")
+        self._tree_cpu_s: float | None = None  # of the processes that were there at the last walk
+        self._cpu_s = 0.0
         psutil.cpu_percent(None)  # the first call only sets the start of the interval
 
     def measure(self) -> NodeLoad:
@@ -38,13 +40,22 @@ class LoadMeter:
             on_battery=battery[1],
         )
 
+    @property
+    def cpu_time(self) -> tuple[float, float]:
+        """When the processes were walked last (monotonic), and the CPU seconds that they have taken since the
+        first walk. It never falls, whatever ends."""
+        return self._tree_at_s, self._cpu_s
+
     def _look_at_tree(self) -> None:
-        """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs."""
+        """Resident bytes of the agent, its JVM and the Python workers, which share most of theirs; CPU."""
         if monotonic() - self._tree_at_s < TREE_INTERVAL_S:
             return
-        java, python = 0, 0
+        java, python, cpu_s = 0, 0, 0.0
         for process in [self._process, *self._process.children(recursive=True)]:
             try:
+                # With that of children that have ended and were waited for: theirs goes over to the parent.
+                times = process.cpu_times()
+                cpu_s += times.user + times.system + times.children_user + times.children_system
                 # To sort out what is shared holds a process up, so not Java: some 20 ms there.
                 if process.name() == "java":
                     java += process.memory_info().rss
@@ -53,6 +64,10 @@ class LoadMeter:
             except psutil.Error:
                 continue  # it ended meanwhile
         self._tree_bytes, self._java_bytes, self._tree_at_s = java + python, java, monotonic()
+        if self._tree_cpu_s is not None:
+            # Less: one has ended without its parent, and took its time along.
+            self._cpu_s += max(0.0, cpu_s - self._tree_cpu_s)
+        self._tree_cpu_s = cpu_s
 
     @staticmethod
     def _battery() -> tuple[float | None, bool | None]:

@@ -39,6 +39,7 @@ from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
 from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
+from workers.node.cost import CostMeter
 from workers.node.desired_store import DesiredStore
 from workers.node.engine import EngineFactory, SparkEngine
 from workers.node.files import NodeFiles
@@ -81,7 +82,7 @@ class NodeProcess:
         self._leaving_until_ms: int | None = None
         self._service: Server | None = None
         self._spark_up = threading.Event()
-        self._load = LoadMeter(identity.directory)
+        self._load, self._cost = LoadMeter(identity.directory), CostMeter()
         self._checkpoints = NodeCheckpoints(
             identity.name,
             identity.directory,
@@ -256,6 +257,7 @@ class NodeProcess:
         self._changed()
 
     def _report(self, number: int) -> NodeReport:
+        load = self._load.measure()
         return NodeReport(
             node=self.identity.name,
             run_id=self._run_id,
@@ -266,8 +268,8 @@ class NodeProcess:
             revision=self._agent.revision,
             cores=os.cpu_count() or 1,
             ready=self._spark_up.is_set() and not self._stopping.is_set(),
-            load=self._load.measure(),
-            replicas=self._agent.statuses(),
+            load=load,
+            replicas=self._cost.with_costs(self._load.cpu_time, self._agent.statuses()),
             alerts=self._checkpoints.alerts(),
             leaving_until_ms=self._leaving_until_ms,
             links=self._links.links(),

@@ -3,8 +3,9 @@ import { ArrowRightLeft, Download, Maximize2, Pause, Play, RotateCcw, Save } fro
 import * as actions from "../../shared/actions";
 import { elementPage } from "../../shared/address";
 import { elementPath } from "../../shared/api";
-import { bytes, count, millis, plural, rate } from "../../shared/format";
+import { bytes, cores, count, millis, plural, rate } from "../../shared/format";
 import { useElement, useLive } from "../../shared/live";
+import { perRow } from "../../shared/target-cost";
 import type { LiveElement, Operator } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { OperatorIcon } from "../../shared/ui/icons";
@@ -23,6 +24,7 @@ import { DeadLetters, Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
 import { LiveSummary } from "./summary";
+import { TargetCost } from "./target-cost";
 import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
@@ -119,6 +121,7 @@ function Drawer({ pipeline, element }: { pipeline: string; element: LiveElement 
           )}
           {element.status !== "view" && <Figures element={element} />}
           {element.status !== "view" && <Percentiles element={element} />}
+          {element.status !== "view" && <TargetCost element={element} />}
           {element.status !== "view" && <ForEngineers pipeline={pipeline} element={element} />}
           <Details pipeline={pipeline} element={element} operator={operator} ask={ask} />
         </div>
@@ -223,28 +226,31 @@ export function Actions({ pipeline, element, operator, ask }: Shown) {
 export function Figures({ element }: { element: LiveElement }) {
   const dead = element.dead_letters_total ?? 0;
   return (
-    <div className="figures">
-      <Figure
-        label="In"
-        value={rate(element.rows_in_per_s)}
-        unit="rows/s"
-        title={`${count(element.rows_in_total)} rows since it started here`}
-      />
-      <Figure
-        label="Out"
-        value={rate(element.rows_out_per_s)}
-        unit="rows/s"
-        title={`${count(element.rows_out_total)} rows since it started here`}
-      />
-      <Figure
-        label="Lag"
-        value={count(element.lag_rows)}
-        unit="rows"
-        tone={element.status === "lagging" ? "lagging" : undefined}
-      />
-      <Latency element={element} />
-      <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
-      <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
+    <div className="element-row">
+      <div className="figures">
+        <Figure
+          label="In"
+          value={rate(element.rows_in_per_s)}
+          unit="rows/s"
+          title={`${count(element.rows_in_total)} rows since it started here`}
+        />
+        <Figure
+          label="Out"
+          value={rate(element.rows_out_per_s)}
+          unit="rows/s"
+          title={`${count(element.rows_out_total)} rows since it started here`}
+        />
+        <Figure
+          label="Lag"
+          value={count(element.lag_rows)}
+          unit="rows"
+          tone={element.status === "lagging" ? "lagging" : undefined}
+        />
+        <Latency element={element} />
+        <Cpu element={element} />
+        <Figure label="State" value={bytes(element.state_bytes)} title={keysOf(element)} />
+        <Figure label="Dead letters" value={count(dead)} tone={dead > 0 ? "failed" : undefined} />
+      </div>
     </div>
   );
 }
@@ -256,6 +262,7 @@ function Latency({ element }: { element: LiveElement }) {
   const missed = most !== null && most > target;
   return (
     <Figure
+      wide
       label="Latency"
       value={millis(most)}
       unit={`of ${millis(target)}`}
@@ -267,6 +274,20 @@ function Latency({ element }: { element: LiveElement }) {
       }
       tone={missed ? "lagging" : undefined}
     />
+  );
+}
+
+/** With what runs as one with it: of one element alone it cannot be known. */
+function Cpu({ element }: { element: LiveElement }) {
+  const { cost } = element;
+  const title = cost
+    ? "of its node, in the last half minute: shared out by the time that batches ran, with what runs as one with it"
+    : "not measured yet";
+  return (
+    <>
+      <Figure label="CPU" value={cores(cost?.cpu_cores)} unit="cores" title={title} />
+      <Figure label="CPU per row" value={perRow(element) ?? "–"} title={title} />
+    </>
   );
 }
 

@@ -26,6 +26,7 @@ import {
 } from "./drawer";
 import { ForEngineers } from "./engineers";
 import { Percentiles } from "./percentiles";
+import { TargetCostCard } from "./target-cost";
 import { UserPlace } from "./user-place";
 import { View } from "./view";
 import { WhyHere } from "./why-here";
@@ -156,9 +157,12 @@ function Running({ element }: { element: LiveElement }) {
   return (
     <>
       <div className="card element-figures">
-        <Figures element={element} />
-        <Percentiles element={element} />
-        <ForEngineers pipeline={name} element={element} />
+        <div className="stack">
+          <Figures element={element} />
+          <Percentiles element={element} />
+          <ForEngineers pipeline={name} element={element} />
+        </div>
+        <TargetCostCard element={element} />
       </div>
       <Section title="Charts">
         <ElementCharts pipeline={name} element={element} wide />

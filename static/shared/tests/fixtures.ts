@@ -112,6 +112,7 @@ export function element(change: Partial<LiveElement> = {}): LiveElement {
     state_bytes: 1_200_000,
     state_keys: 500,
     latency_ms_target: 500,
+    cost: null,
     checkpoint: null,
     paused: false,
     ended: false,

@@ -146,15 +146,19 @@ export function Figure({
   unit,
   tone,
   title,
+  wide = false,
 }: {
   label: string;
   value: ReactNode;
   unit?: string;
   tone?: string;
   title?: string;
+  /** of two columns, where they are narrow */
+  wide?: boolean;
 }) {
+  const tones = `${tone ? ` figure--${tone}` : ""}${wide ? " figure--wide" : ""}`;
   return (
-    <div className={`figure${tone ? ` figure--${tone}` : ""}`} title={title}>
+    <div className={`figure${tones}`} title={title}>
       <span className="figure__label">{label}</span>
       <span className="figure__value num">
         {value}

@@ -48,7 +48,7 @@ def test_an_element_of_a_node_that_is_gone_is_silent_and_can_be_restored(
     assert not power["actions"]["migrate"]["allowed"]
     assert power["actions"]["restore"]["allowed"]
     assert caller("viewer").get(P).json()["status"] == "attention"
-    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", *PERCENTILES}
+    now = {"rows_in_per_s", "rows_out_per_s", "lag_rows", "cost", *PERCENTILES}
     assert {power[figure] for figure in now} == {None}, "what was told last is not what is"
     assert power["rows_in_total"] == 700
 
@@ -61,6 +61,17 @@ def test_an_element_tells_three_percentiles_of_its_latency_and_batch_time(
     report(deployment, "power", nodes["cloud"], **told)
     power = caller("viewer").get(f"{P}/elements/power").json()
     assert {figure: power[figure] for figure in told} == told
+
+
+def test_an_element_tells_what_it_costs_once_that_is_measured(
+    caller: Call, deployment: Deployment, nodes: dict[str, Node]
+) -> None:
+    assert caller("viewer").get(f"{P}/elements/power").json()["cost"] is None
+    cost = {"cpu_cores": 0.12, "batches_per_s": 2.1, "rows_per_s": 200.0, "wait_ms_max": None}
+    report(deployment, "power", nodes["cloud"], **cost)
+    assert caller("viewer").get(f"{P}/elements/power").json()["cost"] == cost
+    Node.objects.filter(name="cloud").update(up=False)
+    assert caller("viewer").get(f"{P}/elements/power").json()["cost"] is None
 
 
 def test_while_it_is_restored_the_figures_of_its_silent_node_are_not_shown(

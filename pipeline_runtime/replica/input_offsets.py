@@ -71,6 +71,7 @@ class InputOffsets:
     ) -> None:
         """`arrived`: called from another thread when a topic has new records."""
         self._topics = [item for item in inputs if item.topic is not None]
+        self._keys = {key for item in inputs for key in item.end_keys()}
         self._sources = dict(sources)
         self._rows_max = rows_max
         self._partitions = {
@@ -104,6 +105,17 @@ class InputOffsets:
         partitions = {key: self._partitions[key] for key in keys}
         found = self._open().end_offsets(list(partitions.values()))
         return {key: found[partition] for key, partition in partitions.items()}
+
+    def moved(self, ends: Ends, starts: Mapping[str, Any]) -> Ends | None:
+        """Where the first batch of these inputs begins, whose last one, of others, has ended at `ends`: those
+        that stay go on there, the others begin where `starts` says, or at their newest. None: no input is
+        another. Raises KafkaError."""
+        keys = self._keys
+        if keys | {END_STAGE} >= ends.keys() >= keys:
+            return None
+        new = {key: starts.get(key, end) for key, end in self.newest(keys - ends.keys()).items()}
+        # A group whose inputs had all come to their end may go on with another one.
+        return {key: end for key, end in ends.items() if key in keys} | new
 
     def _check_partitions(self, item: GroupInput) -> None:
         """A user's own topic has as many as it has: rows of others would be left out without a word."""

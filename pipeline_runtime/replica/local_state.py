@@ -17,9 +17,11 @@ it.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,8 @@ from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
+
+log = logging.getLogger(__name__)
 
 _STATE_SCHEMA = re.compile(r'"file:[^"]*/state/(\d+/_stateSchema/)')
 _ENDS_KEPT = 8  # Spark keeps some 4 batches
@@ -86,6 +90,27 @@ def commit_keyed(state: KeyedState, batch: int, boundary: Boundary) -> None:
     """What Spark's batch has left, with where it has ended. Raises LocalStateDamaged."""
     try:
         state.commit(boundary.to_json())
+    except ValueError as error:
+        raise LocalStateDamaged(str(error)) from error
+
+
+def open_keyed(
+    directory: Path, local: Boundary, former: Callable[[Path], Iterable[tuple[str, str]]] | None
+) -> KeyedState:
+    """The replica's own state, at `local`; made, where there is none. `former`: reads what Spark has kept of
+    it in such a directory; None: nothing but where it stood. Raises LocalStateDamaged."""
+    path = keyed_path(directory)
+    try:
+        if path.is_dir():
+            return KeyedState(path, patience_s=keyed_state.PATIENCE_S)
+        if local.seq <= beginning(directory).seq:
+            KeyedState.create(path)
+        else:
+            log.info("%s: what Spark kept of it up to %d is carried over", directory.name, local.seq)
+            states = former(spark_directory(directory)) if former is not None else ()
+            KeyedState.create(path, local.to_json(), states)
+            open_state(directory)  # nothing of Spark's is of use any more
+        return KeyedState(path)
     except ValueError as error:
         raise LocalStateDamaged(str(error)) from error
 

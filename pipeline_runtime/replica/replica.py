@@ -23,9 +23,9 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
-from pipeline_runtime.checkpoint.keyed_state import PATIENCE_S, KeyedState
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends, Retire
+from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
@@ -39,13 +39,12 @@ from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
-    LocalStateDamaged,
     begin_anew,
     beginning,
     commit_keyed,
     drop_unfinished,
-    keyed_path,
     note_end,
+    open_keyed,
     open_state,
     relocate,
     size_bytes,
@@ -307,7 +306,10 @@ class Replica:
             "files": files,
             "directory": str(self.directory),
         }
-        self._keyed, self._stateful = self._open_keyed(frame, local), frame.stateful
+        self._keyed, self._stateful = None, frame.stateful
+        if frame.kept_by_replica:
+            former = host.engine.former_states if frame.stateful else None
+            self._keyed = open_keyed(self.directory, local, former)
         planner = BatchPlanner(
             spec,
             frame.inputs,
@@ -344,26 +346,6 @@ class Replica:
             self._state.failure = None
             self._state.ended = planner.is_last_stage(self._state.view.moved(local).ends)
         return frame, planner, sink
-
-    def _open_keyed(self, frame: GroupFrame, local: Boundary) -> KeyedState | None:
-        """None: Spark keeps what the group keeps."""
-        if not frame.kept_by_replica:
-            return None
-        path, begins = keyed_path(self.directory), beginning(self.directory)
-        try:
-            if path.is_dir():
-                return KeyedState(path, patience_s=PATIENCE_S)
-            if local.seq <= begins.seq:
-                KeyedState.create(path)
-            else:
-                log.info("%s: what Spark kept of it up to %d is carried over", self.spec.id, local.seq)
-                former = spark_directory(self.directory)
-                states = self._host.engine.former_states(former) if frame.stateful else ()
-                KeyedState.create(path, local.to_json(), states)
-                open_state(self.directory)  # nothing of Spark's is of use any more
-            return KeyedState(path)
-        except ValueError as error:
-            raise LocalStateDamaged(str(error)) from error
 
     def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
         """None: told to stop while it waited for its turn."""
@@ -499,19 +481,13 @@ class Replica:
             if view.start is None:
                 return None
             ends = view.moved(Boundary(view.last_seq, view.last_ends or view.start, 0)).ends
-        inputs = group_inputs(self.spec)
-        keys = {key for item in inputs for key in item.end_keys()}
-        if keys | {END_STAGE} >= ends.keys() >= keys:
-            return None
-        offsets = InputOffsets(self._host.kafka, inputs, {}, 0, self._state.poke)
+        offsets = InputOffsets(self._host.kafka, group_inputs(self.spec), {}, 0, self._state.poke)
         try:
-            new = {key: starts.get(key, end) for key, end in offsets.newest(keys - ends.keys()).items()}
+            return offsets.moved(ends, starts)
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its new inputs end was not answered ({error})") from error
         finally:
             offsets.close()
-        # A group whose inputs had all come to their end may go on with another one.
-        return {key: end for key, end in ends.items() if key in keys} | new
 
     def _begins_anew(self) -> bool:
         with self._state.changed:

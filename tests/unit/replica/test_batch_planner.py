@@ -420,9 +420,9 @@ def owner_at(
 
 def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
     planner = owner_at(100.0, 500)
-    assert planner._due_at_s(START) == pytest.approx(100.475)
+    assert planner._due_at_s(START) == pytest.approx(100.45)
     planner._runs_ms.extend([10.0] * 10 + [40.0] * 10)
-    assert planner._due_at_s(START) == pytest.approx(100.435)
+    assert planner._due_at_s(START) == pytest.approx(100.41)
     planner._runs_ms.extend([800.0] * 20)
     assert planner._due_at_s(START) == pytest.approx(99.975), "it cannot be in time: at once"
 
@@ -443,7 +443,7 @@ def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_
     planner = owner_at(100.0, 500, inputs=inputs)
     start = Boundary(Seq(1), {"in-0": 1, "other-0": 1}, 1)
     planner._state.view.ended["in-0"] = Seq(1)
-    assert planner._due_at_s(start) == pytest.approx(100.475)
+    assert planner._due_at_s(start) == pytest.approx(100.45)
     planner._state.view.ended["other-0"] = Seq(1)
     assert planner._due_at_s(start) == 0.0
 
@@ -459,6 +459,6 @@ def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
 
 def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     planner = owner_at(100.0, 60_000)
-    assert planner._due_at_s(START) == pytest.approx(159.95)
+    assert planner._due_at_s(START) == pytest.approx(159.9)
     monkeypatch.setattr(Arrived, "full", lambda *_: True)
     assert planner._due_at_s(START) == 0.0

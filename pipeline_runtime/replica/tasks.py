@@ -23,7 +23,7 @@ class KeysShared(RuntimeError):
 
 class Tasks:
     def __init__(self, most: int, resident: str | None) -> None:
-        """`resident`: the keyed processor whose tasks stay, if they do."""
+        """`most`: so many parts a batch may have. `resident`: the element whose tasks stay, if they do."""
         self._most = most if resident is None else min(most, os.cpu_count() or 1)
         self._resident = resident
         self._count = 1  # of what Spark was told last
@@ -35,7 +35,7 @@ class Tasks:
         self._closed = False
 
     def processed(self, rows: int) -> None:
-        """In the batch before."""
+        """So many were in the batch that has ended: the next one goes by that."""
         wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
         self._wanted = wanted if self._resident is None else max(self._wanted, wanted)
         self._keys = {}
@@ -62,7 +62,7 @@ class Tasks:
     def take(self, keys: Iterable[str], task: int) -> None:
         """The task processes these keys, in this batch. Raises KeysShared."""
         if self._count == 1:
-            return
+            return  # who it is does not matter, and there may be many keys
         for key in keys:
             if self._keys.setdefault(key, task) != task:
                 raise KeysShared(f"rows of the key {key!r} are in several partitions")

@@ -146,9 +146,7 @@ class KeyedWork:
             ports.setdefault(index, []).append(batch)
         for index, batches in sorted(ports.items()):
             # Compared as columns: as tuples of Python's it takes as long as all else that is done here.
-            table = pa.Table.from_batches(batches).sort_by(
-                [("partition", "ascending"), ("offset", "ascending")]
-            )
+            table = pa.Table.from_batches(batches).sort_by(_BY_OFFSET)
             for key, row in zip(table["key"].to_pylist(), self._rows_of(table, index), strict=True):
                 keys.setdefault(key, []).append(row)
         return keys

@@ -34,7 +34,6 @@ from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import (
-    SOURCE_WAIT_MS_MAX,
     CpuLoad,
     followed_interval_ms,
     gather_ms,
@@ -42,6 +41,7 @@ from pipeline_runtime.replica.pacing import (
     lockstep_interval_ms,
     may_wait_ms,
     release_quiet_ms,
+    wait_ms_max,
 )
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
@@ -137,9 +137,7 @@ class BatchPlanner:
         except ValueError as error:
             raise LocalStateDamaged(str(error)) from error
         except KeysShared as error:
-            with self._state.changed:
-                self._state.failure = error
-                self._state.tell()
+            self._state.fail(error)
             raise
 
     @property
@@ -227,9 +225,7 @@ class BatchPlanner:
         try:
             return self._next()
         except (Fenced, Doubtful) as error:
-            with self._state.changed:
-                self._state.failure = error
-                self._state.tell()
+            self._state.fail(error)
             return None
 
     def _next(self) -> tuple[Boundary, Boundary] | None:
@@ -382,7 +378,8 @@ class BatchPlanner:
 
     def _may_wait_ms(self) -> float:
         waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
-        return min(waits_ms, SOURCE_WAIT_MS_MAX) if self._offsets.has_sources else waits_ms
+        most_ms = wait_ms_max(self._offsets.has_sources)
+        return waits_ms if most_ms is None else min(waits_ms, most_ms)
 
     def _interval_ms(self, start: Boundary) -> float:
         pace, batch_ms = self._spec.pace, self._usual_ms()

@@ -27,6 +27,7 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.replica.gate import GateServer
+from pipeline_runtime.replica.tasks import Tasks
 from pipeline_runtime.spark.engine import SparkEngine
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.session import CLASS_ARCHIVE, SMALL_MACHINE_JAVA_OPTIONS, java_process
@@ -60,7 +61,7 @@ class _Rows:
     """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
 
     def __init__(self, spec: GroupSpec, directory: Path, resident: str | None) -> None:
-        self._resident = resident
+        self._tasks = Tasks(1, resident)
         self._read = 0  # the token of the batch that was read last
         self._hello = {
             "spec": spec.model_dump(mode="json"),
@@ -82,7 +83,7 @@ class _Rows:
                     return {TOKEN: done}
                 return {TOKEN: done + 1}
             case "plan":
-                return [{"token": arguments["end"][TOKEN], "task": 0, "resident": self._resident}]
+                return self._tasks.planned(arguments["end"][TOKEN])
             case "rows":
                 seq = arguments["token"]
                 if seq == self._read:  # a resident task asks for more: each of its batches ends the task here

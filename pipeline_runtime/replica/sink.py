@@ -120,7 +120,7 @@ class BatchSink:
                 with self._ending:
                     self._process(table, plan)
         except BaseException as error:
-            self._failed(error)
+            self._state.fail(error)
             raise
         finally:
             self.over.set()
@@ -136,7 +136,7 @@ class BatchSink:
                 self._process(pa.concat_tables(map(unpacked, made)), plan)
                 self._planner.finished()
             except BaseException as error:
-                self._failed(error)
+                self._state.fail(error)
                 raise
 
     def _granted(self) -> Boundary | None:
@@ -144,12 +144,6 @@ class BatchSink:
         with self._state.changed:
             plan = self._state.plan
             return None if self._state.granted is None or plan is None else plan[1]
-
-    def _failed(self, error: BaseException) -> None:
-        with self._state.changed:
-            if self._state.failure is None:
-                self._state.failure = error
-            self._state.tell()
 
     def _process(self, table: pa.Table, boundary: Boundary) -> None:
         # 1

@@ -122,6 +122,13 @@ class ReplicaState:
             self.order, self.order_refused = order, None
         self.tell()
 
+    def fail(self, error: BaseException) -> None:
+        """Of several the first counts: others may come of it."""
+        with self.changed:
+            if self.failure is None:
+                self.failure = error
+            self.tell()
+
     def tell(self) -> None:
         """With `changed` held."""
         self.version += 1

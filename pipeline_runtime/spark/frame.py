@@ -198,8 +198,7 @@ class GroupFrame:
         frame = source if len(self.inputs) == 1 else source.filter(F.col("_input") == item.index)
         columns = [F.col(column(item.index, name)).alias(name) for name in item.schema.names]
         frame = frame.select(*columns, *_DATA_META, "_flush")
-        # Fogline's own topics have the stream's key as their records' key; a user's may have any.
-        return _keyed(item.schema, frame) if item.topic is None or item.external else frame
+        return frame if item.key_field is None else _keyed(item.schema, frame)
 
     def _tagged(
         self, streams: dict[str, DataFrame], elements: list[str], gate_address: str = ""

@@ -30,6 +30,12 @@ class GroupInput:
     def element(self) -> str:
         return self.source.partition(".")[0]
 
+    @property
+    def key_field(self) -> str | None:
+        """Whose text is the key of its rows; None: the record's key is. Fogline's own topics have the
+        stream's key as that; a user's may have any."""
+        return self.schema.key if self.topic is None or self.external else None
+
     def end_keys(self) -> list[str]:
         """The names under which this input's positions stand in a boundary's `ends`."""
         if self.topic is None:

@@ -63,9 +63,8 @@ def _grouped_by(operator: Operator) -> str | None:
 
 
 def _key_field(operator: Operator, item: GroupInput) -> str | None:
-    """None: the record's key. Fogline's own topics have the stream's key as that; a user's may have any."""
-    own = item.topic is None or item.external
-    return _grouped_by(operator) or (item.schema.key if own else None)
+    """None: the record's key."""
+    return _grouped_by(operator) or item.key_field
 
 
 # -- in a worker process of Spark's ------------------------------------------------------------------

@@ -32,7 +32,6 @@ _IMPORTED = (
     *("numpy", "pandas", "pyarrow.compute", "pyspark.worker", "pyspark.sql.pandas.serializers"),
     *("pyspark.sql.pandas.types", "pyspark.sql.conversion", "pyspark.sql.worker.lookup_data_sources"),
     *("pyspark.sql.worker.create_data_source", "pyspark.sql.worker.plan_data_source_read"),
-    *("pyspark.sql.streaming.stateful_processor_api_client", "pyspark.sql.streaming.stateful_processor_util"),
     *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.spark.slices"),
     *("pipeline_runtime.spark.resident", "pipeline_runtime.operators.registry"),
 )

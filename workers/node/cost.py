@@ -77,6 +77,7 @@ class CostMeter:
         self._intervals: deque[Interval] = deque()
         self._last: tuple[float, float, dict[str, Work]] | None = None
         self._idle_cores: float | None = None
+        self._costs: dict[str, GroupCost | None] = {}
 
     def with_costs(
         self, cpu_time: tuple[float, float], statuses: tuple[ReplicaStatus, ...]
@@ -100,9 +101,11 @@ class CostMeter:
         while sum(spans_s[1:]) >= WINDOW_S:
             spans_s.pop(0)
             self._intervals.popleft()
+        idle_cores = self._idle_cores or 0.0
+        self._costs = {group: mean_cost(group, self._intervals, idle_cores) for group in totals}
 
     def _with_cost(self, status: ReplicaStatus) -> ReplicaStatus:
-        cost = mean_cost(status.group, self._intervals, self._idle_cores or 0.0)
+        cost = self._costs.get(status.group)
         return status if cost is None else status.model_copy(update=vars(cost))
 
 

@@ -24,7 +24,13 @@ import pyarrow as pa
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.recording import arrow_type
-from pipeline_runtime.operators.sdk import KeyedProcessor, Operator, OperatorContext, TransformOperator
+from pipeline_runtime.operators.sdk import (
+    BatchProcessor,
+    KeyedProcessor,
+    Operator,
+    OperatorContext,
+    TransformOperator,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +66,8 @@ def trial(
     a processor's further inputs. Without a `seed` they are one batch; with one, which input's come first is
     random, too.
 
-    For processors, which need no Spark, and operators with a DataFrame, which start it once. TypeError for
+    For processors, which need no Spark (of one that `flushes` the input then ends), and operators with a
+    DataFrame, which start it once. TypeError for
     others: of a source or a sink take `trial_source` or `trial_sink` (trial_io.py).
     """
     first, *_ = operator.inputs
@@ -68,11 +75,15 @@ def trial(
     given |= {port: (list(more), each) for port, (more, each) in (others or {}).items()}
     schemas = {port: each for port, (_, each) in given.items()}
     resolved = type(operator)(operator.resolve(schemas), operator.describe_file)
+    batches = _cut({port: each for port, (each, _) in given.items()}, seed)
     if isinstance(resolved, KeyedProcessor):
-        return _processed(resolved, _cut({port: each for port, (each, _) in given.items()}, seed), schemas)
+        return _processed_by_key(resolved, batches, schemas)
+    if isinstance(resolved, BatchProcessor):
+        return processed(resolved, batches, schemas)
     if isinstance(resolved, TransformOperator) and not others:
-        batches = [batch[first.name] for batch in _cut({first.name: given[first.name][0]}, seed)]
-        return _transformed(resolved, batches, schema, moves=seed is not None)
+        return _transformed(
+            resolved, [batch[first.name] for batch in batches], schema, moves=seed is not None
+        )
     raise TypeError(f"{operator.type} is neither a processor nor one with a DataFrame and one input")
 
 
@@ -99,7 +110,7 @@ def _key(operator_key: str | None, row: Mapping[str, Any], schema: StreamSchema)
 # -- processors --------------------------------------------------------------------------------------
 
 
-def _processed(
+def _processed_by_key(
     operator: KeyedProcessor,
     batches: Iterable[Mapping[str, Sequence[Row]]],
     schemas: Mapping[str, StreamSchema],
@@ -126,6 +137,72 @@ def _processed(
             for tag, _, time_ms, text in tagged:
                 _take(found, tag, time_ms, json.loads(text), output)
     return found
+
+
+class StatesInMemory:
+    """Implements spark.rows.Asked: as a replica whose batches are committed at once."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str | None, str] = {}
+
+    def ask(self, op: str, **arguments: Any) -> Any:
+        match op:
+            case "states":
+                return [self.texts.get(key) for key in arguments["keys"]]
+            case "between":
+                keys = sorted(key for key in self.texts if key is not None)
+                return [(k, self.texts[k]) for k in keys if arguments["first"] <= k < arguments["end"]]
+            case "keep":
+                for key, text in arguments["states"]:
+                    self.texts.pop(key, None)
+                    if text is not None:
+                        self.texts[key] = text
+        return None
+
+
+def processed(
+    operator: BatchProcessor,
+    batches: Iterable[Mapping[str, Sequence[Row]]],
+    schemas: Mapping[str, StreamSchema],
+    *,
+    ends: bool = True,
+) -> Outcome:
+    """Each of the batches (of each port its rows) by a processor that is made anew; `ends`: and then the
+    input's end, if it `flushes`. A row may say its `_partition`, an integer."""
+    from pipeline_runtime.spark.batched import BatchWork
+
+    inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
+    states, found, output = StatesInMemory(), Outcome(), operator.output_schema(schemas)
+    with tempfile.TemporaryDirectory() as directory:
+        context = OperatorContext(_ELEMENT, output, schemas, Path(directory), Path)
+        offset = 0
+        for batch in [*batches, *([{}] if ends and operator.flushes else [])]:
+            arrived = []
+            for place, (port, schema) in enumerate(inputs):
+                rows = batch.get(port, ())
+                arrived += [(place, each) for each in _port_rows(place, rows, schema, offset)]
+                offset += len(rows)
+            moved = type(operator)(operator.params, operator.describe_file)
+            made = BatchWork(moved, inputs, context).made_of(arrived, states, at_end=not batch)
+            for tag, _, time_ms, text in zip(*made.to_pydict().values(), strict=True):
+                _take(found, tag, time_ms, json.loads(text), output)
+    return found
+
+
+def _port_rows(
+    place: int, rows: Sequence[Row], schema: StreamSchema, offset: int
+) -> Sequence[pa.RecordBatch]:
+    from pipeline_runtime.spark.columns import column
+
+    table = table_of(rows, schema)
+    columns = {
+        "key": pa.array([_key(None, row, schema) for row in rows], pa.string()),
+        "partition": pa.array([row.get("_partition", 0) for row in rows], pa.int32()),
+        "offset": pa.array(range(offset, offset + len(rows)), pa.int64()),
+        "time_us": table["_time"].cast(pa.int64()),
+        **{column(place, name): table[name] for name in schema.names},
+    }
+    return pa.table(columns).to_batches()  # type: ignore[no-any-return]
 
 
 def _arrived(row: Row, schema: StreamSchema) -> tuple[dict[str, Any], int]:

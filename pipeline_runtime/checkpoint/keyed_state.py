@@ -1,6 +1,7 @@
-"""The state of a keyed processor: a RocksDB of the replica's own, which stands at the end of one batch.
+"""The states of a processor: a RocksDB of the replica's own, which stands at the end of one batch.
 
-    k<key>    what is kept for a key (spark.keyed.KeyState's text)
+    k<key>    what is kept for a key, a text (spark.keyed.KeyState's, or spark.batched's)
+    w         what is kept of the element as a whole: the key None
     n         how many keys there are
     e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; none before the first
 
@@ -49,6 +50,7 @@ DIRECTORY = "keyed"
 _COUNT = b"n"
 _END = b"e"
 _KEY = b"k"
+_WHOLE = b"w"
 # What a checkpoint takes along of RocksDB's directory; the others are its logs, and a lock.
 _KEPT_SUFFIXES, _KEPT_PREFIXES = (".sst", ".log"), ("CURRENT", "MANIFEST-", "OPTIONS-")
 _DAMAGED = ("Corruption", "does not exist", "No such file")
@@ -72,8 +74,8 @@ class KeyedState:
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
         # It is not closed while either is held.
         self._batch, self._linking = threading.Lock(), threading.Lock()
-        self._pending: dict[str, str] = {}
-        self._absent: set[str] = set()  # of what the running batch has asked for
+        self._pending: dict[str | None, str | None] = {}
+        self._absent: set[str | None] = set()  # of what the running batch has asked for
         try:
             self.count = int(self._db.get(_COUNT) or 0)  # keys
             self.end = _end_of(self._db)  # None: no batch is committed yet
@@ -83,7 +85,7 @@ class KeyedState:
 
     @staticmethod
     def create(
-        path: Path, end: Mapping[str, Any] | None = None, texts: Iterable[tuple[str, str]] = ()
+        path: Path, end: Mapping[str, Any] | None = None, texts: Iterable[tuple[str | None, str]] = ()
     ) -> None:
         """Empty, or with what was kept at that end; it is there whole, or not at all."""
         fresh = path.with_name(f".{path.name}.tmp")
@@ -92,8 +94,8 @@ class KeyedState:
         with closing(_opened(fresh, create=True)) as db:
             batch, count = WriteBatch(raw_mode=True), 0
             for key, text in texts:
-                batch.put(_KEY + key.encode(), text.encode())
-                count += 1
+                batch.put(_place(key), text.encode())
+                count += key is not None
                 if len(batch) >= _AT_ONCE:
                     db.write(batch)
                     batch = WriteBatch(raw_mode=True)
@@ -117,15 +119,20 @@ class KeyedState:
 
     # --- a batch
 
-    def get(self, keys: Sequence[str]) -> list[str | None]:
+    def get(self, keys: Sequence[str | None]) -> list[str | None]:
         """Of each key what the newest committed batch has left; None: nothing."""
         with self._batch, self._translating():
-            found: Any = self._database().get([_KEY + key.encode() for key in keys]) if keys else []
+            found: Any = self._database().get([_place(key) for key in keys]) if keys else []
         self._absent.update(key for key, text in zip(keys, found, strict=True) if text is None)
         return [None if text is None else text.decode() for text in found]
 
-    def keep(self, texts: Mapping[str, str]) -> None:
-        """What the running batch leaves of keys that it has asked for, once it is committed."""
+    def between(self, first: str, end: str) -> list[tuple[str, str]]:
+        """Likewise of the keys from `first` to before `end`, in their order."""
+        with self._batch, self._translating():
+            return list(self._items(first, end))
+
+    def keep(self, texts: Iterable[tuple[str | None, str | None]]) -> None:
+        """What the running batch leaves, once committed, of keys that it has asked for; None: nothing."""
         self._pending.update(texts)
 
     def forget(self) -> None:
@@ -134,9 +141,13 @@ class KeyedState:
 
     def commit(self, end: Mapping[str, Any]) -> None:
         batch = WriteBatch(raw_mode=True)
+        count = self.count
         for key, text in self._pending.items():
-            batch.put(_KEY + key.encode(), text.encode())
-        count = self.count + len(self._absent & self._pending.keys())
+            count += (key is not None) * ((text is not None) - (key not in self._absent))
+            if text is None:
+                batch.delete(_place(key))
+            else:
+                batch.put(_place(key), text.encode())
         batch.put(_COUNT, b"%d" % count)
         batch.put(_END, json.dumps(end).encode())
         with self._batch, self._translating():
@@ -162,11 +173,16 @@ class KeyedState:
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Each key with what is kept for it, in order."""
-        cursor = self._database().iter()
+        return self._items()
+
+    def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, str]]:
+        cursor, bound = self._database().iter(), None if end is None else _place(end)
         try:
-            cursor.seek(_KEY)
-            while cursor.valid() and cursor.key().startswith(_KEY):
-                yield cursor.key()[len(_KEY) :].decode(), cursor.value().decode()
+            cursor.seek(_place(first))
+            while cursor.valid() and (found := cursor.key()).startswith(_KEY):
+                if bound is not None and found >= bound:
+                    return
+                yield found[len(_KEY) :].decode(), cursor.value().decode()
                 cursor.next()
             cursor.status()  # at a block that cannot be read it just ends
         finally:
@@ -185,6 +201,10 @@ class KeyedState:
         if self._db is None:
             raise KeyedStateClosed(f"{self._path} is closed")
         return self._db
+
+
+def _place(key: str | None) -> bytes:
+    return _WHOLE if key is None else _KEY + key.encode()
 
 
 def read_end(path: Path) -> dict[str, Any] | None:

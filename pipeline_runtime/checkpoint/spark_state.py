@@ -91,6 +91,19 @@ def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:
     return complete_end(offset, name)
 
 
+def watermarks_ms(spark: Path, batch: int) -> tuple[int, int]:
+    """The one up to which this batch has emitted what its state held, and the one that its rows leave, up to
+    which the next batch does. Raises as newest_done."""
+    found = []
+    for log, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        lines = (spark / log / str(batch)).read_text(encoding="utf-8").splitlines()
+        noted = _object(lines[1], f"{log}/{batch}").get(name) if len(lines) > 1 else None
+        if not isinstance(noted, int):
+            raise ValueError(f"{log}/{batch} cannot be read: it has no {name}")
+        found.append(noted)
+    return found[0], found[1]
+
+
 def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
     """Where a batch has ended, as `name` says. Raises ValueError where something is missing."""
     for key, kind in (("seq", int), ("ends", dict), ("batch_time", int)):

@@ -1,20 +1,17 @@
-"""Aggregate functions, for Spark and for rows in Python: the same names, the same results."""
+"""Aggregate functions: their parameters and schemas, and their values over rows that are at hand. Over rows
+that come batch by batch see `accumulators`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, NewColumn, SchemaCheck
-from pipeline_runtime.operators.expressions.sparksql import quote_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 class Function(StrEnum):
@@ -104,43 +101,14 @@ def depends_on_batches(aggregates: Sequence[Aggregate], schema: StreamSchema) ->
         source = schema.field(aggregate.column or "")
         integer = source is not None and source.type is FieldType.INTEGER
         if not (aggregate.function is Function.SUM and integer):
-            return True  # Spark averages in doubles, whatever it averages
+            return True  # averages are made in doubles, whatever they are of
     return False
-
-
-def spark_column(aggregate: Aggregate) -> Column:
-    """The aggregate over a frame with the meta columns; order is event time, then offset."""
-    from pyspark.sql import functions as F
-
-    if aggregate.column is None:
-        return F.expr("count(1)").alias(aggregate.name)
-    column = quote_name(aggregate.column)
-    order = "struct(`_time`, `_partition`, `_offset`)"
-    # try_*: an overflow or an average of 0 is null, never the end of the pipeline.
-    sql = {
-        Function.AVG: f"avg(cast({column} as double))",
-        Function.MIN: f"min({column})",
-        Function.MAX: f"max({column})",
-        Function.SUM: f"try_sum({column})",
-        Function.COUNT: f"count({column})",
-        Function.FIRST: f"min_by({column}, {order}) FILTER (WHERE {column} IS NOT NULL)",
-        Function.LAST: f"max_by({column}, {order}) FILTER (WHERE {column} IS NOT NULL)",
-        Function.STDDEV: f"stddev_samp(cast({column} as double))",
-        Function.RELATIVE_VARIATION: (
-            f"try_divide(cast(max({column}) as double) - cast(min({column}) as double),"
-            f" avg(cast({column} as double))) * 100D"
-        ),
-    }[aggregate.function]
-    if aggregate.function not in _ORDERLESS:
-        # Doubles overflow to Infinity, and then to NaN: no JSON numbers. Spark evaluates the aggregate once.
-        sql = f"CASE WHEN abs(cast({sql} as double)) < double('Infinity') THEN {sql} END"
-    return F.expr(sql).alias(aggregate.name)
 
 
 def evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
     """The aggregate of values in their order, nulls left out; `rows`: how many rows there were.
 
-    None when it is too large for a number, as Spark's try_*: to raise would reject each row for as long as
+    None when it is too large for a number: to raise would reject each row for as long as
     the large value is in its window, and a rejected row does not move the window on.
     """
     try:
@@ -167,7 +135,7 @@ def _evaluate(function: Function, values: Sequence[Any], rows: int) -> Any:
             if any(isinstance(value, float) for value in given):
                 return math.fsum(given)
             total = sum(given)
-            return total if -(2**63) <= total < 2**63 else None  # as Spark's try_sum
+            return total if -(2**63) <= total < 2**63 else None
         case Function.FIRST:
             return given[0]
         case Function.LAST:

@@ -29,14 +29,3 @@ def rejecting(frame: DataFrame, failures: Sequence[tuple[str, str]]) -> DataFram
     if "_reject" in frame.columns:
         sql = f"coalesce(`_reject`, {sql})"
     return with_columns(frame, [("_reject", f"cast({sql} as string)")])
-
-
-def without_flush(frame: DataFrame) -> DataFrame:
-    """The frame without the rows that only move the watermark.
-
-    The condition names `_time`, or Spark would push the filter below the watermark, which would then
-    never see these rows.
-    """
-    if "_flush" not in frame.columns:
-        return frame
-    return frame.where("CASE WHEN coalesce(`_flush`, false) THEN `_time` IS NULL ELSE true END")

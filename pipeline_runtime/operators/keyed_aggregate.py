@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
-from pipeline_runtime.operators.aggregates import (
-    Aggregates,
-    aggregate_fields,
-    depends_on_batches,
-    spark_column,
-)
+from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, Kind, Part, column_of
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, depends_on_batches
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.expressions.sparksql import quote_name
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+NEWEST = Part(Kind.MAX, "_time")
 
 
 class KeyedAggregateParams(Params):
@@ -28,7 +23,7 @@ class KeyedAggregateParams(Params):
     aggregates: Aggregates
 
 
-class KeyedAggregate(TransformOperator):
+class KeyedAggregate(BatchProcessor):
     """Keeps running aggregates of all rows so far, for each key, and emits a key's row when it changes.
 
     Changes that fall into one batch are emitted as one row. Output: the keys and the aggregates; event
@@ -44,7 +39,6 @@ class KeyedAggregate(TransformOperator):
     category = "state"
     icon = "sigma"
     Params = KeyedAggregateParams
-    stateful = True
     keeps = "the aggregates so far: it counts from the next row on"
     output_mode = "update"
     example = {"keys": ["key"], "aggregates": [{"function": "count", "as": "events"}]}
@@ -66,9 +60,32 @@ class KeyedAggregate(TransformOperator):
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0])
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        from pyspark.sql import functions as F
+    def accumulation(self, schema: StreamSchema) -> Accumulation:
+        """Of rows of that schema."""
+        return Accumulation(self.params.aggregates, schema, NEWEST)
 
-        keys = [F.col(quote_name(name)) for name in self.params.keys]
-        aggregates = [spark_column(item) for item in self.params.aggregates]
-        return inputs["in"].groupBy(*keys).agg(*aggregates, F.max("_time").alias("_time"))
+    def process_batch(
+        self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
+    ) -> pa.Table:
+        accumulation = self.accumulation(ctx.input_schemas["in"])
+        rows = inputs["in"]
+        found = accumulation.of(rows, self.params.keys) if rows.num_rows else {}
+        changed: list[tuple[Group, Kept]] = []
+        names = [state_key(group) for group in found]
+        for name, kept, (group, new) in zip(names, states.get(names), found.items(), strict=True):
+            changed.append((group, accumulation.merged(kept, new)))
+            states.put(name, changed[-1][1])
+        kept_of = [kept for _, kept in changed]
+        columns = {
+            name: column_of([group[place] for group, _ in changed], name, ctx.output_schema)
+            for place, name in enumerate(self.params.keys)
+        }
+        columns |= accumulation.results(kept_of, ctx.output_schema)
+        times = pa.array([accumulation.value(NEWEST, kept) for kept in kept_of], pa.int64())
+        made = pa.table({**columns, "_time": times.cast(pa.timestamp("us", "UTC"))})
+        return made.sort_by("_time")
+
+
+def state_key(group: Group) -> str:
+    """Of the values of its keys."""
+    return json.dumps(group, ensure_ascii=False)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, spark_column
+from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of
+from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
-from pipeline_runtime.operators.expressions.sparksql import quote_name
-from pipeline_runtime.operators.frames import without_flush
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_END = "_end"
+_FIRST_US, _LAST_US = -(2**62), 2**62  # before and behind all times, with room for a window
+_DIGITS = 19  # of the difference of the two
 
 
 class WindowAggregateParams(Params):
@@ -34,11 +39,11 @@ class WindowAggregateParams(Params):
         return self
 
 
-class WindowAggregate(TransformOperator):
+class WindowAggregate(BatchProcessor):
     """Aggregates the rows of each window of event time, of each key if there are `keys`.
 
     A window is emitted once, when it is complete: when a row has come whose time is `delay_s` past the
-    window's end, or the source has ended. A row that comes later than that is left out. Windows follow
+    window's end, or the source has ended. A row that comes behind that one is left out. Windows follow
     one another, or overlap when `slide_s` is shorter than `size_s`; they are aligned to full multiples of
     their length (UTC).
 
@@ -53,7 +58,6 @@ class WindowAggregate(TransformOperator):
     category = "state"
     icon = "chart-column"
     Params = WindowAggregateParams
-    stateful = True
     state_params = frozenset({"size_s", "slide_s", "keys", "aggregates"})
     keeps = "the windows that are open now: what it has read for them is not counted again"
     follow = "exact"
@@ -77,23 +81,113 @@ class WindowAggregate(TransformOperator):
             check.unique([field.name for field in fields], "params.aggregates")
         return StreamSchema(fields=tuple(fields), key=self.params.keys[0] if self.params.keys else None)
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        from pyspark.sql import functions as F
+    def accumulation(self, schema: StreamSchema) -> Accumulation:
+        """Of rows of that schema."""
+        return Accumulation(self.params.aggregates, schema)
 
-        params = self.params
-        size, slide = _interval(params.size_s), _interval(params.slide_s or params.size_s)
-        frame = without_flush(inputs["in"].withWatermark("_time", _interval(params.delay_s)))
-        window = F.window("_time", size, slide).alias("_window")
-        keys = [F.col(quote_name(name)) for name in params.keys]
-        frame = frame.groupBy(window, *keys).agg(*(spark_column(item) for item in params.aggregates))
-        names = [*params.keys, *(item.name for item in params.aggregates)]
-        return frame.selectExpr(
-            "`_window`.`start` AS `window_start`",
-            "`_window`.`end` AS `window_end`",
-            *(quote_name(name) for name in names),
-            "`_window`.`end` AS `_time`",
-        )
+    def process_batch(
+        self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
+    ) -> pa.Table:
+        accumulation = self.accumulation(ctx.input_schemas["in"])
+        progress = Progress(*(states.get([None])[0] or ()))
+        rows = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"]))
+        grown: dict[str, Kept] = {}
+        if rows.num_rows:
+            found = accumulation.of(self._in_windows(rows, progress), [_END, *self.params.keys])
+            names = [state_key(group) for group in found]
+            for name, kept, new in zip(names, states.get(names), found.values(), strict=True):
+                grown[name] = accumulation.merged(kept, new)
+            progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
+        elif not at_end:
+            return self._emitted({}, accumulation, ctx)
+        complete_us = _LAST_US if at_end else max(progress.newest_us - self.delay_us, progress.closed_us)
+        complete = states.between(_bound(progress.closed_us), _bound(complete_us))
+        for name, kept in grown.items():
+            if name < _bound(complete_us):
+                complete[name] = kept
+            else:
+                states.put(name, kept)
+        for name in complete:
+            states.put(name, None)
+        progress.closed_us = max([complete_us] if not at_end else [progress.closed_us, *map(_end, complete)])
+        states.put(None, progress.kept())
+        return self._emitted(dict(sorted(complete.items())), accumulation, ctx)
+
+    def _in_windows(self, rows: pa.Table, progress: Progress) -> pa.Table:
+        """Each row once for each window that it is in and that was not complete when it came, whose end is in
+        the column `_END`."""
+        size_us, slide_us = _us(self.params.size_s), _us(self.params.slide_s or self.params.size_s)
+        times = rows["_time"].cast(pa.int64()).to_numpy()
+        newest = _newest_before(times, rows["_partition"].to_numpy(), progress.newest_us)
+        complete = np.maximum(newest - self.delay_us, progress.closed_us)
+        last_start = times - times % slide_us
+        found = []
+        for back in range(-(-size_us // slide_us)):
+            ends = last_start - back * slide_us + size_us
+            taken = (ends > times) & (ends > complete)
+            found.append(rows.append_column(_END, pa.array(ends)).filter(pa.array(taken)))
+        return pa.concat_tables(found)
+
+    def _emitted(
+        self, complete: Mapping[str, Kept], accumulation: Accumulation, ctx: OperatorContext
+    ) -> pa.Table:
+        outputs, ends = ctx.output_schema, [_end(name) for name in complete]
+        groups = [json.loads(name[_DIGITS:]) for name in complete]
+        size_us = _us(self.params.size_s)
+        columns = {
+            "window_start": column_of([end - size_us for end in ends], "window_start", outputs),
+            "window_end": column_of(ends, "window_end", outputs),
+        }
+        for place, name in enumerate(self.params.keys):
+            columns[name] = column_of([group[place] for group in groups], name, outputs)
+        columns |= accumulation.results(list(complete.values()), outputs)
+        return pa.table({**columns, "_time": columns["window_end"]})
+
+    @property
+    def delay_us(self) -> int:
+        return _us(self.params.delay_s)
 
 
-def _interval(seconds: float) -> str:
-    return f"{round(seconds * 1000)} milliseconds"
+@dataclass
+class Progress:
+    """Of event time, in us."""
+
+    newest_us: int = _FIRST_US  # of all rows so far
+    closed_us: int = _FIRST_US  # windows that end up to here have been emitted
+
+    def kept(self) -> list[int]:
+        return [self.newest_us, self.closed_us]
+
+
+def _newest_before(
+    times: NDArray[np.int64], partitions: NDArray[np.int32], newest_us: int
+) -> NDArray[np.int64]:
+    """The newest event time before each row: of the batches before, and of its own partition. Rows of several
+    partitions have come at the same time, as far as anybody knows."""
+    found = np.empty_like(times)
+    for partition in np.unique(partitions):
+        mine = partitions == partition
+        found[mine] = np.maximum.accumulate(np.concatenate(([newest_us], times[mine][:-1])))
+    return found
+
+
+# The keys of the states: where a window ends and what its rows have in common; in the order of the ends.
+
+
+def state_key(group: Group) -> str:
+    """Of a window's end in us and the values of its keys."""
+    end_us, *keys = group
+    return f"{end_us - _FIRST_US:0{_DIGITS}d}{json.dumps(keys, ensure_ascii=False)}"
+
+
+def _end(name: str) -> int:
+    return int(name[:_DIGITS]) + _FIRST_US
+
+
+def _bound(end_us: int) -> str:
+    """Of the windows that end later this is the first one's, at the earliest."""
+    return f"{end_us + 1 - _FIRST_US:0{_DIGITS}d}"
+
+
+def _us(seconds: float) -> int:
+    return round(seconds * 1000) * 1000

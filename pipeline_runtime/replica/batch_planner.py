@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic, time
 from typing import Any
 
@@ -126,19 +127,21 @@ class BatchPlanner:
                 return self._tasks.meet(arguments["task"], arguments["payload"], self.at_end)
             case "states":
                 return self._states(arguments["keys"], arguments["task"])
+            case "between":
+                with _damage_named():
+                    return self._keyed_state.between(arguments["first"], arguments["end"])
             case "keep":
                 return self._keyed_state.keep(arguments["states"])
         raise ValueError(f"the gate does not know {op!r}")
 
-    def _states(self, keys: Sequence[str], task: int) -> list[str | None]:
+    def _states(self, keys: Sequence[str | None], task: int) -> list[str | None]:
         try:
             self._tasks.take(keys, task)
-            return self._keyed_state.get(keys)
-        except ValueError as error:
-            raise LocalStateDamaged(str(error)) from error
         except KeysShared as error:
             self._state.fail(error)
             raise
+        with _damage_named():
+            return self._keyed_state.get(keys)
 
     @property
     def _keyed_state(self) -> KeyedState:
@@ -444,3 +447,11 @@ class BatchPlanner:
             reads.rejected[key] = rejected
             if told["ended"]:
                 reads.ended.add(item.end_keys()[told["partition"]])
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise LocalStateDamaged(str(error)) from error

@@ -4,7 +4,7 @@
 
 Near half of the CPU of a cold start goes into reading and checking the same classes as the last time. Java
 can keep them as they lie in memory (application class-data sharing, JEP 310 and 350). So three small groups
-run once, one for each way in which elements run (without state, with Spark's state, with a keyed processor),
+run once, one for each way in which elements run (without state, with Spark's state, with a processor),
 and what they have loaded is kept. Java itself looks whether an archive was made by the same Java of the same
 jars, and does without it where not.
 """
@@ -48,10 +48,10 @@ _ELEMENTS: list[dict[str, Any]] = [
     },
     {"id": "high", "type": "filter", "params": {"condition": "value / 2 > 1"}, **_STREAM},
     {
-        "id": "average",
-        "type": "window-aggregate",
-        "params": {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]},
-        **_STREAM,
+        "id": "pairs",
+        "type": "join",
+        "params": {"left_key": "sensor", "right_key": "sensor", "within_s": 1},
+        "inputs": {"left": "events", "right": "high"},
     },
     {"id": "statistics", "type": "running-statistics", "params": {"column": "value"}, **_STREAM},
 ]

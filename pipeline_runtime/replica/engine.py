@@ -59,8 +59,9 @@ class Engine(Protocol):
         """Go on from what `directory` holds (its layout: replica.local_state), as the gate grants it."""
         ...
 
-    def former_states(self, directory: Path) -> Iterator[tuple[str, str]]:
-        """Of each key its state, from a `directory` of the time when the engine kept it."""
+    def former_states(self, frame: GroupFrame, directory: Path) -> Iterator[tuple[str | None, str]]:
+        """Of each key its state, as the group's processor keeps it, from a `directory` of the time when the
+        engine kept it. Raises ValueError where that does not fit the processor."""
         ...
 
     def close(self) -> None:

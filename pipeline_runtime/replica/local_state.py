@@ -95,7 +95,7 @@ def commit_keyed(state: KeyedState, batch: int, boundary: Boundary) -> None:
 
 
 def open_keyed(
-    directory: Path, local: Boundary, former: Callable[[Path], Iterable[tuple[str, str]]] | None
+    directory: Path, local: Boundary, former: Callable[[Path], Iterable[tuple[str | None, str]]] | None
 ) -> KeyedState:
     """The replica's own state, at `local`; made, where there is none. `former`: reads what Spark has kept of
     it in such a directory; None: nothing but where it stood. Raises LocalStateDamaged."""

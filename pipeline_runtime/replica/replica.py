@@ -308,7 +308,7 @@ class Replica:
         }
         self._keyed, self._stateful = None, frame.stateful
         if frame.kept_by_replica:
-            former = host.engine.former_states if frame.stateful else None
+            former = partial(host.engine.former_states, frame) if frame.stateful else None
             self._keyed = open_keyed(self.directory, local, former)
         planner = BatchPlanner(
             spec,

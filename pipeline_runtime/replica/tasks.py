@@ -28,7 +28,7 @@ class Tasks:
         self._resident = resident
         self._count = 1  # of what Spark was told last
         self._wanted = 1
-        self._keys: dict[str, int] = {}  # of the batch that is running, and whose they are
+        self._keys: dict[str | None, int] = {}  # of the batch that is running, and whose they are
         self._meeting = threading.Condition()
         self._made: dict[int, bytes] = {}
         self._meetings = 0
@@ -59,7 +59,7 @@ class Tasks:
         count = len(slices)
         return list(slices[count * task // self._count : count * (task + 1) // self._count])
 
-    def take(self, keys: Iterable[str], task: int) -> None:
+    def take(self, keys: Iterable[str | None], task: int) -> None:
         """The task processes these keys, in this batch. Raises KeysShared."""
         if self._count == 1:
             return  # who it is does not matter, and there may be many keys

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pipeline_runtime.spark.former import former_states
 from pipeline_runtime.spark.session import open_session, use_worker_python
 from pipeline_runtime.spark.zygote import ENVIRONMENT, Zygote
 
@@ -62,11 +63,8 @@ class SparkEngine:
             .start()
         )
 
-    def former_states(self, directory: Path) -> Iterator[tuple[str, str]]:
-        """From the map state of a `transformWithState`."""
-        reader = self.session.read.format("statestore").option("path", str(directory))
-        for row in reader.option("stateVarName", "keys").load().toLocalIterator():
-            yield row["user_map_key"]["key"], row["user_map_value"]["text"]
+    def former_states(self, frame: GroupFrame, directory: Path) -> Iterator[tuple[str | None, str]]:
+        return former_states(self.session, frame, directory)
 
     def close(self) -> None:
         if self._session is not None:

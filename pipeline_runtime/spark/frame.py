@@ -22,13 +22,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import (
-    KeyedProcessor,
     Operator,
+    Processor,
     SinkOperator,
     SourceOperator,
     TransformOperator,
@@ -37,8 +38,9 @@ from pipeline_runtime.spark.columns import column, source_schema, spark_schema
 from pipeline_runtime.spark.decode import TIMESTAMP, decode
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
-from pipeline_runtime.spark.keyed import TAGGED, apply_keyed, keyed_inputs
+from pipeline_runtime.spark.processors import apply_processor, processor_inputs
 from pipeline_runtime.spark.resident import can_stay, partitions_apart
+from pipeline_runtime.spark.rows import TAGGED
 from pipeline_runtime.spark.source import FORMAT
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
@@ -63,20 +65,20 @@ class GroupFrame:
         return self._operators[self._stateful].output_mode if self._stateful else "append"
 
     @property
-    def keyed(self) -> str | None:
-        """Its keyed processor, if it has one: then the replica keeps the group's state, and Spark none."""
-        is_keyed = self._stateful is not None and isinstance(self._operators[self._stateful], KeyedProcessor)
-        return self._stateful if is_keyed else None
+    def processor(self) -> str | None:
+        """Its processor, if it has one: then the replica keeps the group's state, and Spark none."""
+        found = self._stateful is not None and isinstance(self._operators[self._stateful], Processor)
+        return self._stateful if found else None
 
     @property
     def resident(self) -> str | None:
         """The element by whose task, which stays, the group's batches are run (spark.resident), if one can:
-        its keyed processor, where nothing stands before that but what the group reads, and nothing else reads
+        its processor, where nothing stands before that but what the group reads, and nothing else reads
         that; or its source, where there is nothing else."""
         read = {item.source.partition(".")[0]: item.source for item in self.inputs}
         runs = [id for id, operator in self._operators.items() if not isinstance(operator, SinkOperator)]
-        if self.keyed is not None:
-            alone = None if self.flushes or self._needed() & set(read.values()) else self.keyed
+        if self.processor is not None:
+            alone = None if self._needed() & set(read.values()) else self.processor
         else:
             is_source = len(runs) == len(read) == 1 and isinstance(self._operators[runs[0]], SourceOperator)
             alone = runs[0] if is_source else None
@@ -91,7 +93,7 @@ class GroupFrame:
     @property
     def kept_by_replica(self) -> bool:
         """Its state, or only where it stands: nothing that Spark writes of it is of use, then."""
-        return self.keyed is not None or self.resident is not None
+        return self.processor is not None or self.resident is not None
 
     @property
     def tasks_max(self) -> int:
@@ -124,10 +126,21 @@ class GroupFrame:
         gated = session.readStream.format(FORMAT).option("gate", gate_address)
         if self.resident is not None:
             return gated.schema(spark_schema(TAGGED)).load()
-        source = gated.schema(spark_schema(source_schema([item.schema for item in self.inputs]))).load()
-        streams = {item.source: self._input_frame(source, item) for item in self.inputs}
         elements = [id for id in self._operators if id not in self._late]
-        return self._tagged(streams, elements, gate_address)
+        return self._tagged(self._streams(gated), elements, gate_address)
+
+    def never_null(self, session: SparkSession) -> frozenset[str]:
+        """Of what its processor is given at its first port the columns that have, as Spark knows, no null."""
+        assert self.processor is not None
+        streams = self._streams(session.readStream.format(FORMAT))
+        for id, operator in self._operators.items():  # in topological order
+            if id == self.processor:
+                break
+            if isinstance(operator, TransformOperator) and f"{id}.out" not in streams:
+                streams[f"{id}.out"] = self._apply(id, operator, streams).drop("_reject", "_raw")
+        port = self._operators[self.processor].inputs[0].name
+        schema = streams[self._ports[self.processor][port]].schema
+        return frozenset(field.name for field in schema if not field.nullable)
 
     def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
@@ -152,9 +165,9 @@ class GroupFrame:
         return pa.concat_tables([collected, frame.toArrow().cast(collected.schema)])
 
     def in_order(self, collected: pa.Table) -> pa.Table:
-        """The collected rows with those of Spark's own state (windows, aggregates, joins) by event time:
-        Spark gives them in no order, and the readers of a key expect its windows one after the other."""
-        if self._stateful is None or self.keyed is not None:
+        """The collected rows with those of Spark's own state (joins) by event time: Spark gives them in no
+        order, and the readers of a key expect them one after the other."""
+        if self._stateful is None or self.processor is not None:
             return collected
         mine = pc.equal(collected["_out"], f"{self._stateful}.out")
         others = collected.filter(pc.invert(mine))
@@ -193,6 +206,11 @@ class GroupFrame:
                 behind.append(id)
         return tuple(behind)
 
+    def _streams(self, gated: DataStreamReader) -> dict[str, DataFrame]:
+        """Of the group's inputs."""
+        source = gated.schema(spark_schema(source_schema([item.schema for item in self.inputs]))).load()
+        return {item.source: self._input_frame(source, item) for item in self.inputs}
+
     def _input_frame(self, source: DataFrame, item: GroupInput) -> DataFrame:
         # One input needs no filter, so Spark plans a plain projection over the source.
         frame = source if len(self.inputs) == 1 else source.filter(F.col("_input") == item.index)
@@ -213,11 +231,13 @@ class GroupFrame:
             operator = self._operators[id]
             if isinstance(operator, SourceOperator | SinkOperator) or f"{id}.out" in streams:
                 continue
-            if isinstance(operator, KeyedProcessor):
+            if isinstance(operator, Processor):
                 # It is the stateful one, so all that reads it is behind it and runs on its rows.
-                frames = {port: _data_only(streams[source]) for port, source in self._ports[id].items()}
-                inputs = keyed_inputs(self.spec, id)
-                branches.append(apply_keyed(operator, frames, id, inputs, gate_address))
+                frames = {port: streams[source] for port, source in self._ports[id].items()}
+                if not operator.flushes:
+                    frames = {port: _data_only(frame) for port, frame in frames.items()}
+                inputs = processor_inputs(self.spec, id)
+                branches.append(apply_processor(operator, frames, id, inputs, gate_address))
                 continue
             frame = self._apply(id, operator, streams)
             has_rejects = "_reject" in frame.columns

@@ -1,8 +1,8 @@
 """Runs a group's batches, one after the other, in a task of Spark's that ends with the query.
 
 Of what Spark does for a batch (plan it, call the sink, start a task, carry the rows from one Python process
-to Java and on to the next) a keyed processor needs nothing: it is Python, it reads what the gate has granted,
-and the replica keeps its state. So where nothing stands before it but topics and sources, its task stays: it
+to Java and on to the next) a processor needs nothing: it is Python, it reads what the gate has granted, and
+the replica keeps its state. So where nothing stands before it but topics and sources, its task stays: it
 asks the gate for the rows of one batch after another, and hands over what comes of each. So does the task of
 a source that has a group of its own.
 """
@@ -16,20 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType
-from pipeline_runtime.operators.sdk import KeyedProcessor, Operator
+from pipeline_runtime.operators.sdk import KeyedProcessor, Operator, Processor
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.gate_client import GateClient, Slice
 from pipeline_runtime.spark.inputs import GroupInput, operator_of
-from pipeline_runtime.spark.keyed import (
-    KeyedWork,
-    PortRows,
-    Tagged,
-    encoded,
-    keyed_inputs,
-    python_values,
-    rejected,
-    tagged,
-)
+from pipeline_runtime.spark.processors import processor_inputs, processor_work
+from pipeline_runtime.spark.rows import PortRows, Tagged, encoded, python_values, rejected, tagged
 from pipeline_runtime.spark.slices import GroupReader
 
 # Their texts are the same, whether Spark makes them or Arrow.
@@ -40,7 +32,9 @@ _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
 
 
 def can_stay(operator: Operator, inputs: Sequence[GroupInput]) -> bool:
-    """Whether Arrow makes the same keys of these inputs' rows as Spark."""
+    """Whether Arrow makes the same keys of these inputs' rows as Spark, or none are asked for."""
+    if not isinstance(operator, KeyedProcessor):
+        return True
     for item in inputs:
         name = _key_field(operator, item)
         field = item.schema.field(name) if name is not None else None
@@ -52,19 +46,18 @@ def can_stay(operator: Operator, inputs: Sequence[GroupInput]) -> bool:
 def partitions_apart(operator: Operator, inputs: Sequence[GroupInput]) -> int:
     """How many partitions have no key in common, if they are written as they are said to be: by the key that
     the processor groups by. A row without a key may be in any of them; replica.tasks notices that."""
+    if not isinstance(operator, KeyedProcessor):
+        return 1
     [item, *others] = inputs
     key = item.schema.key
-    by_record = item.topic is not None and key is not None and _grouped_by(operator) in (None, key)
+    by_record = item.topic is not None and key is not None and operator.key_field() in (None, key)
     return item.partitions if by_record and not others else 1
-
-
-def _grouped_by(operator: Operator) -> str | None:
-    return operator.key_field() if isinstance(operator, KeyedProcessor) else None
 
 
 def _key_field(operator: Operator, item: GroupInput) -> str | None:
     """None: the record's key."""
-    return _grouped_by(operator) or item.key_field
+    own = operator.key_field() if isinstance(operator, KeyedProcessor) else None
+    return own or item.key_field
 
 
 # -- in a worker process of Spark's ------------------------------------------------------------------
@@ -72,14 +65,14 @@ def _key_field(operator: Operator, item: GroupInput) -> str | None:
 
 class Work(Protocol):
     def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
-        """What comes of a batch's rows, as spark.keyed.TAGGED says."""
+        """What comes of a batch's rows, as spark.rows.TAGGED says."""
         ...
 
 
 def work_of(gate: GateClient, reader: GroupReader, element: str) -> Work:
     operator = operator_of(reader.spec, element)
-    if isinstance(operator, KeyedProcessor):
-        return KeyedBatches(gate, reader, element, operator)
+    if isinstance(operator, Processor):
+        return ProcessorBatches(gate, reader, element, operator)
     return SourceBatches(reader, element)
 
 
@@ -90,27 +83,26 @@ def run_batches(gate: GateClient, work: Work, token: int, task: int) -> None:
         gate.ask("done", payload=packed(made), task=task)
 
 
-class KeyedBatches:
+class ProcessorBatches:
     """Implements Work."""
 
-    def __init__(
-        self, gate: GateClient, reader: GroupReader, element: str, processor: KeyedProcessor
-    ) -> None:
+    def __init__(self, gate: GateClient, reader: GroupReader, element: str, processor: Processor) -> None:
         self._gate = gate
         self._reader = reader
         [item] = [item for item in reader.spec.elements if item.id == element]
-        sources = [item.inputs[port] for port, _ in keyed_inputs(reader.spec, element)]
+        sources = [item.inputs[port] for port, _ in processor_inputs(reader.spec, element)]
         # Of each input the ports that read it, by their place.
         self._ports = [
             [place for place, source in enumerate(sources) if source == read.source] for read in reader.inputs
         ]
         fields = [_key_field(processor, read) for read in reader.inputs]
         self._keys = ["_key" if name is None else column(place, name) for place, name in enumerate(fields)]
-        self._work = KeyedWork.of(reader.spec, element)
+        self._work = processor_work(reader.spec, element, reader.files, reader.directory)
 
     def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
-        keys = self._work.by_key(rows for part in slices for rows in self._rows(part))
-        return self._work.process(keys, self._gate, task)
+        with_rows = [part for part in slices if part.input >= 0]
+        arrived = (rows for part in with_rows for rows in self._rows(part))
+        return self._work.made_of(arrived, self._gate, task, at_end=len(with_rows) < len(slices))
 
     def _rows(self, part: Slice) -> Iterator[PortRows]:
         names = self._reader.inputs[part.input].schema.names

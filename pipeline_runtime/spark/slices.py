@@ -32,8 +32,8 @@ class GroupReader:
         hello = gate.ask("hello")
         spec = GroupSpec.model_validate(hello["spec"])
         self._kafka = KafkaSettings(**hello["kafka"])
-        self._files: dict[str, str] = hello["files"]
-        self._directory = Path(hello["directory"])
+        self.files: dict[str, str] = hello["files"]
+        self.directory = Path(hello["directory"])
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
         self._schema = source_schema([item.schema for item in self.inputs])
@@ -100,7 +100,7 @@ class GroupReader:
     def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
         source = self._sources.get(item.source)
         if source is None:
-            source = open_source(self.spec, item, self._files, self._directory)
+            source = open_source(self.spec, item, self.files, self.directory)
             self._sources[item.source] = source
         rows, rejects = 0, []
         for batch in source.read(part.start, part.end):

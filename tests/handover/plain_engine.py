@@ -18,8 +18,8 @@ import pyarrow as pa
 from pipeline_runtime.replica.engine import OnBatch
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.gate_client import GateClient
-from pipeline_runtime.spark.keyed import TAGGED
 from pipeline_runtime.spark.resident import Work, run_batches, work_of
+from pipeline_runtime.spark.rows import TAGGED
 from pipeline_runtime.spark.slices import GroupReader
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class PlainEngine:
     ) -> PlainQuery:
         return PlainQuery(frame, name, gate_address, on_batch)
 
-    def former_states(self, directory: Path) -> NoReturn:
+    def former_states(self, frame: GroupFrame, directory: Path) -> NoReturn:
         raise NotImplementedError("it has never kept states")
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ across an upgrade."""
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,25 +52,24 @@ class Case:
     params: dict[str, Any]
     follow: Follow
     # How Spark's state source is told what to read: once for each of these. None: its state is the replica's.
-    variables: list[dict[str, str]] | None = field(default_factory=lambda: [{}])
+    variables: list[dict[str, str]] | None = None
     inputs: tuple[str, ...] = ("in",)
 
     def __str__(self) -> str:
         return f"{self.type}-{self.follow}"
 
 
-_KEYED = None
 CASES = [
     Case("window-aggregate", {"size_s": 2, "delay_s": 1, "keys": ["k"], "aggregates": AVERAGES}, "exact"),
     Case("keyed-aggregate", {"keys": ["k"], "aggregates": AVERAGES}, "exact"),
     Case("keyed-aggregate", {"keys": ["k"], "aggregates": SUMS}, "coalesced"),
     Case("keyed-aggregate", {"keys": ["k"], "aggregates": SUMS}, "exact"),
-    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "coalesced", _KEYED),
-    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "exact", _KEYED),
-    Case("running-statistics", {"column": "v", "every_s": 3}, "coalesced", _KEYED),
-    Case("running-statistics", {"column": "v", "every_s": 3}, "exact", _KEYED),
+    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "coalesced"),
+    Case("count-window-aggregate", {"size": 7, "aggregates": AVERAGES}, "exact"),
+    Case("running-statistics", {"column": "v", "every_s": 3}, "coalesced"),
+    Case("running-statistics", {"column": "v", "every_s": 3}, "exact"),
     *(
-        Case(type_, params, "coalesced", _KEYED)
+        Case(type_, params, "coalesced")
         for type_, params in {
             "edge-detection": {"columns": ["b"]},
             "time-between": {"column": "b", "first": "true", "second": "false", "delay_s": 1},
@@ -89,15 +88,14 @@ CASES = [
         "record-around-events",
         {"event": "b", "before_s": 1, "after_s": 1},
         "exact",
-        _KEYED,
-        ("in", "events"),
+        inputs=("in", "events"),
     ),
     Case(
         "join",
         {"left_key": "k", "right_key": "k", "within_s": 1, "delay_s": 1},
         "exact",
-        [{"joinSide": "left"}, {"joinSide": "right"}],
-        ("left", "right"),
+        variables=[{"joinSide": "left"}, {"joinSide": "right"}],
+        inputs=("left", "right"),
     ),
 ]
 
@@ -108,11 +106,11 @@ def test_all_stateful_operators_are_among_the_cases() -> None:
 
 
 def exported(session: SparkSession, directory: Path, case: Case) -> list[Counter[str]]:
-    """The content of each of the operator's states as its newest checkpoint on disk has it."""
+    """The content of each of the operator's states as it is on disk."""
     if case.variables is None:
         state = KeyedState(keyed_path(directory), read_only=True)
         try:
-            return [Counter(map(str, state.items()))]
+            return [Counter(map(str, [*state.items(), *state.get([None])]))]
         finally:
             state.close()
     found = []
@@ -215,7 +213,7 @@ def test_what_lies_before_an_upgrade_is_followed_as_it_was_processed(
 ) -> None:
     """From a checkpoint of before: some batches of the former definition, then those of the new one."""
     # Statistics that begin anew with each report, and then no more: the state shows which batches were whose.
-    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, follow, _KEYED)
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, follow)
     topics = [create_topic(kafka)]
     deployed, former = deploy(kafka, case, topics)
     waves = Waves(kafka, topics)
@@ -251,7 +249,7 @@ def test_two_upgrades_behind_a_checkpoint_are_followed_as_they_were_processed(
     kafka: str, node: Node, other_node: Node, tmp_path: Path
 ) -> None:
     """The checkpoint has the first definition, who starts from it the third: the second is in its CLAIM."""
-    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact", _KEYED)
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact")
     topics = [create_topic(kafka)]
     deployed, former = deploy(kafka, case, topics)
     waves = Waves(kafka, topics)
@@ -282,7 +280,7 @@ def test_who_is_told_to_own_before_it_has_come_to_its_definition_claims_and_chan
     kafka: str, node: Node, other_node: Node, tmp_path: Path
 ) -> None:
     """The owner has not heard of the upgrade, and goes on with the former definition until it is fenced."""
-    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact", _KEYED)
+    case = Case("running-statistics", {"column": "v", "every_s": 1, "reset": True}, "exact")
     topics = [create_topic(kafka)]
     deployed, former = deploy(kafka, case, topics)
     waves = Waves(kafka, topics)

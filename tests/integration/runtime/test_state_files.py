@@ -18,13 +18,13 @@ def test_a_snapshot_comes_long_before_a_changelog_could_not_name_all_since_the_l
     kafka: str, node: Node
 ) -> None:
     topic = create_topic(kafka)
-    params = {"keys": ["k"], "aggregates": [{"function": "sum", "column": "v", "as": "total"}]}
-    stats = {"id": "stats", "type": "keyed-aggregate", "inputs": {"in": "events.out"}, "params": params}
-    deployed = Deployed(kafka, [events(topic), stats])
-    replica = deployed.run(node)["stats"]
+    params = {"left_key": "k", "right_key": "k", "within_s": 0}
+    pairs = {"id": "pairs", "type": "join", "inputs": {"left": "events", "right": "events"}, "params": params}
+    deployed = Deployed(kafka, [events(topic), pairs])
+    replica = deployed.run(node)["pairs"]
     owning(replica)
     before = replica.status().state_bytes
-    spark = node.replica_directory(deployed.specs["stats"]) / "spark"
+    spark = node.replica_directory(deployed.specs["pairs"]) / "spark"
 
     def is_stored() -> bool:
         produce(kafka, topic, [{"k": "a", "v": 1}])

@@ -33,6 +33,13 @@ def schema_of(key=None, **types):
     return StreamSchema(fields=tuple(Field(name=n, type=t) for n, t in types.items()), key=key)
 
 
+def dicts(rows, schema):
+    """Rows as tuples (seconds, *data columns) as `trial` takes them."""
+    return [
+        {"_time": at(seconds), **dict(zip(schema.names, values, strict=True))} for seconds, *values in rows
+    ]
+
+
 @pytest.fixture
 def frame(spark):
     """A factory: rows as tuples (seconds, *data columns) of a schema become a batch frame with the meta

@@ -13,6 +13,8 @@ import pytest
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
 from pipeline_runtime.spark.keyed import KeyedWork, KeyState, KeyTimers, process_row
+from pipeline_runtime.spark.processors import by_port
+from pipeline_runtime.trial import StatesInMemory
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)
@@ -54,20 +56,15 @@ class Summing(KeyedProcessor):
         return [{"v": -1}]
 
 
-class Stored:
-    """As the gate, whose batches are committed at once."""
-
+class Stored(StatesInMemory):
     def __init__(self) -> None:
-        self.states: dict[str, str] = {}
+        super().__init__()
         self.kept: list[set[str]] = []
 
     def ask(self, op: str, **arguments: Any) -> Any:
-        if op == "states":
-            return [self.states.get(key) for key in arguments["keys"]]
-        assert op == "keep"
-        self.kept.append(set(arguments["states"]))
-        self.states |= arguments["states"]
-        return None
+        if op == "keep":
+            self.kept.append({key for key, _ in arguments["states"]})
+        return super().ask(op, **arguments)
 
 
 def run(
@@ -84,13 +81,14 @@ def run(
                 "partition": [partition],
                 "offset": [offset],
                 "time_us": [(START_MS + offset * 1000) * 1000],
+                "flush": [False],
                 "i0_v": [v],
             }
         )
         for partition, offset, v in values
     ]
-    made = work.process(work.by_key(work.by_port(batches)), stored).to_pylist()
-    return [(row["_out"], json.loads(row["_value"])) for row in made], json.loads(stored.states["key"])
+    made = work.made_of(by_port(batches), stored).to_pylist()
+    return [(row["_out"], json.loads(row["_value"])) for row in made], json.loads(stored.texts["key"])
 
 
 def sums(found: list[tuple[str, Any]]) -> list[int]:
@@ -193,11 +191,12 @@ def test_the_rows_of_several_inputs_are_told_apart() -> None:
             "partition": [0, 0, 0],
             "offset": [5, 9, 6],
             "time_us": [START_MS * 1000] * 3,
+            "flush": [False] * 3,
             "i0_v": [None, 1, None],
             "i1_v": [2, None, 3],
         }
     )
-    made = work.process(work.by_key(work.by_port([batch])), Stored()).to_pylist()
+    made = work.made_of(by_port([batch]), Stored()).to_pylist()
     assert [(row["_key"], json.loads(row["_value"])["v"]) for row in made] == [("a", 1), ("a", -2), ("b", -3)]
 
 
@@ -228,14 +227,14 @@ def test_a_state_of_an_earlier_version_is_migrated_once_also_when_the_first_row_
 def test_a_state_that_nobody_can_read_stops_the_element_and_stays() -> None:
     stored = Stored()
     run([(0, 0, 7)], stored)
-    before = dict(stored.states)
+    before = dict(stored.texts)
 
     class Forgetful(Summing):
         state_version = 2
 
     with pytest.raises(NotImplementedError, match="no state of version 1 can be read by version 2"):
         run([(0, 1, 1)], stored, Forgetful())
-    assert stored.states == before
+    assert stored.texts == before
     run([(0, 1, 1)], stored, Renamed())
     with pytest.raises(
         ValueError, match="version 2 of the operator, and this is version 1: install the later"

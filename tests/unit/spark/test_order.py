@@ -13,7 +13,7 @@ from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.spark.frame import GroupFrame
 
 GENERATOR = {"id": "gen", "type": "generator", "params": {"signals": [{"name": "value"}]}}
-WINDOWS = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
+PAIRS = {"left_key": "key", "right_key": "key", "within_s": 1}
 
 
 def frame_of(element: dict[str, Any]) -> GroupFrame:
@@ -22,7 +22,7 @@ def frame_of(element: dict[str, Any]) -> GroupFrame:
             "apiVersion": "fogline/v1",
             "kind": "Pipeline",
             "metadata": {"name": "order"},
-            "spec": {"elements": [GENERATOR, {"id": "work", "inputs": {"in": "gen"}, **element}]},
+            "spec": {"elements": [GENERATOR, {"id": "work", **element}]},
         }
     )
     spec = plan_groups(document, "d1", default_registry(), {})[-1]
@@ -40,8 +40,8 @@ def collected(rows: list[tuple[str, int]]) -> pa.Table:
     )
 
 
-def test_windows_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
-    frame = frame_of({"type": "window-aggregate", "params": WINDOWS})
+def test_pairs_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
+    frame = frame_of({"type": "join", "params": PAIRS, "inputs": {"left": "gen", "right": "gen"}})
     rows = collected([("work.out", 3), ("gen.out", 9), ("work.out", 1), ("gen.out", 2), ("work.out", 3)])
 
     ordered = frame.in_order(rows)
@@ -50,7 +50,8 @@ def test_windows_leave_by_time_and_what_is_beside_them_as_it_came() -> None:
 
 
 def test_event_by_event_results_keep_their_order() -> None:
-    frame = frame_of({"type": "running-statistics", "params": {"column": "value"}})
+    statistics = {"type": "running-statistics", "params": {"column": "value"}, "inputs": {"in": "gen"}}
+    frame = frame_of(statistics)
     rows = collected([("work.out", 3), ("work.out", 1)])
 
     assert frame.in_order(rows) is rows

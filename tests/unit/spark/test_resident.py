@@ -40,6 +40,14 @@ WINDOWS = {
 }
 
 
+PAIRS = {
+    "id": "work",
+    "type": "join",
+    "inputs": {"left": "in", "right": "in"},
+    "params": {"left_key": "k", "right_key": "k", "within_s": 1},
+}
+
+
 def spec_of(*elements: dict[str, Any], together: bool = True) -> GroupSpec:
     groups = [{"id": "all", "elements": [element["id"] for element in elements]}] if together else []
     document = parse_document(
@@ -75,10 +83,12 @@ def keyed_by(column: str) -> dict[str, Any]:
         ([TOPIC, STATISTICS, FILE], None),
         ([TOPIC, keyed_by("n")], "work"),
         ([TOPIC, keyed_by("x")], None),
-        ([TOPIC, WINDOWS], None),
+        ([TOPIC, WINDOWS], "work"),
+        ([TOPIC, FILTER, {**WINDOWS, "inputs": {"in": "some"}}], None),
+        ([TOPIC, PAIRS], None),
     ],
 )
-def test_the_task_stays_of_a_keyed_processor_or_a_source_that_stands_alone(
+def test_the_task_stays_of_a_processor_or_a_source_that_stands_alone(
     elements: list[dict[str, Any]], expected: str | None
 ) -> None:
     assert GroupFrame(spec_of(*elements), {}, Path()).resident == expected

@@ -1,0 +1,130 @@
+"""How a group's processor is handed its rows, where other elements of the group stand before it.
+
+Spark hands them over as Arrow columns (`mapInArrow`), batch by batch, to one of its Python processes. That
+asks the gate for the states that it needs, and tells it what becomes of them: the replica keeps them, not
+Spark (see checkpoint.keyed_state). Where the group reads nothing else, the process has the rows from the gate
+itself (see spark.resident).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, functions as F
+
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor, Processor
+from pipeline_runtime.spark.batched import BatchWork
+from pipeline_runtime.spark.columns import column
+from pipeline_runtime.spark.garbage import freeze
+from pipeline_runtime.spark.gate_client import GateClient, gate, is_connected
+from pipeline_runtime.spark.inputs import operator_context, operator_of
+from pipeline_runtime.spark.keyed import KeyedWork
+from pipeline_runtime.spark.rows import Inputs, PortRows, ProcessorWork
+
+_OUTPUT = "_out string, _key string, _time_ms long, _value string"
+
+
+def apply_processor(
+    processor: Processor,
+    frames: Mapping[str, DataFrame],
+    element: str,
+    inputs: Inputs,
+    gate_address: str,
+) -> DataFrame:
+    """`frames`: data columns and meta columns of each port, with `_flush` where the group has that. Gives the
+    tagged columns of spark.frame."""
+    rows = [
+        frames[port].select(
+            # The key of rows without one is the empty text.
+            F.coalesce(_key(processor), F.lit("")).alias("key"),
+            F.lit(index).alias("port"),
+            F.col("_partition").alias("partition"),
+            F.col("_offset").alias("offset"),
+            F.unix_micros("_time").alias("time_us"),
+            (F.col("_flush") if "_flush" in frames[port].columns else F.lit(False)).alias("flush"),
+            *[F.col(name).alias(column(index, name)) for name in schema.names],
+        )
+        for index, (port, schema) in enumerate(inputs)
+    ]
+    # One task has all rows of a key, whatever partitions they come from; nothing is shuffled for it, since a
+    # second stage would cost each batch 17 ms.
+    frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows).coalesce(1)
+    return frame.mapInArrow(_body(gate_address, element), _OUTPUT)
+
+
+def _key(processor: Processor):  # type: ignore[no-untyped-def]
+    field = processor.key_field() if isinstance(processor, KeyedProcessor) else None
+    return F.col(field).cast("string") if field is not None else F.col("_key")
+
+
+def _body(address: str, element: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # By its name: what is in here is made anew in each batch, with all that it refers to.
+        from pipeline_runtime.spark.processors import process_batches
+
+        return process_batches(address, element, batches)
+
+    return process
+
+
+def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
+    """Of a processor of the group."""
+    [item] = [item for item in spec.elements if item.id == element]
+    ports = [port.name for port in operator_of(spec, element).inputs if port.name in item.inputs]
+    return [(port, spec.schemas[item.inputs[port]]) for port in ports]
+
+
+def processor_work(spec: GroupSpec, element: str, files: Mapping[str, str], directory: Path) -> ProcessorWork:
+    """`files`: file reference -> local path; `directory`: the replica's."""
+    processor, inputs = operator_of(spec, element), processor_inputs(spec, element)
+    if isinstance(processor, BatchProcessor):
+        return BatchWork(processor, inputs, operator_context(spec, element, files, directory))
+    assert isinstance(processor, KeyedProcessor), element
+    return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])
+
+
+# -- a batch, in Spark's Python process --------------------------------------------------------------
+
+
+def process_batches(
+    address: str, element: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """One batch's rows, as `apply_processor` selects them, to `_OUTPUT`."""
+    client = gate(address)
+    arrived = list(batches)
+    at_end = any(pc.any(batch["flush"]).as_py() for batch in arrived)
+    made = _work(client, address, element).made_of(by_port(arrived), client, at_end=at_end)
+    if made.num_rows:
+        yield made
+
+
+def by_port(batches: Iterable[pa.RecordBatch]) -> Iterator[PortRows]:
+    """Of rows as `apply_processor` selects them, those that hold data."""
+    for batch in batches:
+        data = batch.filter(pc.invert(batch["flush"]))
+        for index in pc.unique(data["port"]).to_pylist():
+            yield index, data.filter(pc.equal(data["port"], index))
+
+
+_works: dict[tuple[str, str], ProcessorWork] = {}
+
+
+def _work(client: GateClient, address: str, element: str) -> ProcessorWork:
+    """This worker process's, for that gate."""
+    found = _works.get((address, element))
+    if found is None:
+        # Spark uses its worker processes for all groups: those that have left the node are dropped here.
+        departed = [key for key in _works if not is_connected(key[0])]
+        for each in departed:
+            del _works[each]
+        hello = client.ask("hello")
+        spec = GroupSpec.model_validate(hello["spec"])
+        work = processor_work(spec, element, hello["files"], Path(hello["directory"]))
+        found = _works[address, element] = work
+        freeze(dropped=bool(departed))
+    return found

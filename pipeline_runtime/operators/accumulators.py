@@ -57,7 +57,7 @@ class Accumulation:
 
     def of(self, rows: pa.Table, by: Sequence[str]) -> dict[Group, Kept]:
         """What is kept of the rows, of each group apart that has the same values in `by`."""
-        groups = [_plain(rows[name]) for name in by]
+        groups = [_as_group(rows[name]) for name in by]
         if any(part.kind in (Kind.FIRST, Kind.LAST) for part in self.parts):
             order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in _ORDER])
             rows, groups = rows.take(order), [each.take(order) for each in groups]
@@ -189,6 +189,11 @@ def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+
+
+def _as_group(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """To Arrow 0.0 and -0.0 are two groups, and to nobody else."""
+    return pc.add(values, 0.0) if pa.types.is_floating(values.type) else _plain(values)
 
 
 def _merged(kind: Kind, one: Any, other: Any) -> Any:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
+from pipeline_runtime.operators import tables
 from pipeline_runtime.operators.columns import ExpressionText, NewColumn, SchemaCheck
-from pipeline_runtime.operators.expressions import compile_expression
+from pipeline_runtime.operators.expressions import Compiled, compile_expression
 from pipeline_runtime.operators.frames import rejecting, with_columns
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,15 +61,37 @@ class Derive(TransformOperator):
         return schema
 
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        frame, schema = inputs["in"], ctx.input_schemas["in"]
+        frame = inputs["in"]
+        for name, compiled in self._compiled(ctx):
+            if compiled.failed_sql is not None:
+                frame = rejecting(frame, [(compiled.failed_sql, _no_value(name))])
+            frame = with_columns(frame, [(name, compiled.sql)])
+        return frame
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform | None:
+        columns = self._compiled(ctx)
+
+        def derived(inputs: Mapping[str, pa.Table]) -> pa.Table:
+            rows = inputs["in"]
+            for name, compiled in columns:
+                found = tables.evaluated(compiled, rows)
+                rows = tables.rejecting(rows, found.failed, _no_value(name))
+                rows = tables.with_column(rows, name, found.values)
+            return rows
+
+        return derived if all(tables.is_in_arrow(compiled) for _, compiled in columns) else None
+
+    def _compiled(self, ctx: OperatorContext) -> list[tuple[str, Compiled]]:
+        found, schema = [], ctx.input_schemas["in"]
         for column in self.params.columns:
             compiled = compile_expression(column.expression, schema)
-            if compiled.failed_sql is not None:
-                reason = f'column "{column.name}" has no value for this row'
-                frame = rejecting(frame, [(compiled.failed_sql, reason)])
-            frame = with_columns(frame, [(column.name, compiled.sql)])
+            found.append((column.name, compiled))
             schema = _with_field(schema, SchemaField(name=column.name, type=compiled.type))
-        return frame
+        return found
+
+
+def _no_value(name: str) -> str:
+    return f'column "{name}" has no value for this row'
 
 
 def _with_field(schema: StreamSchema, field: SchemaField) -> StreamSchema:

@@ -11,7 +11,7 @@ from pipeline_runtime.model.faults import words_for_pattern
 from pipeline_runtime.model.ids import OWN_TOPICS
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnType, SchemaCheck
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,3 +73,6 @@ class KafkaIn(TransformOperator):
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
         """The records as the runtime has read and parsed them: its one input, under any name."""
         return next(iter(inputs.values()))
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        return lambda inputs: next(iter(inputs.values()))

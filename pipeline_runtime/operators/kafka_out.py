@@ -10,7 +10,7 @@ from pydantic import Field
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.kafka_in import TopicName
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,3 +50,6 @@ class KafkaOut(TransformOperator):
 
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
         return inputs["in"]
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        return lambda inputs: inputs["in"]

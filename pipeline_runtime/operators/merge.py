@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
-from pipeline_runtime.operators.sdk import OperatorContext, Params, Port, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, Port, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,6 +56,13 @@ class Merge(TransformOperator):
 
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
         return reduce(lambda merged, frame: merged.unionByName(frame), inputs.values())
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        def merged(inputs: Mapping[str, pa.Table]) -> pa.Table:
+            first, *_ = inputs.values()
+            return pa.concat_tables(rows.select(first.column_names) for rows in inputs.values())
+
+        return merged
 
 
 def _differences(first: StreamSchema, other: StreamSchema) -> Iterator[str]:

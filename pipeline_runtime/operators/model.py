@@ -20,7 +20,13 @@ from pipeline_runtime.model.schema import Field as SchemaField, FieldType, Strea
 from pipeline_runtime.operators.columns import NUMERIC, NewColumn, NumericColumn, SchemaCheck
 from pipeline_runtime.operators.onnx_file import ModelUnreadable, Signature, Slot, read_signature
 from pipeline_runtime.operators.recording import DATA, arrow_type
-from pipeline_runtime.operators.sdk import OperatorContext, Params, SchemaMismatch, TransformOperator
+from pipeline_runtime.operators.sdk import (
+    ArrowTransform,
+    OperatorContext,
+    Params,
+    SchemaMismatch,
+    TransformOperator,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -208,8 +214,6 @@ class Model(TransformOperator):
         from pyspark.sql import types as spark
 
         frame, params = inputs["in"], self.resolve(ctx.input_schemas)
-        shipped = DEMO_MODELS.get(params.path)
-        path = DATA / shipped if shipped is not None else ctx.resolve_file(params.path)
         columns = {
             FieldType.NUMBER: spark.DoubleType(),
             FieldType.INTEGER: spark.LongType(),
@@ -222,7 +226,23 @@ class Model(TransformOperator):
         ]
         reject = spark.StructField("_reject", spark.StringType())
         schema = spark.StructType([*frame.schema.fields, *new, reject])
-        return frame.mapInArrow(partial(_asked, str(path), params.inputs, params.outputs), schema)
+        return frame.mapInArrow(partial(_asked, self._path(ctx), params.inputs, params.outputs), schema)
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        params, path = self.resolve(ctx.input_schemas), self._path(ctx)
+
+        def answered(inputs: Mapping[str, pa.Table]) -> pa.Table:
+            # One batch at least, which says what columns there are.
+            batches = inputs["in"].combine_chunks().to_batches() or [
+                pa.RecordBatch.from_pylist([], inputs["in"].schema)
+            ]
+            return pa.Table.from_batches(list(_asked(path, params.inputs, params.outputs, iter(batches))))
+
+        return answered
+
+    def _path(self, ctx: OperatorContext) -> str:
+        shipped = DEMO_MODELS.get(self.params.path)
+        return str(DATA / shipped if shipped is not None else ctx.resolve_file(self.params.path))
 
 
 def _named(slots: Sequence[Slot], name: str | None) -> Slot | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import ColumnName, NewColumn, SchemaCheck
 from pipeline_runtime.operators.expressions.sparksql import quote_name
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,3 +71,11 @@ class Select(TransformOperator):
         own = [quote_name(name) for name in frame.columns if name.startswith("_")]
         chosen = [f"{quote_name(item.column)} AS {quote_name(item.name)}" for item in self.params.columns]
         return frame.selectExpr(*chosen, *own)
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        def selected(inputs: Mapping[str, pa.Table]) -> pa.Table:
+            rows = inputs["in"]
+            chosen = {item.name: rows[item.column] for item in self.params.columns}
+            return pa.table(chosen | {name: rows[name] for name in rows.column_names if name.startswith("_")})
+
+        return selected

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field, field_validator
 
 from pipeline_runtime.model.faults import did_you_mean, listed
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.columns import NUMERIC, NumericColumn, SchemaCheck
+from pipeline_runtime.operators.expressions.javatexts import rounded, text_of
 from pipeline_runtime.operators.expressions.sparksql import quote_name, quote_text
-from pipeline_runtime.operators.sdk import OperatorContext, Params, TransformOperator
+from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, TransformOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,6 +46,14 @@ ALERT_FIELDS = (
 )
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _OWN = ("column", "value", "limit", "operator")
+_IN_ARROW = {
+    Comparison.ABOVE: pc.greater,
+    Comparison.AT_LEAST: pc.greater_equal,
+    Comparison.BELOW: pc.less,
+    Comparison.AT_MOST: pc.less_equal,
+    Comparison.EQUAL: pc.equal,
+    Comparison.UNEQUAL: pc.not_equal,
+}
 
 
 class ThresholdAlertParams(Params):
@@ -119,6 +130,53 @@ class ThresholdAlert(TransformOperator):
             *own,
             *(f"`_alert`.`{field.name.removeprefix('alert_')}` AS `{field.name}`" for field in ALERT_FIELDS),
         )
+
+    def arrow(self, ctx: OperatorContext) -> ArrowTransform:
+        schema = ctx.input_schemas["in"]
+
+        def alerts(inputs: Mapping[str, pa.Table]) -> pa.Table:
+            rows, beyond = inputs["in"], _IN_ARROW[self.params.operator]
+            places: list[tuple[int, int]] = []  # of the row, and of the column in it
+            for place, name in enumerate(self.params.columns):
+                values = rows[name].cast(pa.float64(), safe=False)
+                found = pc.indices_nonzero(pc.fill_null(beyond(values, self.params.limit), False))
+                places += [(row, place) for row in found.to_pylist()]
+            places.sort()
+            taken = rows.take(pa.array([row for row, _ in places], pa.int64()))
+            columns = [self.params.columns[place] for _, place in places]
+            told = taken.to_pylist()
+            given = [float(row[column]) for row, column in zip(told, columns, strict=True)]
+            messages = [self._said(column, row, schema) for row, column in zip(told, columns, strict=True)]
+            count = len(places)
+            own: list[pa.Array] = [
+                pa.array(columns, pa.string()),
+                pa.array(given, pa.float64()),
+                pa.repeat(pa.scalar(self.params.limit, pa.float64()), count),
+                pa.repeat(self.params.severity.value, count),
+                pa.array(messages, pa.string()),
+            ]
+            for field, values in zip(ALERT_FIELDS, own, strict=True):
+                taken = taken.append_column(field.name, values)
+            return taken
+
+        return alerts
+
+    def _said(self, column: str, row: Mapping[str, Any], schema: StreamSchema) -> str:
+        """The message for one watched column; a null in it reads as "null"."""
+        own = {"column": column, "limit": f"{self.params.limit:g}", "operator": self.params.operator.value}
+
+        def shown(found: re.Match[str]) -> str:
+            name = found[1]
+            if name in own:
+                return own[name]
+            field = schema.field(column if name == "value" else name)
+            assert field is not None, name
+            value = row[field.name]
+            return text_of(
+                rounded(value, 2) if field.type is FieldType.NUMBER and value is not None else value
+            )
+
+        return _PLACEHOLDER.sub(shown, self.params.message)
 
     def _message(self, column: str, schema: StreamSchema) -> str:
         """SQL of the message for one watched column; a null in it reads as "null"."""

@@ -89,7 +89,7 @@ class BatchPlanner:
         self._end_stages = 2 if flushes else 1
         self._release = release
         self._keyed = keyed
-        self._tasks = tasks or Tasks(1, None)
+        self._tasks = tasks or Tasks(1)
         self.at_end: Callable[[Sequence[bytes]], None] | None = None  # of a batch of tasks that stay
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks

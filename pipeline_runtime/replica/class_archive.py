@@ -46,7 +46,7 @@ _ELEMENTS: list[dict[str, Any]] = [
             "columns": [{"name": "sensor"}, {"name": "value", "type": "number"}],
         },
     },
-    {"id": "high", "type": "filter", "params": {"condition": "value / 2 > 1"}, **_STREAM},
+    {"id": "high", "type": "filter", "params": {"condition": "ln(value) > 1"}, **_STREAM},
     {
         "id": "pairs",
         "type": "join",
@@ -60,8 +60,8 @@ _ELEMENTS: list[dict[str, Any]] = [
 class _Rows:
     """Keeper of the gate of one group: a few rows for each batch, and no topic behind them."""
 
-    def __init__(self, spec: GroupSpec, directory: Path, resident: str | None) -> None:
-        self._tasks = Tasks(1, resident)
+    def __init__(self, spec: GroupSpec, directory: Path, *, stays: bool) -> None:
+        self._tasks = Tasks(1, stay=stays)
         self._read = 0  # the token of the batch that was read last
         self._hello = {
             "spec": spec.model_dump(mode="json"),
@@ -152,7 +152,7 @@ def _run(engine: SparkEngine, gate: GateServer, spec: GroupSpec, directory: Path
         done = number + 1
 
     frame = GroupFrame(spec, {}, directory)
-    address = gate.open(spec.group, _Rows(spec, directory, frame.resident))
+    address = gate.open(spec.group, _Rows(spec, directory, stays=frame.resident))
     query = engine.start_query(frame, spec.group, address, directory / "spark", on_batch)
     begun = time.monotonic()
     while done < BATCHES:

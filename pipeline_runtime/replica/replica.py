@@ -271,7 +271,7 @@ class Replica:
         finally:
             # First, since it waits for the batch that is running: its files must not close before.
             sink.give_up()
-            if planner.close() or frame.resident is not None:
+            if planner.close() or frame.resident:
                 sink.over.wait(LET_GO_S)  # Spark would kill the Python process of a task that it has to stop
             self._end_query()
             sink.close()
@@ -322,7 +322,7 @@ class Replica:
             release=self._release,
             asked=self._journal.remember,
             keyed=self._keyed,
-            tasks=Tasks(1 if self._keys_shared else frame.tasks_max, frame.resident),
+            tasks=Tasks(1 if self._keys_shared else frame.tasks_max, stay=frame.resident),
         )
         self._roles.begin_owning = planner.begin_owning
         self.growing = GrowingFiles(self._keyed)

@@ -116,7 +116,7 @@ class BatchSink:
         try:
             table = rows.toArrow()  # its tasks wait for what is granted
             plan = self._granted()
-            if self._frame.resident is None and plan is not None:
+            if not self._frame.resident and plan is not None:
                 with self._ending:
                     self._process(table, plan)
         except BaseException as error:
@@ -149,7 +149,7 @@ class BatchSink:
         # 1
         assert self._spark is not None
         rows, batch_id = self._spark
-        collected = self._frame.in_order(table)
+        collected = table if self._frame.resident else self._frame.in_order(table)
         if self._frame.has_late_elements:
             collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)
         if self._closed:

@@ -22,10 +22,10 @@ class KeysShared(RuntimeError):
 
 
 class Tasks:
-    def __init__(self, most: int, resident: str | None) -> None:
-        """`most`: so many parts a batch may have. `resident`: the element whose tasks stay, if they do."""
-        self._most = most if resident is None else min(most, os.cpu_count() or 1)
-        self._resident = resident
+    def __init__(self, most: int, *, stay: bool = False) -> None:
+        """`most`: so many parts a batch may have."""
+        self._most = min(most, os.cpu_count() or 1) if stay else most
+        self.stay = stay
         self._count = 1  # of what Spark was told last
         self._wanted = 1
         self._keys: dict[str | None, int] = {}  # of the batch that is running, and whose they are
@@ -37,12 +37,8 @@ class Tasks:
     def processed(self, rows: int) -> None:
         """So many were in the batch that has ended: the next one goes by that."""
         wanted = max(1, min(self._most, 1 + rows // ROWS_A_TASK))
-        self._wanted = wanted if self._resident is None else max(self._wanted, wanted)
+        self._wanted = max(self._wanted, wanted) if self.stay else wanted
         self._keys = {}
-
-    @property
-    def stay(self) -> bool:
-        return self._resident is not None
 
     @property
     def are_too_few(self) -> bool:
@@ -52,7 +48,7 @@ class Tasks:
     def planned(self, token: int) -> list[dict[str, Any]]:
         """The next ones, as spark.source.Part."""
         self._count = self._wanted
-        return [{"token": token, "task": task, "resident": self._resident} for task in range(self._count)]
+        return [{"token": token, "task": task, "resident": self.stay} for task in range(self._count)]
 
     def share(self, slices: Sequence[dict[str, Any]], task: int) -> list[dict[str, Any]]:
         """Whole partitions, one after the other: the order of the rows does not depend on the tasks."""

@@ -35,13 +35,13 @@ from pipeline_runtime.operators.sdk import (
     TransformOperator,
 )
 from pipeline_runtime.spark.columns import column, source_schema, spark_schema
-from pipeline_runtime.spark.decode import TIMESTAMP, decode
 from pipeline_runtime.spark.encode import JSON_OPTIONS
 from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
 from pipeline_runtime.spark.processors import apply_processor, processor_inputs
-from pipeline_runtime.spark.resident import can_stay, partitions_apart
+from pipeline_runtime.spark.resident import partitions_apart, staying
 from pipeline_runtime.spark.rows import TAGGED
 from pipeline_runtime.spark.source import FORMAT
+from pipeline_runtime.spark.streams import behind, needed_streams, read_again, rows_of, sink_streams, times_of
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
@@ -58,7 +58,8 @@ class GroupFrame:
         self._ports = {item.id: dict(item.inputs) for item in spec.elements}
         stateful = [id for id, operator in self._operators.items() if operator.stateful]
         self._stateful = stateful[0] if stateful else None
-        self._late = self._behind(self._stateful)
+        self._late = behind(spec, self._stateful)
+        self._staying = staying(spec, files, directory)
 
     @property
     def output_mode(self) -> str:
@@ -71,20 +72,9 @@ class GroupFrame:
         return self._stateful if found else None
 
     @property
-    def resident(self) -> str | None:
-        """The element by whose task, which stays, the group's batches are run (spark.resident), if one can:
-        its processor, where nothing stands before that but what the group reads, and nothing else reads
-        that; or its source, where there is nothing else."""
-        read = {item.source.partition(".")[0]: item.source for item in self.inputs}
-        runs = [id for id, operator in self._operators.items() if not isinstance(operator, SinkOperator)]
-        if self.processor is not None:
-            alone = None if self._needed() & set(read.values()) else self.processor
-        else:
-            is_source = len(runs) == len(read) == 1 and isinstance(self._operators[runs[0]], SourceOperator)
-            alone = runs[0] if is_source else None
-        if alone is None or not set(runs) <= {alone, *self._late, *read}:
-            return None
-        return alone if can_stay(self._operators[alone], self.inputs) else None
+    def resident(self) -> bool:
+        """Whether its batches are run by tasks that stay (spark.resident)."""
+        return self._staying is not None
 
     @property
     def stateful(self) -> bool:
@@ -93,14 +83,12 @@ class GroupFrame:
     @property
     def kept_by_replica(self) -> bool:
         """Its state, or only where it stands: nothing that Spark writes of it is of use, then."""
-        return self.processor is not None or self.resident is not None
+        return self.processor is not None or self.resident
 
     @property
     def tasks_max(self) -> int:
         """How many may share a batch: each has whole partitions."""
-        if self.resident is None:
-            return sum(len(item.end_keys()) for item in self.inputs)
-        return partitions_apart(self._operators[self.resident], self.inputs)
+        return partitions_apart(self.spec, self.inputs, self.processor)
 
     @property
     def flushes(self) -> bool:
@@ -109,11 +97,7 @@ class GroupFrame:
     @property
     def sinks(self) -> dict[str, str]:
         """Sink element -> the stream ("element.port") that it writes."""
-        return {
-            id: self._ports[id]["in"]
-            for id, operator in self._operators.items()
-            if isinstance(operator, SinkOperator)
-        }
+        return sink_streams(self.spec)
 
     def open_sink(self, element: str):  # type: ignore[no-untyped-def]
         operator = self._operators[element]
@@ -121,10 +105,10 @@ class GroupFrame:
         return operator.open(self._context(element))
 
     def query_frame(self, session: SparkSession, gate_address: str) -> DataFrame:
-        """The streaming frame of all elements that are not behind the stateful one; of a resident one it has
-        no rows, as the gate gets them."""
+        """The streaming frame of all elements that are not behind the stateful one; that of a resident group
+        has no rows, as the gate gets them."""
         gated = session.readStream.format(FORMAT).option("gate", gate_address)
-        if self.resident is not None:
+        if self.resident:
             return gated.schema(spark_schema(TAGGED)).load()
         elements = [id for id in self._operators if id not in self._late]
         return self._tagged(self._streams(gated), elements, gate_address)
@@ -144,23 +128,10 @@ class GroupFrame:
 
     def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
-        assert self._stateful is not None
         source = f"{self._stateful}.out"
-        if not self._late:
+        table = read_again(collected, source, self.spec, batch_time_ms)
+        if table.num_rows == 0:
             return collected
-        rows, table = self._readable(collected, source)
-        count = rows.num_rows
-        if count == 0:
-            return collected
-        meta = {
-            "_key": rows["_key"],
-            "_time": _times(rows),
-            "_batch_time": pa.repeat(pa.scalar(batch_time_ms * 1000, pa.int64()), count).cast(TIMESTAMP),
-            "_partition": pa.repeat(pa.scalar(0, pa.int32()), count),
-            "_offset": pa.array(range(count), pa.int64()),
-        }
-        for name, values in meta.items():
-            table = table.append_column(name, values)
         frame = self._tagged({source: session.createDataFrame(table)}, list(self._late))
         return pa.concat_tables([collected, frame.toArrow().cast(collected.schema)])
 
@@ -175,36 +146,16 @@ class GroupFrame:
 
     @property
     def has_late_elements(self) -> bool:
-        return bool(self._late)
+        """Whether `after` has something to do."""
+        run = self._staying.elements if self._staying is not None else ()
+        return not set(self._late) <= set(run)
 
     def rows_of(self, collected: pa.Table, source: str) -> pa.Table:
         """One stream's rows, typed, for a sink: data columns and `_time`."""
-        rows, table = self._readable(collected, source)
-        return table.append_column("_time", _times(rows))
-
-    def _readable(self, collected: pa.Table, source: str) -> tuple[pa.Table, pa.Table]:
-        """One stream's rows as they were collected, and what is in them, row by row.
-
-        A row that does not fit its schema (an operator that made infinity) is in neither: whoever reads
-        the stream's topic rejects it as well, and the batch must not fail of it.
-        """
-        rows = collected.filter(pc.equal(collected["_out"], source))
-        decoded = decode(rows["_value"].cast(pa.binary()).to_pylist(), self.spec.schemas[source])
-        if decoded.kept is not None:
-            rows = rows.take(pa.array(decoded.kept, pa.int64()))
-        return rows, decoded.columns
+        rows, table = rows_of(collected, source, self.spec)
+        return table.append_column("_time", times_of(rows))
 
     # --- building
-
-    def _behind(self, stateful: str | None) -> tuple[str, ...]:
-        behind: list[str] = []
-        for id, operator in self._operators.items():  # in topological order
-            sources = {source.partition(".")[0] for source in self._ports[id].values()}
-            # Sinks are no part of a query: they are handed the rows of their stream.
-            is_behind = stateful is not None and bool(sources & {stateful, *behind})
-            if is_behind and not isinstance(operator, SinkOperator):
-                behind.append(id)
-        return tuple(behind)
 
     def _streams(self, gated: DataStreamReader) -> dict[str, DataFrame]:
         """Of the group's inputs."""
@@ -221,7 +172,7 @@ class GroupFrame:
     def _tagged(
         self, streams: dict[str, DataFrame], elements: list[str], gate_address: str = ""
     ) -> DataFrame:
-        needed = self._needed()
+        needed = needed_streams(self.spec)
         branches: list[DataFrame] = []
         for source, frame in streams.items():
             element = source.partition(".")[0]
@@ -250,10 +201,6 @@ class GroupFrame:
             kept = frame.filter(F.col("_reject").isNull()) if has_rejects else frame
             streams[f"{id}.out"] = kept.drop("_reject", "_raw")
         return reduce(DataFrame.unionByName, branches)
-
-    def _needed(self) -> set[str]:
-        """The streams that leave the query: into a topic or into a sink of the group."""
-        return {output.source for output in self.spec.outputs} | set(self.sinks.values())
 
     def _apply(self, id: str, operator: Operator, streams: dict[str, DataFrame]) -> DataFrame:
         frames = {port: streams[source] for port, source in self._ports[id].items()}
@@ -291,10 +238,6 @@ class GroupFrame:
             F.unix_millis(F.col("_time")).alias("_time_ms"),
             value.alias("_value"),
         )
-
-
-def _times(rows: pa.Table) -> pa.ChunkedArray:
-    return rows["_time_ms"].cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP)
 
 
 def _key_column(schema: StreamSchema, frame: DataFrame):  # type: ignore[no-untyped-def]

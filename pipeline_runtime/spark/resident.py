@@ -1,157 +1,265 @@
 """Runs a group's batches, one after the other, in a task of Spark's that ends with the query.
 
 Of what Spark does for a batch (plan it, call the sink, start a task, carry the rows from one Python process
-to Java and on to the next) a processor needs nothing: it is Python, it reads what the gate has granted, and
-the replica keeps its state. So where nothing stands before it but topics and sources, its task stays: it
-asks the gate for the rows of one batch after another, and hands over what comes of each. So does the task of
-a source that has a group of its own.
+to Java and on to the next) most groups need nothing: their processors are Python, their other elements have
+an Arrow form (`TransformOperator.arrow`), what they read the gate has granted, and the replica keeps their
+state. So their task stays: it asks the gate for the rows of one batch after another, and hands over what
+comes of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.model.schema import FieldType
-from pipeline_runtime.operators.sdk import KeyedProcessor, Operator, Processor
+from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.expressions.arrow import floored
+from pipeline_runtime.operators.sdk import (
+    ArrowTransform,
+    KeyedProcessor,
+    Operator,
+    Processor,
+    SinkOperator,
+    SourceOperator,
+    TransformOperator,
+)
+from pipeline_runtime.operators.tables import with_column
 from pipeline_runtime.spark.columns import column
+from pipeline_runtime.spark.encode import json_texts
 from pipeline_runtime.spark.gate_client import GateClient, Slice
-from pipeline_runtime.spark.inputs import GroupInput, operator_of
+from pipeline_runtime.spark.inputs import GroupInput, operator_context, operator_of
 from pipeline_runtime.spark.processors import processor_inputs, processor_work
-from pipeline_runtime.spark.rows import PortRows, Tagged, encoded, python_values, rejected, tagged
+from pipeline_runtime.spark.rows import (
+    TAGGED,
+    Inputs,
+    PortRows,
+    ProcessorWork,
+    Tagged,
+    dead,
+    encode_any,
+    rejected,
+    tagged,
+)
 from pipeline_runtime.spark.slices import GroupReader
+from pipeline_runtime.spark.streams import behind, needed_streams, read_again
 
 # Their texts are the same, whether Spark makes them or Arrow.
 _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
+_REJECT, _RAW = "_reject", "_raw"
+_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
 
 # -- of which groups ---------------------------------------------------------------------------------
 
 
-def can_stay(operator: Operator, inputs: Sequence[GroupInput]) -> bool:
-    """Whether Arrow makes the same keys of these inputs' rows as Spark, or none are asked for."""
-    if not isinstance(operator, KeyedProcessor):
-        return True
-    for item in inputs:
-        name = _key_field(operator, item)
-        field = item.schema.field(name) if name is not None else None
-        if field is not None and field.type not in _KEY_TYPES:
-            return False
-    return True
+@dataclass(frozen=True)
+class Staying:
+    """What a group's task runs that stays."""
+
+    elements: tuple[str, ...]  # in topological order; sources and sinks are not among them
+    transforms: Mapping[str, ArrowTransform]
+    processor: str | None
 
 
-def partitions_apart(operator: Operator, inputs: Sequence[GroupInput]) -> int:
-    """How many partitions have no key in common, if they are written as they are said to be: by the key that
-    the processor groups by. A row without a key may be in any of them; replica.tasks notices that."""
-    if not isinstance(operator, KeyedProcessor):
+def staying(spec: GroupSpec, files: Mapping[str, str], directory: Path) -> Staying | None:
+    """None: the group has something that only Spark can run. What stands behind a processor Spark can run by
+    itself, on its rows; so that is left out where Arrow cannot."""
+    operators = {item.id: operator_of(spec, item.id) for item in spec.elements}
+    processor = next((id for id, each in operators.items() if isinstance(each, Processor)), None)
+    late = behind(spec, processor)
+    transforms: dict[str, ArrowTransform] = {}
+    for id, operator in operators.items():
+        if not isinstance(operator, TransformOperator):
+            continue
+        found = operator.arrow(operator_context(spec, id, files, directory))
+        if found is not None:
+            transforms[id] = found
+        elif id not in late:
+            return None
+    run = [id for id, each in operators.items() if not isinstance(each, SourceOperator | SinkOperator)]
+    if not set(late) <= transforms.keys():
+        run = [id for id in run if id not in late]
+    keys = [_key_field_type(schema) for schema in spec.schemas.values()]
+    keys += [_processor_key_type(spec, operator, id) for id, operator in operators.items()]
+    if any(key is not None and key not in _KEY_TYPES for key in keys):
+        return None
+    return Staying(tuple(run), transforms, processor)
+
+
+def _grouped_by(operator: Operator) -> str | None:
+    return operator.key_field() if isinstance(operator, KeyedProcessor) else None
+
+
+def _key_field_type(schema: StreamSchema) -> FieldType | None:
+    field = schema.field(schema.key) if schema.key is not None else None
+    return None if field is None else field.type
+
+
+def _processor_key_type(spec: GroupSpec, operator: Operator, element: str) -> FieldType | None:
+    name = _grouped_by(operator)
+    if name is None:
+        return None
+    fields = [schema.field(name) for _, schema in processor_inputs(spec, element)]
+    return next((field.type for field in fields if field is not None), None)
+
+
+def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: str | None) -> int:
+    """How many tasks may share a batch: each has whole partitions, and no key is in two of them, if they are
+    written as they are said to be, by the key that the processor groups by. A row without a key may be in any
+    of them; replica.tasks notices that."""
+    if processor is None:
+        return sum(len(item.end_keys()) for item in inputs)
+    operator, [item, *others] = operator_of(spec, processor), inputs
+    [element] = [each for each in spec.elements if each.id == processor]
+    if not isinstance(operator, KeyedProcessor) or others or set(element.inputs.values()) != {item.source}:
         return 1
-    [item, *others] = inputs
     key = item.schema.key
-    by_record = item.topic is not None and key is not None and operator.key_field() in (None, key)
-    return item.partitions if by_record and not others else 1
-
-
-def _key_field(operator: Operator, item: GroupInput) -> str | None:
-    """None: the record's key."""
-    own = operator.key_field() if isinstance(operator, KeyedProcessor) else None
-    return own or item.key_field
+    by_record = item.topic is not None and key is not None and _grouped_by(operator) in (None, key)
+    return item.partitions if by_record else 1
 
 
 # -- in a worker process of Spark's ------------------------------------------------------------------
 
 
-class Work(Protocol):
-    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
-        """What comes of a batch's rows, as spark.rows.TAGGED says."""
-        ...
-
-
-def work_of(gate: GateClient, reader: GroupReader, element: str) -> Work:
-    operator = operator_of(reader.spec, element)
-    if isinstance(operator, Processor):
-        return ProcessorBatches(gate, reader, element, operator)
-    return SourceBatches(reader, element)
-
-
-def run_batches(gate: GateClient, work: Work, token: int, task: int) -> None:
+def run_batches(gate: GateClient, work: GroupWork, token: int, task: int) -> None:
     """Until the gate lets go of the task."""
     while (granted := gate.ask("rows", token=token, task=task)) is not None:
         made = work.made_of([Slice(**part) for part in granted], task)
         gate.ask("done", payload=packed(made), task=task)
 
 
-class ProcessorBatches:
-    """Implements Work."""
+class GroupWork:
+    """All elements of a group, but for what Spark runs on a processor's rows."""
 
-    def __init__(self, gate: GateClient, reader: GroupReader, element: str, processor: Processor) -> None:
+    def __init__(self, gate: GateClient, reader: GroupReader) -> None:
         self._gate = gate
         self._reader = reader
-        [item] = [item for item in reader.spec.elements if item.id == element]
-        sources = [item.inputs[port] for port, _ in processor_inputs(reader.spec, element)]
-        # Of each input the ports that read it, by their place.
-        self._ports = [
-            [place for place, source in enumerate(sources) if source == read.source] for read in reader.inputs
-        ]
-        fields = [_key_field(processor, read) for read in reader.inputs]
-        self._keys = ["_key" if name is None else column(place, name) for place, name in enumerate(fields)]
-        self._work = processor_work(reader.spec, element, reader.files, reader.directory)
+        self._spec = spec = reader.spec
+        found = staying(spec, reader.files, reader.directory)
+        assert found is not None, f"{spec.id} is Spark's to run"
+        self._staying = found
+        self._needed = needed_streams(spec)
+        self._ports = {item.id: dict(item.inputs) for item in spec.elements}
+        self._read_inside = {source for id in found.elements for source in self._ports[id].values()}
+        self._processor: ProcessorWork | None = None
+        if found.processor is not None:
+            self._processor = processor_work(spec, found.processor, reader.files, reader.directory)
+            self._processor_inputs = processor_inputs(spec, found.processor)
+            self._processor_key = _grouped_by(operator_of(spec, found.processor))
 
-    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
-        with_rows = [part for part in slices if part.input >= 0]
-        arrived = (rows for part in with_rows for rows in self._rows(part))
-        return self._work.made_of(arrived, self._gate, task, at_end=len(with_rows) < len(slices))
+    def made_of(self, slices: Sequence[Slice], task: int) -> pa.Table:
+        """What comes of a batch's rows, as spark.rows.TAGGED says."""
+        streams = self._read([part for part in slices if part.input >= 0])
+        left = [self._encoded(source, rows) for source, rows in streams.items() if source in self._needed]
+        for id in self._staying.elements:
+            source = f"{id}.out"
+            if source in streams:  # what the group reads from outside
+                continue
+            given = {port: streams[each] for port, each in self._ports[id].items()}
+            if id == self._staying.processor:
+                at_end = any(part.input < 0 for part in slices)
+                made = self._processed(given, task, at_end=at_end)
+                if source in self._read_inside:
+                    batch_time_ms = slices[0].batch_time_ms if slices else 0
+                    streams[source] = read_again(made, source, self._spec, batch_time_ms)
+            else:
+                rows = _keyed(self._spec.schemas[source], self._staying.transforms[id](given))
+                good, bad = _apart(rows)
+                made = self._encoded(source, rows if source in self._needed else bad)
+                streams[source] = good
+            left.append(made)
+        return pa.concat_tables(left)
 
-    def _rows(self, part: Slice) -> Iterator[PortRows]:
-        names = self._reader.inputs[part.input].schema.names
-        for batch in self._reader.read(part):
-            key = batch[self._keys[part.input]].cast(pa.string())
-            meta = {
-                # The key of rows without one is the empty text.
-                "key": pc.fill_null(key, ""),
-                "partition": batch["_partition"],
-                "offset": batch["_offset"],
-                "time_us": batch["_time"].cast(pa.int64()),
-            }
-            for place in self._ports[part.input]:
-                data = {column(place, name): batch[column(part.input, name)] for name in names}
-                yield place, pa.record_batch({**meta, **data})
+    def _read(self, slices: Sequence[Slice]) -> dict[str, pa.Table]:
+        """Of each input its rows."""
+        streams = {}
+        for item in self._reader.inputs:
+            mine = [part for part in slices if part.input == item.index]
+            batches = [batch for part in mine for batch in self._reader.read(part)]
+            rows = pa.Table.from_batches(batches, self._reader.schema)
+            data = {name: rows[column(item.index, name)] for name in item.schema.names}
+            table = pa.table({**data, **{name: rows[name] for name in _META}})
+            streams[item.source] = table if item.key_field is None else _keyed(item.schema, table)
+        return streams
 
+    def _processed(self, given: Mapping[str, pa.Table], task: int, *, at_end: bool) -> pa.Table:
+        assert self._processor is not None
+        arrived = _port_rows(self._processor_inputs, given, self._processor_key)
+        return pa.Table.from_batches([self._processor.made_of(arrived, self._gate, task, at_end=at_end)])
 
-class SourceBatches:
-    """Implements Work: a source's rows, as they are."""
-
-    def __init__(self, reader: GroupReader, element: str) -> None:
-        self._reader = reader
-        self._element = element
-        [self._input] = reader.inputs
-
-    def made_of(self, slices: Sequence[Slice], task: int) -> pa.RecordBatch:
-        return tagged(
-            [row for part in slices for batch in self._reader.read(part) for row in self._rows(batch)]
+    def _encoded(self, source: str, rows: pa.Table) -> pa.Table:
+        """As TAGGED; rows with `_reject`, or with a number that JSON does not have, as dead letters."""
+        schema = self._spec.schemas[source]
+        values = json_texts(rows, schema)
+        made = pa.table(
+            {
+                "_out": pa.repeat(source, rows.num_rows),
+                "_key": rows["_key"],
+                "_time_ms": floored(rows["_time"].cast(pa.int64()), 1000),
+                "_value": values,
+            },
+            schema=TAGGED,
         )
-
-    def _rows(self, batch: pa.RecordBatch) -> Iterator[Tagged]:
-        schema, place = self._input.schema, self._input.index
-        values = [python_values(batch[column(place, field.name)], field.type) for field in schema.fields]
-        times_us = batch["_time"].cast(pa.int64()).to_pylist()
-        for key, time_us, row in zip(
-            batch["_key"].to_pylist(), times_us, zip(*values, strict=True), strict=True
-        ):
-            data = dict(zip(schema.names, row, strict=True))
-            try:
-                yield self._input.source, key, time_us // 1000, encoded(data)
-            except ValueError as error:  # a number that JSON does not have
-                yield rejected(self._element, data, time_us // 1000, error)
+        bad = pc.is_null(values)
+        if _REJECT in rows.column_names:
+            bad = pc.or_(bad, pc.is_valid(rows[_REJECT]))
+        if not pc.any(bad).as_py():
+            return made
+        letters = [_letter(source.partition(".")[0], row, schema) for row in rows.filter(bad).to_pylist()]
+        return pa.concat_tables([made.filter(pc.invert(bad)), pa.Table.from_batches([tagged(letters)])])
 
 
-def packed(rows: pa.RecordBatch) -> memoryview:
+def _keyed(schema: StreamSchema, rows: pa.Table) -> pa.Table:
+    """`_key` as it would be read from the stream's topic: a group gives what its elements give apart."""
+    return rows if schema.key is None else with_column(rows, "_key", rows[schema.key].cast(pa.string()))
+
+
+def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows that go on, and those with `_reject`."""
+    if _REJECT not in rows.column_names:
+        return rows, rows.slice(0, 0)
+    own = [name for name in (_REJECT, _RAW) if name in rows.column_names]
+    good = pc.is_null(rows[_REJECT])
+    return rows.filter(good).drop_columns(own), rows.filter(pc.invert(good))
+
+
+def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema) -> Tagged:
+    time_ms = int(row["_time"].timestamp() * 1000)
+    data = {name: row[name] for name in schema.names}
+    reason = row.get(_REJECT)
+    if reason is None:
+        return rejected(element, data, time_ms, ValueError("a number is not finite: JSON has no such"))
+    return dead(element, reason, row.get(_RAW) or encode_any(data), time_ms)
+
+
+def _port_rows(inputs: Inputs, given: Mapping[str, pa.Table], key: str | None) -> Iterator[PortRows]:
+    """`key`: the field that a keyed processor groups by; None: the record's key."""
+    for place, (port, schema) in enumerate(inputs):
+        rows = given[port]
+        keys = rows["_key"] if key is None else rows[key].cast(pa.string())
+        columns = {
+            # The key of rows without one is the empty text.
+            "key": pc.fill_null(keys, ""),
+            "partition": rows["_partition"],
+            "offset": rows["_offset"],
+            "time_us": rows["_time"].cast(pa.int64()),
+            **{column(place, name): rows[name] for name in schema.names},
+        }
+        for batch in pa.table(columns).combine_chunks().to_batches():
+            yield place, batch
+
+
+def packed(rows: pa.Table) -> memoryview:
     """What comes of a batch, for the gate."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_batch(rows)
+        stream.write_table(rows)
     return memoryview(sink.getvalue())
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import Processor
 
@@ -63,8 +64,12 @@ def tagged(rows: Sequence[Tagged]) -> pa.RecordBatch:
 
 
 def rejected(element: str, data: Mapping[str, Any], time_ms: int, error: Exception) -> Tagged:
-    letter = {"reason": f"{type(error).__name__}: {error}", "raw": _encode_any(data)}
-    return (f"{element}.dead", None, time_ms, json.dumps(letter, ensure_ascii=False))
+    return dead(element, f"{type(error).__name__}: {error}", encode_any(data), time_ms)
+
+
+def dead(element: str, reason: str, raw: str, time_ms: int) -> Tagged:
+    letter = {"reason": reason, "raw": raw}
+    return (f"{element}.{DEAD}", None, time_ms, json.dumps(letter, ensure_ascii=False))
 
 
 def key_text(value: Any) -> str | None:
@@ -92,5 +97,5 @@ def _instant(value: Any) -> str:
 encoded = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), default=_instant, allow_nan=False
 ).encode
-_encode_any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_instant).encode
+encode_any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_instant).encode
 """Also of numbers that JSON does not have: what is rejected may have them."""

@@ -36,7 +36,7 @@ class GroupReader:
         self.directory = Path(hello["directory"])
         self.spec = spec
         self.inputs: tuple[GroupInput, ...] = group_inputs(spec)
-        self._schema = source_schema([item.schema for item in self.inputs])
+        self.schema = source_schema([item.schema for item in self.inputs])
         self._partitions: dict[tuple[str, int], PartitionReader] = {}
         self._sources: dict[str, SourceReader] = {}
 
@@ -141,9 +141,9 @@ class GroupReader:
             values[column(item.index, name)] = table[name]
         columns = [
             values[field.name] if field.name in values else pa.nulls(count, field.type)
-            for field in self._schema
+            for field in self.schema
         ]
-        yield from pa.table(columns, schema=self._schema).combine_chunks().to_batches()
+        yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
 
     def _flush_rows(self, part: Slice) -> Iterator[pa.RecordBatch]:
         count = len(self.inputs)
@@ -155,8 +155,8 @@ class GroupReader:
             "_offset": pa.repeat(pa.scalar(-1, pa.int64()), count),
             "_flush": pa.repeat(pa.scalar(True), count),
         }
-        columns = [values.get(field.name, pa.nulls(count, field.type)) for field in self._schema]
-        yield from pa.table(columns, schema=self._schema).to_batches()
+        columns = [values.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
+        yield from pa.table(columns, schema=self.schema).to_batches()
 
     def _report(self, part: Slice, rows: int, rejects: list[dict[str, Any]], ended: bool) -> None:
         """Tell the gate, before the task ends, what is not in the rows: the sink commits it with them."""

@@ -31,7 +31,7 @@ class Part(InputPartition):
 
     token: int
     task: int
-    resident: str | None = None  # the element for whose batches the task stays
+    resident: bool = False  # the task stays for the batches to come
 
 
 class GatedReader(DataSourceStreamReader):
@@ -55,10 +55,10 @@ class GatedReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
         reader, client = _reader(self._address), gate(self._address)
-        if partition.resident is not None:
-            from pipeline_runtime.spark.resident import run_batches, work_of  # as in `_reader`
+        if partition.resident:
+            from pipeline_runtime.spark.resident import GroupWork, run_batches  # as in `_reader`
 
-            work = work_of(client, reader, partition.resident)
+            work = GroupWork(client, reader)
             freeze(dropped=False)
             run_batches(client, work, partition.token, partition.task)
             return

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pipeline_runtime.replica.engine import OnBatch
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.gate_client import GateClient
-from pipeline_runtime.spark.resident import Work, run_batches, work_of
+from pipeline_runtime.spark.resident import GroupWork, run_batches
 from pipeline_runtime.spark.rows import TAGGED
 from pipeline_runtime.spark.slices import GroupReader
 
@@ -49,9 +49,8 @@ class PlainQuery:
     """Implements replica.engine.Query, in a thread of its own."""
 
     def __init__(self, frame: GroupFrame, name: str, gate_address: str, on_batch: OnBatch) -> None:
-        if frame.resident is None:
+        if not frame.resident or frame.has_late_elements:
             raise NotImplementedError(f"{frame.spec.id}: the plain engine runs resident groups")
-        self._resident = frame.resident
         self._address = gate_address
         self._on_batch = on_batch
         self._stopping = threading.Event()
@@ -89,7 +88,7 @@ class PlainQuery:
             self._reading.close()
 
     def _run_batches(self, reader: GroupReader) -> None:
-        work = work_of(self._reading, reader, self._resident)
+        work = GroupWork(self._reading, reader)
         start, batch = self._asker.ask("initial"), 0
         while not self._stopping.is_set():
             end = self._asker.ask("latest", start=start)
@@ -104,7 +103,7 @@ class PlainQuery:
 class PlainRows:
     """Implements replica.engine.BatchRows."""
 
-    def __init__(self, gate: GateClient, work: Work, token: int) -> None:
+    def __init__(self, gate: GateClient, work: GroupWork, token: int) -> None:
         self._gate = gate
         self._work = work
         self._token = token
@@ -115,7 +114,7 @@ class PlainRows:
 
     @property
     def sparkSession(self) -> NoReturn:
-        raise NotImplementedError("elements behind the keyed one are run by Spark")
+        raise NotImplementedError("it runs no elements of Spark's")
 
 
 class _Asker(GateClient):

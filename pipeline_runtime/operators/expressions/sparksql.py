@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.expressions import texts
+from pipeline_runtime.operators.expressions.failures import INFINITY, failed
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.patterns import like_regex
 from pipeline_runtime.operators.expressions.syntax import (
@@ -23,7 +24,6 @@ from pipeline_runtime.operators.expressions.syntax import (
     Negative,
     Node,
     Not,
-    children,
     parse,
 )
 from pipeline_runtime.operators.expressions.types import column_types, type_of
@@ -35,8 +35,6 @@ SPARK_TYPES = {
     FieldType.BOOLEAN: "boolean",
     FieldType.TIMESTAMP: "timestamp",
 }
-# They may have a value where an argument is null, or null where none is.
-_LENIENT = ("coalesce", "if", "nullif", "greatest", "least")
 # Some functions name an argument several times, so calls within calls grow by powers.
 CALL_SQL_MAX = 20_000
 # More than that takes Spark seconds to plan, for every start of the element.
@@ -53,24 +51,25 @@ class Compiled:
     type: FieldType
     sql: str
     failed_sql: str | None  # None: it cannot fail
+    node: Node  # what both are made of
+    failed: Node | None
+    types: Mapping[str, FieldType]  # of what it may name
 
 
 def compile_expression(text: str, schema: StreamSchema) -> Compiled:
     """Checks an expression over a stream and compiles it; raises ExpressionInvalid."""
     node = parse(text)
-    found = type_of(node, column_types(schema))
+    types = column_types(schema)
+    found = type_of(node, types)
     if found is None:
         raise ExpressionInvalid("the expression is always null, so it has no type; write cast(null as ...)")
     texts.check(node)
     value = f"cast({to_sql(node)} as {SPARK_TYPES[found]})"
-    failures = _failures(node)
-    if found is FieldType.NUMBER and not isinstance(node, Column | Literal):
-        # Infinity and NaN are no JSON numbers.
-        failures = [*failures, f"coalesce(NOT (abs({value}) < double('Infinity')), false)"]
-    failed = _any(failures)
-    if len(value) + len(failed or "") > SQL_MAX:
+    failure = failed(node, found)
+    failed_sql = None if failure is None else to_sql(failure)
+    if len(value) + len(failed_sql or "") > SQL_MAX:
         raise ExpressionInvalid("the expression has too many parts; derive a column from some of them first")
-    return Compiled(found, value, failed)
+    return Compiled(found, value, failed_sql, node, failure, types)
 
 
 def quote_name(name: str) -> str:
@@ -151,97 +150,9 @@ def _literal(value: int | float | str | bool | None) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return f"{value}L" if value >= 0 else f"(-{-value}L)"
+    if value == INFINITY.value:
+        return "double('Infinity')"
     if isinstance(value, float):
         # Without the D it would be a decimal, whose precision depends on how it is written.
         return f"{value!r}D" if value >= 0 else f"(-{-value!r}D)"
     return quote_text(value)
-
-
-def _failures(node: Node) -> list[str]:
-    """SQL conditions, one per part that may fail; a part that is not evaluated does not fail."""
-    match node:
-        case Binary("and" | "or" as operator, left, right):
-            # The right side counts only where the left one does not decide alone.
-            open_ = f"coalesce({'' if operator == 'and' else 'NOT '}{to_sql(left)}, true)"
-            return [*_failures(left), *_guarded(open_, _failures(right))]
-        case Case(branches, otherwise):
-            return _case_failures(branches, otherwise)
-        case Call("if", (condition, first, second)):
-            return _case_failures(((condition, first),), second)
-        case Call("coalesce", arguments):
-            found: list[str] = []
-            for index, argument in enumerate(arguments):
-                before = " AND ".join(f"{to_sql(earlier)} IS NULL" for earlier in arguments[:index])
-                found += _guarded(before, _failures(argument)) if before else _failures(argument)
-            return found
-    if not _strict(node):
-        return [condition for child in children(node) for condition in _failures(child)]
-    # A tree of strict parts is null only if something it rests on is null, or if it failed: one
-    # condition for all of it, so that the SQL does not grow with the square of the expression.
-    grounds, may_fail = _grounds(node)
-    found = [condition for ground in grounds for condition in _failures(ground)]
-    if may_fail:
-        given = [f"{to_sql(ground)} IS NOT NULL" for ground in dict.fromkeys(grounds)]
-        found.append("(" + " AND ".join([f"{to_sql(node)} IS NULL", *given]) + ")")
-    return found
-
-
-def _strict(node: Node) -> bool:
-    """Null whenever an operand is null, and else only if it failed."""
-    match node:
-        case Binary(operator, _, _):
-            return operator not in ("and", "or")
-        case Call(name, _):
-            return name not in _LENIENT
-        case Negative() | Not() | Cast() | Like():
-            return True
-        case _:
-            return False
-
-
-def _grounds(node: Node) -> tuple[list[Node], bool]:
-    """What a strict tree rests on (its first parts that are not strict), and whether it may fail."""
-    grounds: list[Node] = []
-    may_fail = False
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if _strict(part):
-            may_fail = may_fail or _may_fail(part)
-            stack.extend(reversed(children(part)))
-        elif not (isinstance(part, Literal) and part.value is not None):
-            grounds.append(part)
-    return grounds, may_fail
-
-
-def _may_fail(node: Node) -> bool:
-    match node:
-        case Binary(operator, _, _):
-            return operator in _TRY or texts.is_guarded(node)
-        case Call(name, _):
-            return FUNCTIONS[name].may_fail or texts.is_guarded(node)
-        case Cast(_, target):
-            return target is not FieldType.STRING
-        case Negative(_):
-            return True
-        case _:
-            return False
-
-
-def _case_failures(branches: Iterable[tuple[Node, Node]], otherwise: Node) -> list[str]:
-    found: list[str] = []
-    undecided = "true"
-    for condition, value in branches:
-        taken = to_sql(condition)
-        found += _guarded(undecided, _failures(condition))
-        found += _guarded(f"{undecided} AND coalesce({taken}, false)", _failures(value))
-        undecided += f" AND NOT coalesce({taken}, false)"
-    return [*found, *_guarded(undecided, _failures(otherwise))]
-
-
-def _guarded(condition: str, failures: list[str]) -> list[str]:
-    return [f"({condition} AND {failure})" for failure in failures]
-
-
-def _any(failures: list[str]) -> str | None:
-    return "(" + " OR ".join(dict.fromkeys(failures)) + ")" if failures else None

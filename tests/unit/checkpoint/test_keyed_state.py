@@ -1,4 +1,4 @@
-"""The state of a keyed processor: it stands at the end of a batch that was committed, whatever happens."""
+"""The state of a processor: it stands at the end of a batch that was committed, whatever happens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def begun(path: Path) -> KeyedState:
 def commit(state: KeyedState, seq: int, **texts: str) -> None:
     state.forget()
     state.get(list(texts))
-    state.keep(texts)
+    state.keep(texts.items())
     state.commit(end(seq))
 
 
@@ -45,7 +45,7 @@ def test_a_batch_counts_once_it_is_committed(tmp_path: Path) -> None:
     assert (state.end, read_end(tmp_path / "keyed")) == (None, None)
     commit(state, 1, a="1", b="1")
     assert state.get(["c", "a", "b", "x"]) == [None, "1", "1", None]
-    state.keep({"a": "2", "c": "2"})
+    state.keep([("a", "2"), ("c", "2")])
     assert state.get(["a"]) == ["1"]
     assert (state.count, read_end(tmp_path / "keyed")) == (2, end(1))
     state.commit(end(2))
@@ -59,10 +59,35 @@ def test_what_a_batch_that_came_to_nothing_has_left_is_gone(tmp_path: Path) -> N
     state = begun(tmp_path / "keyed")
     commit(state, 1, a="1")
     state.get(["a", "x"])
-    state.keep({"a": "void", "x": "void"})
+    state.keep([("a", "void"), ("x", "void")])
     commit(state, 2, b="2")
     assert list(state.items()) == [("a", "1"), ("b", "2")]
     assert state.count == 2
+
+
+def test_what_is_kept_no_more_is_gone_and_counts_no_more(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1", b="1", c="1")
+    assert state.between("b", "z") == [("b", "1"), ("c", "1")]
+    state.get(["never"])
+    state.keep([("b", None), ("never", None)])
+    assert state.between("", "c") == [("a", "1"), ("b", "1")], "until it is committed"
+    state.commit(end(2))
+    assert (list(state.items()), state.count) == ([("a", "1"), ("c", "1")], 2)
+    commit(state, 3, b="3")
+    assert (state.between("b", "c"), state.count) == ([("b", "3")], 3)
+
+
+def test_what_is_kept_of_the_element_is_beside_its_keys(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1")
+    state.get([None, ""])
+    state.keep([(None, "whole")])
+    state.commit(end(2))
+    assert (list(state.items()), state.count) == ([("a", "1")], 1)
+    assert state.between("", "z") == [("a", "1")]
+    state.close()
+    assert KeyedState(tmp_path / "keyed").get([None, ""]) == ["whole", None]
 
 
 def test_keys_and_texts_may_be_anything(tmp_path: Path) -> None:

@@ -84,12 +84,32 @@ def run(frame, tmp_path):
         context = OperatorContext("element", output, inputs, tmp_path, lambda reference: Path(reference))
         frames = {port: frame(inputs[port], given[port], **more) for port in inputs}
         result = operator.transform(frames, context)
+        in_arrow = operator.arrow(context)
+        if in_arrow is not None:
+            made = in_arrow({port: each.toArrow() for port, each in frames.items()})
+            assert_alike(made, result.toArrow(), output)
         assert set(result.columns) >= {*output.names, "_time"}
         for field in output.fields:
             assert result.toArrow().schema.field(field.name).type == arrow_type(field.type), field.name
         return result.toArrow().sort_by("_time").to_pylist()
 
     return of
+
+
+def assert_alike(made, by_spark, output):
+    """An operator's rows in Arrow are those that Spark makes; of a rejected one only the reason counts."""
+    names = [*output.names, "_time", *(["_reject"] if "_reject" in by_spark.column_names else [])]
+    rows = [made.to_pylist(), by_spark.to_pylist()]
+    for each in rows:
+        for row in each:
+            row.setdefault("_reject", None)
+    told = [
+        [row["_reject"] if row["_reject"] is not None else [row[name] for name in names] for row in each]
+        for each in rows
+    ]
+    assert told[0] == told[1]
+    for field in output.fields:
+        assert made.schema.field(field.name).type == arrow_type(field.type), field.name
 
 
 @pytest.fixture

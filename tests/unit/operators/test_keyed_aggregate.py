@@ -43,6 +43,13 @@ def test_a_batch_emits_the_keys_that_changed_in_it(operator):
     ]
 
 
+def test_a_zero_is_one_key_whatever_its_sign(operator):
+    params = {"keys": ["x"], "aggregates": [{"function": "count", "as": "rows"}]}
+    rows = [(0, "a", 1, 0.0), (1, "a", 1, -0.0)]
+    [found] = trial(operator("keyed-aggregate", params), dicts(rows, SCHEMA), SCHEMA).rows
+    assert (found["x"], found["rows"]) == (0.0, 2)
+
+
 def test_keys_of_several_columns_and_without_a_value_are_kept_apart(operator):
     params = {"keys": ["k", "n"], "aggregates": [{"function": "count", "as": "rows"}]}
     rows = [(0, "a", 1, None), (1, None, 1, None), (2, "a", None, None), (3, "a", 1, None)]

@@ -233,19 +233,19 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
             return None
 
     made.view.start = {"in-0": 0, "in-1": 0}
-    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2, None))
+    planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2))
     made.view.commits[Seq(1)] = Commit(Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17)
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
     end = planner.answer("latest", {"start": {"token": 0}})
     parts = planner.answer("plan", {"end": end})
-    assert parts == [{"token": 1, "task": task, "resident": None} for task in (0, 1)]
+    assert parts == [{"token": 1, "task": task, "resident": False} for task in (0, 1)]
     read = [[(item["partition"], item["end"]) for item in planner.answer("rows", part)] for part in parts]
     assert read == [[(0, 9)], [(1, 8)]]
 
 
 def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_one_to_spark() -> None:
     made = state([])
-    planner = gate(made, tasks=Tasks(1, "work"))
+    planner = gate(made, tasks=Tasks(1, stay=True))
     ended: list[tuple[list[bytes], Seq | None]] = []
 
     def at_end(payloads: Sequence[bytes]) -> None:
@@ -258,7 +258,7 @@ def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_
     planner.at_end = at_end
     end = planner.answer("latest", {"start": {"token": 0}})
     [part] = planner.answer("plan", {"end": end})
-    assert part == {"token": 1, "task": 0, "resident": "work"}
+    assert part == {"token": 1, "task": 0, "resident": True}
     asked = {"token": 1, "task": 0}
     for seq in (1, 2):
         with made.changed:

@@ -31,7 +31,7 @@ class Frame:
 
     sinks = {"out": "a.out"}
     has_late_elements = False
-    resident: str | None = None
+    resident: bool = False
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / PATH
@@ -105,7 +105,7 @@ def test_it_is_known_how_long_the_sinks_files_were_at_each_seq(tmp_path: Path) -
 def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
     """One whose task stays: Spark's call of the sink has begun, and waits for the task."""
     sink, frame, state = follower(directory, [6, 9])
-    frame.resident = "a"
+    frame.resident = True
     sink.restore(Seq(0), {})
     sink(frame, 0)
     return sink, frame, state
@@ -114,7 +114,7 @@ def staying(directory: Path) -> tuple[BatchSink, Frame, ReplicaState]:
 def made(frame: Frame, rows: int) -> bytes:
     frame.rows = rows
     [batch] = frame.toArrow().to_batches()
-    return bytes(packed(batch))
+    return bytes(packed(pa.Table.from_batches([batch])))
 
 
 def grant(state: ReplicaState, seq: int) -> None:

@@ -16,7 +16,7 @@ def count(tasks: Tasks) -> int:
 
 
 def test_there_are_as_many_as_the_batch_before_was_large_and_no_more_than_partitions() -> None:
-    tasks = Tasks(3, None)
+    tasks = Tasks(3)
     found = []
     for rows in (0, ROWS_A_TASK - 1, ROWS_A_TASK, 9 * ROWS_A_TASK, 1):
         tasks.processed(rows)
@@ -29,7 +29,7 @@ def test_those_that_stay_end_where_more_are_needed_and_do_not_become_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    tasks = Tasks(8, "work")
+    tasks = Tasks(8, stay=True)
     tasks.processed(1)
     assert not tasks.are_too_few
     tasks.processed(8 * ROWS_A_TASK)
@@ -41,7 +41,7 @@ def test_those_that_stay_end_where_more_are_needed_and_do_not_become_fewer(
 
 
 def test_each_has_whole_partitions_in_order() -> None:
-    tasks = Tasks(2, None)
+    tasks = Tasks(2)
     tasks.processed(ROWS_A_TASK)
     assert count(tasks) == 2
     slices = [{"partition": number} for number in range(5)]
@@ -50,7 +50,7 @@ def test_each_has_whole_partitions_in_order() -> None:
 
 
 def two() -> Tasks:
-    tasks = Tasks(2, "work")
+    tasks = Tasks(2, stay=True)
     tasks.processed(ROWS_A_TASK)
     assert count(tasks) == 2
     return tasks

@@ -18,7 +18,7 @@ from pipeline_runtime.planning.plan import plan_groups
 from pipeline_runtime.spark.decode import TIMESTAMP
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.gate_client import Slice
-from pipeline_runtime.spark.resident import run_batches, unpacked, work_of
+from pipeline_runtime.spark.resident import GroupWork, run_batches, unpacked
 from pipeline_runtime.spark.slices import GroupReader
 
 COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "x", "type": "number"}]
@@ -31,7 +31,6 @@ GENERATOR = {"id": "in", "type": "generator", "params": {"signals": [{"name": "x
 STATISTICS = {"id": "work", "type": "running-statistics", "inputs": {"in": "in"}, "params": {"column": "x"}}
 FILE = {"id": "file", "type": "csv-sink", "inputs": {"in": "in"}, "params": {"file": "out.csv"}}
 FILTER = {"id": "some", "type": "filter", "inputs": {"in": "in"}, "params": {"condition": "x > 0"}}
-BEHIND = {**FILTER, "inputs": {"in": "work"}, "params": {"condition": "mean > 0"}}
 WINDOWS = {
     "id": "work",
     "type": "window-aggregate",
@@ -65,40 +64,61 @@ def keyed_by(column: str) -> dict[str, Any]:
     return {**STATISTICS, "params": {"column": "x", "key": column}}
 
 
+LOGARITHM = {**FILTER, "params": {"condition": "ln(x) > 0"}}
+BEHIND = {**FILTER, "id": "behind", "inputs": {"in": "work"}, "params": {"condition": "mean > 0"}}
+SPARK_BEHIND = {**BEHIND, "params": {"condition": "ln(mean) > 0"}}
+
+
+@pytest.mark.parametrize(
+    ("elements", "stays"),
+    [
+        ([GENERATOR], True),
+        ([GENERATOR, FILE], True),
+        ([GENERATOR, FILTER], True),
+        ([GENERATOR, LOGARITHM], False),
+        ([TOPIC], True),
+        ([TOPIC, STATISTICS], True),
+        ([GENERATOR, STATISTICS], True),
+        ([TOPIC, STATISTICS, BEHIND], True),
+        ([TOPIC, STATISTICS, SPARK_BEHIND], True),
+        ([TOPIC, STATISTICS, FILTER], True),
+        ([TOPIC, STATISTICS, LOGARITHM], False),
+        ([TOPIC, FILTER, {**STATISTICS, "inputs": {"in": "some"}}], True),
+        ([TOPIC, LOGARITHM, {**STATISTICS, "inputs": {"in": "some"}}], False),
+        ([TOPIC, STATISTICS, FILE], True),
+        ([TOPIC, keyed_by("n")], True),
+        ([TOPIC, keyed_by("x")], False),
+        ([TOPIC, WINDOWS], True),
+        ([TOPIC, PAIRS], False),
+    ],
+)
+def test_the_task_stays_where_nothing_needs_spark(elements: list[dict[str, Any]], stays: bool) -> None:
+    assert GroupFrame(spec_of(*elements), {}, Path()).resident == stays
+
+
+@pytest.mark.parametrize(
+    ("elements", "left_to_spark"), [([STATISTICS, BEHIND], False), ([STATISTICS, SPARK_BEHIND], True)]
+)
+def test_what_stands_behind_a_processor_spark_can_run_by_itself(
+    elements: list[dict[str, Any]], left_to_spark: bool
+) -> None:
+    frame = GroupFrame(spec_of(TOPIC, *elements), {}, Path())
+    assert frame.has_late_elements == left_to_spark
+
+
 @pytest.mark.parametrize(
     ("elements", "expected"),
     [
-        ([GENERATOR], "in"),
-        ([GENERATOR, FILE], "in"),
-        ([GENERATOR, FILTER], None),
-        ([TOPIC], None),
-        ([TOPIC, STATISTICS], "work"),
-        ([GENERATOR, STATISTICS], "work"),
-        (
-            [TOPIC, STATISTICS, {**FILTER, "inputs": {"in": "work"}, "params": {"condition": "mean > 0"}}],
-            "work",
-        ),
-        ([TOPIC, STATISTICS, FILTER], None),
-        ([TOPIC, FILTER, {**STATISTICS, "inputs": {"in": "some"}}], None),
-        ([TOPIC, STATISTICS, FILE], None),
-        ([TOPIC, keyed_by("n")], "work"),
-        ([TOPIC, keyed_by("x")], None),
-        ([TOPIC, WINDOWS], "work"),
-        ([TOPIC, FILTER, {**WINDOWS, "inputs": {"in": "some"}}], None),
-        ([TOPIC, PAIRS], None),
+        ([TOPIC, STATISTICS], 4),
+        ([TOPIC, keyed_by("k")], 4),
+        ([TOPIC, keyed_by("n")], 1),
+        ([TOPIC, FILTER, {**STATISTICS, "inputs": {"in": "some"}}], 1),
+        ([TOPIC, FILTER], 4),
+        ([TOPIC, WINDOWS], 1),
+        ([GENERATOR], 1),
     ],
 )
-def test_the_task_stays_of_a_processor_or_a_source_that_stands_alone(
-    elements: list[dict[str, Any]], expected: str | None
-) -> None:
-    assert GroupFrame(spec_of(*elements), {}, Path()).resident == expected
-
-
-@pytest.mark.parametrize(
-    ("elements", "expected"),
-    [([TOPIC, STATISTICS], 4), ([TOPIC, keyed_by("k")], 4), ([TOPIC, keyed_by("n")], 1), ([GENERATOR], 1)],
-)
-def test_partitions_are_shared_where_they_are_written_by_the_key_that_is_grouped_by(
+def test_partitions_are_shared_where_no_key_can_be_in_two(
     elements: list[dict[str, Any]], expected: int
 ) -> None:
     assert GroupFrame(spec_of(*elements), {}, Path()).tasks_max == expected
@@ -153,16 +173,78 @@ def test_a_sources_rows_leave_as_they_are_and_what_json_cannot_say_is_a_dead_let
     sources: Any = {"in.out": Three()}
     reader._sources = sources
 
-    run_batches(gate, work_of(gate, reader, "in"), 1, 0)
+    run_batches(gate, GroupWork(gate, reader), 1, 0)
 
     [made] = gate.made
     rows = [(row["_out"], row["_key"], json.loads(row["_value"])) for row in made.to_pylist()]
-    first, (out, key, letter), last = rows
+    first, last, (out, key, letter) = rows
     assert (first, last) == (
         ("in.out", "a", {"key": "a", "n": 1, "x": 1.5}),
         ("in.out", "a", {"key": "a", "n": 3, "x": None}),
     )
     assert (out, key, letter["raw"]) == ("in.dead", None, '{"key":"b","n":2,"x":Infinity}')
-    assert "not JSON compliant" in letter["reason"]
-    assert made["_time_ms"].to_pylist() == [1704067200001 + 1000 * n for n in range(3)]
+    assert "JSON has no such" in letter["reason"]
+    assert made["_time_ms"].to_pylist() == [1704067200001 + 1000 * n for n in (0, 2, 1)]
     assert [told["rows"] for told in gate.read] == [3]
+
+
+def record(offset: int, **data: Any) -> list[Any]:
+    return [offset, 1_700_000_000_000 + offset, str(data["k"]), json.dumps(data), []]
+
+
+def made_of(spec: GroupSpec, directory: Path, records: list[list[Any]]) -> dict[str, list[Any]]:
+    """What comes of one batch of these records, by where it goes."""
+    gate: Any = Gate(spec, directory)
+    gate._granted = [[{**Slice(0, 5, 0, 0, len(records)).__dict__, "records": records}], None]
+    run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
+    found: dict[str, list[Any]] = {}
+    for row in gate.made[0].to_pylist():
+        found.setdefault(row["_out"], []).append((row["_key"], json.loads(row["_value"])))
+    return found
+
+
+RECORDS = [
+    record(0, k="a", n=1, x=2.5),
+    record(1, k="b", n=0, x=1.0),
+    record(2, k="a", n=2, x=-1.0),
+    record(3, k="c", n=3, x=None),
+]
+RATIO = {
+    "id": "ratio",
+    "type": "derive",
+    "inputs": {"in": "in"},
+    "params": {"columns": [{"name": "r", "expression": "x / n"}, {"name": "twice", "expression": "r * 2"}]},
+}
+POSITIVE = {
+    **FILTER,
+    "id": "positive",
+    "inputs": {"in": "ratio"},
+    "params": {"condition": "r > 0 or r is null"},
+}
+
+
+def test_elements_of_a_group_are_given_what_those_before_have_made(tmp_path: Path) -> None:
+    spec = spec_of(TOPIC, RATIO, {**POSITIVE, "params": {"condition": "r > 0"}})
+    found = made_of(spec, tmp_path, RECORDS)
+    assert found["positive.out"] == [("a", {"k": "a", "n": 1, "x": 2.5, "r": 2.5, "twice": 5.0})]
+    [(_, letter)] = found["ratio.dead"]
+    assert letter["reason"] == 'column "r" has no value for this row'
+    assert json.loads(letter["raw"])["k"] == "b"
+
+
+def test_only_streams_that_leave_the_group_are_written(tmp_path: Path) -> None:
+    found = made_of(spec_of(TOPIC, RATIO, POSITIVE), tmp_path, RECORDS)
+    assert set(found) == {"positive.out", "ratio.dead"}
+    both = made_of(spec_of(TOPIC, RATIO, POSITIVE, {**FILE, "inputs": {"in": "ratio"}}), tmp_path, RECORDS)
+    assert [row["k"] for _, row in both["ratio.out"]] == ["a", "a", "c"]
+
+
+def test_the_key_is_what_the_streams_schema_says(tmp_path: Path) -> None:
+    renamed = {
+        "id": "renamed",
+        "type": "select",
+        "inputs": {"in": "in"},
+        "params": {"columns": [{"column": "n"}, {"column": "x"}], "key": "n"},
+    }
+    found = made_of(spec_of(TOPIC, renamed), tmp_path, RECORDS)
+    assert [key for key, _ in found["renamed.out"]] == ["1", "0", "2", "3"]

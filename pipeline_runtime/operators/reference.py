@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from pipeline_runtime.operators import expressions
+from pipeline_runtime.operators.expressions.arrow import FUNCTIONS as IN_ARROW
 from pipeline_runtime.operators.expressions.functions import FUNCTIONS
 from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
@@ -146,6 +147,14 @@ def _expressions() -> Iterator[str]:
     )
     yield ""
     yield "Functions: " + ", ".join(f"`{function.usage}`" for function in FUNCTIONS.values()) + "."
+    yield ""
+    by_spark = ", ".join(f"`{name}`" for name in FUNCTIONS if name not in IN_ARROW)
+    yield (
+        "Most of this is computed by Arrow. Some Spark alone computes as it should be, and the batches of an"
+        " element that uses it cost about six times the CPU (docs/decisions/0030-elements-in-arrow.md):"
+        f" {by_spark}; `like`; `contains`, `startswith` and `endswith` with a part that is no literal; texts"
+        " made of numbers with decimals or of times, and numbers or times read from texts."
+    )
 
 
 if __name__ == "__main__":

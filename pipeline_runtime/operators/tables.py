@@ -12,7 +12,8 @@ from pipeline_runtime.model.schema import FieldType
 from pipeline_runtime.operators.expressions import Compiled
 from pipeline_runtime.operators.expressions.arrow import Evaluation, can_evaluate
 
-REJECT = "_reject"
+REJECT, RAW = "_reject", "_raw"
+"""Columns, see `TransformOperator.transform`."""
 
 
 def is_in_arrow(compiled: Compiled) -> bool:

@@ -89,29 +89,34 @@ class WindowAggregate(BatchProcessor):
         self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
     ) -> pa.Table:
         accumulation = self.accumulation(ctx.input_schemas["in"])
-        progress = Progress(*(states.get([None])[0] or ()))
         rows = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"]))
-        grown: dict[str, Kept] = {}
-        if rows.num_rows:
-            found = accumulation.of(self._in_windows(rows, progress), [_END, *self.params.keys])
-            names = [state_key(group) for group in found]
-            for name, kept, new in zip(names, states.get(names), found.values(), strict=True):
-                grown[name] = accumulation.merged(kept, new)
-            progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
-        elif not at_end:
+        if not rows.num_rows and not at_end:
             return self._emitted({}, accumulation, ctx)
-        complete_us = _LAST_US if at_end else max(progress.newest_us - self.delay_us, progress.closed_us)
-        complete = states.between(_bound(progress.closed_us), _bound(complete_us))
-        for name, kept in grown.items():
-            if name < _bound(complete_us):
-                complete[name] = kept
-            else:
-                states.put(name, kept)
-        for name in complete:
-            states.put(name, None)
-        progress.closed_us = max([complete_us] if not at_end else [progress.closed_us, *map(_end, complete)])
+        progress = Progress(*(states.get([None])[0] or ()))
+        grown = self._grown(rows, progress, accumulation, states)
+        if rows.num_rows:
+            progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
+        until = _bound(_LAST_US if at_end else progress.newest_us - self.delay_us)
+        complete = states.between(_bound(progress.closed_us), until)
+        complete |= {name: kept for name, kept in grown.items() if name < until}
+        for name, kept in (grown | dict.fromkeys(complete)).items():
+            states.put(name, kept)
+        progress.closed_us = max([progress.closed_us, *map(_end, complete)])
         states.put(None, progress.kept())
         return self._emitted(dict(sorted(complete.items())), accumulation, ctx)
+
+    def _grown(
+        self, rows: pa.Table, progress: Progress, accumulation: Accumulation, states: States
+    ) -> dict[str, Kept]:
+        """What is to be kept of each window, by its key, that the rows are in."""
+        if not rows.num_rows:
+            return {}
+        found = accumulation.of(self._in_windows(rows, progress), [_END, *self.params.keys])
+        names = [state_key(group) for group in found]
+        return {
+            name: accumulation.merged(kept, new)
+            for name, kept, new in zip(names, states.get(names), found.values(), strict=True)
+        }
 
     def _in_windows(self, rows: pa.Table, progress: Progress) -> pa.Table:
         """Each row once for each window that it is in and that was not complete when it came, whose end is in

@@ -29,7 +29,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.operators.tables import with_column
+from pipeline_runtime.operators.tables import RAW, REJECT, with_column
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.encode import json_texts
 from pipeline_runtime.spark.gate_client import GateClient, Slice
@@ -51,7 +51,6 @@ from pipeline_runtime.spark.streams import behind, needed_streams, read_again
 
 # Their texts are the same, whether Spark makes them or Arrow.
 _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
-_REJECT, _RAW = "_reject", "_raw"
 _META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
 
@@ -207,8 +206,8 @@ class GroupWork:
             schema=TAGGED,
         )
         bad = pc.is_null(values)
-        if _REJECT in rows.column_names:
-            bad = pc.or_(bad, pc.is_valid(rows[_REJECT]))
+        if REJECT in rows.column_names:
+            bad = pc.or_(bad, pc.is_valid(rows[REJECT]))
         if not pc.any(bad).as_py():
             return made
         letters = [_letter(source.partition(".")[0], row, schema) for row in rows.filter(bad).to_pylist()]
@@ -222,20 +221,20 @@ def _keyed(schema: StreamSchema, rows: pa.Table) -> pa.Table:
 
 def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows that go on, and those with `_reject`."""
-    if _REJECT not in rows.column_names:
+    if REJECT not in rows.column_names:
         return rows, rows.slice(0, 0)
-    own = [name for name in (_REJECT, _RAW) if name in rows.column_names]
-    good = pc.is_null(rows[_REJECT])
+    own = [name for name in (REJECT, RAW) if name in rows.column_names]
+    good = pc.is_null(rows[REJECT])
     return rows.filter(good).drop_columns(own), rows.filter(pc.invert(good))
 
 
 def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema) -> Tagged:
     time_ms = int(row["_time"].timestamp() * 1000)
     data = {name: row[name] for name in schema.names}
-    reason = row.get(_REJECT)
+    reason = row.get(REJECT)
     if reason is None:
         return rejected(element, data, time_ms, ValueError("a number is not finite: JSON has no such"))
-    return dead(element, reason, row.get(_RAW) or encode_any(data), time_ms)
+    return dead(element, reason, row.get(RAW) or encode_any(data), time_ms)
 
 
 def _port_rows(inputs: Inputs, given: Mapping[str, pa.Table], key: str | None) -> Iterator[PortRows]:

@@ -68,7 +68,7 @@ _DATE_PARTS: dict[str, Callable[[Values], Values]] = {
     "unix_millis": lambda times: floored(times.cast(pa.int64()), 1000),
 }
 _PARTS_OF_TEXTS = {"startswith": pc.starts_with, "endswith": pc.ends_with, "contains": pc.match_substring}
-_CALLS = frozenset(
+FUNCTIONS = frozenset(
     [
         *("abs", "sqrt", "floor", "ceil", "round", "length", "concat"),
         *("greatest", "least", "coalesce", "nullif", "if"),
@@ -96,7 +96,7 @@ def can_evaluate(node: Node, types: Types) -> bool:
             if found is not None and found not in _CASTS[target]:
                 return False
         case Call(name, arguments):
-            if name not in _CALLS or (name in _PARTS_OF_TEXTS and not _is_text(arguments[1])):
+            if name not in FUNCTIONS or (name in _PARTS_OF_TEXTS and not _is_text(arguments[1])):
                 return False
     return all(can_evaluate(child, types) for child in children(node))
 
@@ -216,7 +216,7 @@ class Evaluation:
         if name in _PARTS_OF_TEXTS:
             assert isinstance(arguments[1], Literal)
             return _PARTS_OF_TEXTS[name](values, arguments[1].value)
-        return _FUNCTIONS[name](values)
+        return _NUMERIC[name](values)
 
 
 _ONLY_TYPES = {
@@ -353,7 +353,7 @@ def floored(values: Values, by: int) -> Values:
     return pc.subtract(whole, below.cast(pa.int64()))
 
 
-_FUNCTIONS: dict[str, Callable[[Values], Values]] = {
+_NUMERIC: dict[str, Callable[[Values], Values]] = {
     "abs": _size,
     "sqrt": _root,
     "floor": _rounded(pc.floor),

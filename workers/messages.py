@@ -2,6 +2,7 @@
 
     web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
     node --XADD fogline:reports-->  control  --channel layer "live"-->  web
+    web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
 
 Every message may be lost, late or doubled. So a task only says "look again" or carries a whole
 desired state with its revision; nothing depends on a message that is sent once.

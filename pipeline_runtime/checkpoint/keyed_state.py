@@ -22,7 +22,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -64,16 +64,16 @@ class KeyedStateClosed(RuntimeError):
 
 
 class KeyedState:
-    """One batch at a time; link may be called meanwhile, and close at any time. Raises ValueError where the
-    files are damaged, OSError where they cannot be used now."""
+    """One batch at a time; link and look may be called meanwhile, and close at any time. Raises ValueError
+    where the files are damaged, OSError where they cannot be used now."""
 
     def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
         """`read_only`: as it is now, also beside the one that it is open for. `patience_s`: for how long it
         is tried again where another one that has it open may be about to close it."""
         self._path = path
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
-        # It is not closed while either is held.
-        self._batch, self._linking = threading.Lock(), threading.Lock()
+        # It is not closed while one of them is held.
+        self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
         self._pending: dict[str | None, str | None] = {}
         self._absent: set[str | None] = set()  # of what the running batch has asked for
         try:
@@ -108,7 +108,7 @@ class KeyedState:
 
     def close(self) -> None:
         """Raises nothing: what was committed is in its log, whatever could not be written now."""
-        with self._batch, self._linking:
+        with self._batch, self._linking, self._looking:
             db, self._db = self._db, None
             if db is None:
                 return
@@ -170,6 +170,37 @@ class KeyedState:
             for path in target.iterdir():
                 if not _is_kept(path.name):  # by RocksDB, when it was looked into
                     path.unlink()
+
+    def look(
+        self,
+        first: str,
+        prefix: str,
+        wanted: Callable[[str], bool],
+        *,
+        most: int,
+        keys_max: int,
+        bytes_max: int,
+    ) -> tuple[list[tuple[str, bytes]], str | None]:
+        """From the key `first` on, of those that begin with `prefix`: at most `most` that are `wanted`, each
+        with the first bytes of what the newest committed batch has left of it; and the last key that was
+        looked at, if there are more behind it. At most `keys_max` are looked at. No batch waits for this."""
+        found: list[tuple[str, bytes]] = []
+        with self._looking, self._translating():
+            cursor, range_ = self._database().iter(), _place(prefix)
+            try:
+                cursor.seek(max(_place(first), range_))
+                key = None
+                while cursor.valid() and (place := cursor.key()).startswith(range_):
+                    if key is not None and (len(found) == most or keys_max <= 0):
+                        return found, key
+                    key, keys_max = place[len(_KEY) :].decode(), keys_max - 1
+                    if wanted(key):
+                        found.append((key, cursor.value()[:bytes_max]))
+                    cursor.next()
+                cursor.status()  # at a block that cannot be read it just ends
+                return found, None
+            finally:
+                del cursor
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Each key with what is kept for it, in order."""

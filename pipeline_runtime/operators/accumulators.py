@@ -6,6 +6,7 @@ batches are merged; results are made of the parts. Timestamps are in microsecond
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ Kept = list[Any]
 """Of one group, in the order of the Accumulation's parts. A part without values is None."""
 Group = tuple[Any, ...]
 """The values that its rows have in common."""
+
 
 _ORDER = ("_time", "_partition", "_offset")
 _INT64_MAX = 2**63 - 1
@@ -116,6 +118,11 @@ class Accumulation:
 
     def _values(self, aggregate: Aggregate, kept: Kept) -> Mapping[Kind, Any]:
         return {part.kind: self.value(part, kept) for part in self._of[aggregate]}
+
+
+def readable(group: Group) -> str:
+    """For who looks at what is kept of it."""
+    return ", ".join(value if isinstance(value, str) else json.dumps(value) for value in group)
 
 
 def column_of(values: Sequence[Any], name: str, outputs: StreamSchema) -> pa.Array:

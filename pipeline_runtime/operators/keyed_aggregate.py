@@ -10,7 +10,15 @@ from pydantic import Field
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import Follow
-from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, Kind, Part, column_of
+from pipeline_runtime.operators.accumulators import (
+    Accumulation,
+    Group,
+    Kept,
+    Kind,
+    Part,
+    column_of,
+    readable,
+)
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields, depends_on_batches
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
@@ -84,6 +92,9 @@ class KeyedAggregate(BatchProcessor):
         times = pa.array([accumulation.value(NEWEST, kept) for kept in kept_of], pa.int64())
         made = pa.table({**columns, "_time": times.cast(pa.timestamp("us", "UTC"))})
         return made.sort_by("_time")
+
+    def readable_key(self, key: str) -> str:
+        return readable(json.loads(key))
 
 
 def state_key(group: Group) -> str:

@@ -188,6 +188,10 @@ class Processor(Operator):
             f"no state of version {version} can be read by version {self.state_version}"
         )
 
+    def readable_key(self, key: str) -> str:
+        """A key of its states for who looks at them, where it is not made to be read as it is."""
+        return key
+
 
 class KeyedProcessor(Processor):
     """Event by event, per key, in offset order, with state and event-time timers."""

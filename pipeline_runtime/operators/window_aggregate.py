@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
-from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of
+from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of, readable
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
@@ -148,6 +149,11 @@ class WindowAggregate(BatchProcessor):
         columns |= accumulation.results(list(complete.values()), outputs)
         return pa.table({**columns, "_time": columns["window_end"]})
 
+    def readable_key(self, key: str) -> str:
+        end_us = _end(key)
+        window = f"{_utc(end_us - _us(self.params.size_s))} to {_utc(end_us)} UTC"
+        return ", ".join(filter(None, [window, readable(json.loads(key[_DIGITS:]))]))
+
     @property
     def delay_us(self) -> int:
         return _us(self.params.delay_s)
@@ -187,6 +193,10 @@ def state_key(group: Group) -> str:
 
 def _end(name: str) -> int:
     return int(name[:_DIGITS]) + _FIRST_US
+
+
+def _utc(time_us: int) -> str:
+    return (datetime(1970, 1, 1) + timedelta(microseconds=time_us)).isoformat(" ")  # noqa: DTZ001
 
 
 def _bound(end_us: int) -> str:

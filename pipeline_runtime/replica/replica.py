@@ -50,6 +50,7 @@ from pipeline_runtime.replica.local_state import (
     size_bytes,
     spark_directory,
 )
+from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.release import OwnerRelease
@@ -87,6 +88,7 @@ class Replica:
         self._offsets: InputOffsets | None = None
         self._keyed: KeyedState | None = None
         self._stateful = False  # else what it keeps says only where it stands
+        self.looking: Looking | None = None  # of a processor, while it runs and when it has ended
         self._keys_shared = False  # by several of its input's partitions
         self._state_bytes = 0
         self._sized_at_s = 0.0
@@ -306,10 +308,11 @@ class Replica:
             "files": files,
             "directory": str(self.directory),
         }
-        self._keyed, self._stateful = None, frame.stateful
+        self._keyed, self._stateful, self.looking = None, frame.stateful, None
         if frame.kept_by_replica:
             former = partial(host.engine.former_states, frame) if frame.stateful else None
             self._keyed = open_keyed(self.directory, local, former)
+            self.looking = Looking.at(spec, frame.processor, self._keyed)
         planner = BatchPlanner(
             spec,
             frame.inputs,

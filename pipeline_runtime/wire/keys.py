@@ -9,6 +9,14 @@ REPORTS_CURSOR = "fogline:ingest:cursor"
 """The id of the newest entry of the stream that control has taken in."""
 CONTROL_STATE = "fogline:control"
 """What control says of itself, as JSON; it expires."""
+KEPT_LASTS_S = 10
+
+
+def kept_answer(question: str) -> str:
+    """A list with one KeptAnswer as JSON, for who asked; it lasts for KEPT_LASTS_S."""
+    return f"fogline:kept:{question}"
+
+
 LIVE_GROUP = "live"
 """The channel layer's group of all open dashboards."""
 

@@ -1,6 +1,7 @@
 """Names of the Celery tasks and of the queues they wait in; behind each name its arguments.
 
 web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
+web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ DRAIN = "fogline.control.drain"  # ()
 
 NODE_SYNC = "fogline.node.sync"  # (NodeDesired as JSON)
 NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
+NODE_LOOK = "fogline.node.look"  # (KeptQuestion as JSON); from web
 
 COMMAND_EXPIRES_S = 30
 """Of commands to control, by one machine's clock. One to a node never expires: by a node's clock that is

@@ -437,6 +437,23 @@ export interface Invited {
   warnings: string[];
 }
 
+export interface KeptKey {
+  key: string;
+  key_cut: boolean;
+  state: unknown;
+  state_cut: boolean;
+  timers: (string | null)[];
+}
+
+/** What an element keeps, as the newest committed batch has left it. */
+export interface KeptPage {
+  at: string;
+  keys: number;
+  entries: KeptKey[];
+  next: string | null;
+  looked: number | null;
+}
+
 /**
  * The 95th percentile of the latency of an element of `pipeline` is above `ms` for `for_s` in one go;
  * `element` empty: of any of its elements.

@@ -30,6 +30,8 @@ export type {
   GroupAfter,
   Handover,
   HandoverPause,
+  KeptKey,
+  KeptPage,
   LiveElement,
   LogEvent,
   Map as SiteMap,

@@ -10,6 +10,7 @@ from pydantic import Field
 from pipeline_runtime.kafka.peek import peek
 from pipeline_runtime.model.document import parse_reference
 from pipeline_runtime.model.ids import dead_letter_topic, stream_topic
+from pipeline_runtime.model.kept import LIMIT_MAX
 from pipeline_runtime.model.plain_data import NotPlainData, read_json
 from webapp.api.accounts import Body
 from webapp.api.authentication import actor
@@ -21,9 +22,11 @@ from webapp.handovers.facts import group_id
 from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
 from webapp.monitoring.board import element_list, element_named
+from webapp.monitoring.kept import kept_page
 from webapp.monitoring.schemas import (
     DeadLetters,
     ElementHistory,
+    KeptPage,
     LiveElement,
     Peeked,
     PeekedRecord,
@@ -158,6 +161,23 @@ def forget_place(request: HttpRequest, name: str, id: str) -> Status[None]:
     """Nobody knows where its user is."""
     places.forget(actor(request), name, id)
     return Status(204, None)
+
+
+@router.get(PATH + "/state", response=KeptPage)
+def state(
+    request: HttpRequest,
+    name: str,
+    id: str,
+    key: str = Query("", max_length=1000),
+    after: str | None = Query(None, max_length=4000),
+    limit: int = Query(20, ge=1, le=LIMIT_MAX),
+) -> KeptPage:
+    """What it keeps, key by key, as its node's newest committed batch has left it.
+
+    `key`: those that begin with it; of windows and keyed aggregates those that have it in them, of which one
+    request looks through some thousand. `after`: `next` of the page before.
+    """
+    return kept_page(pipeline_named(name), id, key, after, limit)
 
 
 @router.get(PATH + "/checkpoints", response=Checkpoints)

@@ -229,6 +229,31 @@ class Requested(TypedDict):
     status: Literal["requested"]
 
 
+class KeptKey(TypedDict):
+    key: str
+    """as people read it"""
+    key_cut: bool
+    state: Any
+    """what is kept; a text, its beginning, when it is cut, or when JSON cannot say it"""
+    state_cut: bool
+    timers: list[str | None]
+    """event times for which it waits, unless the state is cut; null: one outside the years 1 to 9999"""
+
+
+class KeptPage(TypedDict):
+    """What an element keeps, as the newest committed batch has left it."""
+
+    at: str
+    """when it was read"""
+    keys: int
+    """that there are"""
+    entries: list[KeptKey]
+    next: str | None
+    """to go on `after`; null: there are no more"""
+    looked: int | None
+    """keys that were looked through, where that is why there are no more entries"""
+
+
 class PeekedRecord(TypedDict):
     offset: int
     partition: int

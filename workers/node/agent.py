@@ -9,6 +9,7 @@ from time import monotonic
 
 from pipeline_runtime.model.desired import NodeDesired, RefusedReplica, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from workers.node.checkpoints import Tried, due
 from workers.node.desired_store import DesiredStore
 from workers.node.leaving import elements_held
@@ -115,6 +116,10 @@ class Agent:
         """Take a checkpoint now; False: it does not own here, or has not moved on since the last."""
         slot = self._slots.get(group)
         return slot is not None and slot.checkpoint()
+
+    def look(self, question: KeptQuestion) -> KeptAnswer:
+        slot = self._slots.get(question.group)
+        return slot.look(question) if slot is not None else KeptAnswer(refused="away")
 
     def close(self, timeout_s: float) -> None:
         """End all replicas after their running batches, at the same time; local state is kept."""

@@ -8,13 +8,14 @@ from typing import Any
 from celery import Celery
 
 from pipeline_runtime.model.desired import read_desired
-from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_SYNC
+from pipeline_runtime.wire.tasks import NODE_CHECKPOINT, NODE_LOOK, NODE_SYNC
 from workers.node.agent import Agent
+from workers.node.answers import Answers
 
 log = logging.getLogger(__name__)
 
 
-def register_commands(app: Celery, agent: Agent) -> None:
+def register_commands(app: Celery, agent: Agent, answers: Answers) -> None:
     @app.task(name=NODE_SYNC, shared=False)
     def sync(desired: dict[str, Any]) -> None:
         try:
@@ -29,3 +30,7 @@ def register_commands(app: Celery, agent: Agent) -> None:
     @app.task(name=NODE_CHECKPOINT, shared=False)
     def checkpoint(group: str) -> None:
         agent.checkpoint(group)
+
+    @app.task(name=NODE_LOOK, shared=False)
+    def look(question: dict[str, Any]) -> None:
+        answers.give(question, agent.look)

@@ -37,6 +37,7 @@ from pipeline_runtime.spark.session import java_process
 from pipeline_runtime.wire.tasks import node_queue
 from workers.messages import CommandReceiver, celery_app
 from workers.node.agent import Agent
+from workers.node.answers import Answers
 from workers.node.checkpoints import NodeCheckpoints, token_minter
 from workers.node.commands import register_commands
 from workers.node.cost import CostMeter
@@ -115,7 +116,7 @@ class NodeProcess:
         )
         self._heartbeat = Heartbeat(identity.redis_url, self._report, identity.heartbeat_s)
         app = celery_app(f"fogline-{identity.name}", identity.redis_url, node_queue(identity.name))
-        register_commands(app, self._agent)
+        register_commands(app, self._agent, Answers(identity.redis_url))
         self._commands = CommandReceiver(app, identity.name, threads=4)
 
     def run(self) -> int:

@@ -15,6 +15,7 @@ from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.model.desired import CheckpointSource, Directive, ReplicaStatus
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.looking import Looking
 from workers.node.java_ends import JavaEnds
 
 
@@ -24,6 +25,11 @@ class RunningReplica(Protocol):
     @property
     def growing(self) -> GrowingFiles:
         """Of its run, or of the last one when it has ended."""
+        ...
+
+    @property
+    def looking(self) -> Looking | None:
+        """At what it keeps by key, once that is open; None: it keeps none, or Spark does."""
         ...
 
     def start(self) -> None: ...

@@ -21,6 +21,7 @@ from pipeline_runtime.model.desired import (
     is_held,
 )
 from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.spec import GroupSpec
 from workers.node.java_ends import has_come_through, held_error, is_suspect
 from workers.node.reconcile import (
@@ -174,6 +175,11 @@ class Slot:
         self._taken = taken
         self._runtime.changed()
         return True
+
+    def look(self, question: KeptQuestion) -> KeptAnswer:
+        """At what its replica keeps by key, while that runs."""
+        looking = self._replica.looking if self._replica is not None else None
+        return looking.answer(question) if looking is not None else KeptAnswer(refused="away")
 
     # -- the thread ------------------------------------------------------------------------------
 

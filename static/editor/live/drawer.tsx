@@ -23,6 +23,7 @@ import { Percentiles } from "./percentiles";
 import { DeadLetters, Nothing, Records } from "./records";
 import { PastHandovers, Replicas } from "./replicas";
 import { RestoreDialog } from "./restore";
+import { KeptState } from "./state";
 import { LiveSummary } from "./summary";
 import { TargetCost } from "./target-cost";
 import { UserPlace } from "./user-place";
@@ -315,7 +316,7 @@ export function useView(pipeline: string, element: LiveElement) {
   return { pipeline, element: element.id, source, type: element.type, params: node?.params ?? {} };
 }
 
-/** Records, dead letters, checkpoints, replicas, as far as there are such. `source`: whose output it reads. */
+/** Records, state, dead letters, checkpoints, replicas, as far as there are such. `source`: whose output it reads. */
 export function detailTabs({ pipeline, element, operator, ask }: Shown, source: string | null): Tab[] {
   const reads = (operator?.outputs.length ?? 0) === 0 ? source : element.id;
   const records: Tab[] = reads
@@ -323,8 +324,14 @@ export function detailTabs({ pipeline, element, operator, ask }: Shown, source: 
     : [];
   if (element.status === "view") return records;
   const dead = element.dead_letters_total ?? 0;
+  // of a group it is one element's
+  const keeps = element.state_keys !== null && operator?.stateful !== false;
+  const state: Tab[] = keeps
+    ? [{ id: "state", title: "State", content: <KeptState pipeline={pipeline} element={element.id} /> }]
+    : [];
   return [
     ...records,
+    ...state,
     {
       id: "dead",
       title: dead > 0 ? `Dead letters (${count(dead)})` : "Dead letters",

@@ -40,6 +40,7 @@ ENDPOINTS: list[tuple[str, str, Any, str]] = [
     ("GET", f"{P}/elements", None, "viewer"),
     ("GET", E, None, "viewer"),
     ("GET", f"{E}/history", None, "viewer"),
+    ("GET", f"{P}/elements/alerts/state", None, "viewer"),
     ("GET", "/handovers", None, "viewer"),
     ("GET", "/operations", None, "viewer"),
     ("GET", "/nodes", None, "viewer"),

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pipeline_runtime.checkpoint.manifest import Manifest
 from pipeline_runtime.checkpoint.snapshot import take_snapshot
 from pipeline_runtime.checkpoint.store import materialize, store
 from pipeline_runtime.model.ids import Epoch
+from tests.waiting import PATIENCE_S
 
 GROUP = "d.g"
 
@@ -275,3 +277,42 @@ def test_a_damaged_state_is_told(group: Group) -> None:
         os.truncate(path, 10)
     with pytest.raises(SnapshotFailed, match="its state cannot be read"):
         group.checkpoint()
+
+
+def looked_at(state: KeyedState, first: str = "", prefix: str = "", **bounds: int) -> Any:
+    bounds = {"most": 10, "keys_max": 10, "bytes_max": 10} | bounds
+    return state.look(first, prefix, lambda key: key != "unwanted", **bounds)
+
+
+def test_a_look_goes_on_where_the_one_before_has_ended(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    assert looked_at(state) == ([], None)
+    commit(state, 1, a="1", ab="2", b="3", unwanted="4")
+    assert looked_at(state, most=2) == ([("a", b"1"), ("ab", b"2")], "ab")
+    assert looked_at(state, "ab\0") == ([("b", b"3")], None)
+    assert looked_at(state, most=3, keys_max=2) == ([("a", b"1"), ("ab", b"2")], "ab")
+    assert looked_at(state, "b", most=1) == ([("b", b"3")], "b"), "there may be more that is wanted"
+    assert looked_at(state, "", "a", most=2) == ([("a", b"1"), ("ab", b"2")], None), "none behind the last"
+    assert looked_at(state, "aa", "a") == ([("ab", b"2")], None)
+    assert looked_at(state, "b", "a") == ([], None)
+
+
+def test_a_look_sees_what_was_committed_and_no_batch_waits_for_it(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1" * 100, b="1")
+    state.keep([("a", "void")])
+
+    def commits_meanwhile(key: str) -> bool:
+        if key == "a":
+            batch = threading.Thread(target=commit, args=(state, 2), kwargs={"b": "2", "c": "2"})
+            batch.start()
+            batch.join(PATIENCE_S)
+            assert not batch.is_alive()
+        return True
+
+    found = state.look("", "", commits_meanwhile, most=9, keys_max=9, bytes_max=3)
+    assert found == ([("a", b"111"), ("b", b"1")], None), "as it was when the look began"
+    assert (looked_at(state, "b")[0], state.count) == ([("b", b"2"), ("c", b"2")], 3)
+    state.close()
+    with pytest.raises(KeyedStateClosed):
+        looked_at(state)

@@ -21,6 +21,7 @@ from tests.unit.workers.test_agent_checkpoints import Runtime
 from tests.unit.workers.test_slot import ScriptedReplica
 from tests.waiting import wait_until
 from workers.node.agent import Agent
+from workers.node.answers import Answers
 from workers.node.commands import register_commands
 from workers.node.desired_store import DesiredStore
 from workers.node.runtime import NodeRuntime
@@ -99,7 +100,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], tuple[Node, Agent, Callable[[
         agent.start()
         agents.append(agent)
         app = Celery("node", set_as_current=False)
-        register_commands(app, agent)
+        register_commands(app, agent, Answers("redis://127.0.0.1:1"))
 
         def sync(desired: dict[str, Any]) -> None:
             app.tasks[NODE_SYNC](json.loads(json.dumps(desired)))  # as it comes over the wire

@@ -19,6 +19,7 @@ from pipeline_runtime.model.desired import (
     Role,
 )
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.spec import GroupSpec
 from tests.waiting import PATIENCE_S, wait_until
 from workers.node.java_ends import JavaEnds
@@ -35,10 +36,16 @@ def owner(order: str = "o1", **update: object) -> DesiredReplica:
     return made.model_copy(update=update)
 
 
+class Told:
+    def answer(self, question: KeptQuestion) -> KeptAnswer:
+        return KeptAnswer(keys=7)
+
+
 class ScriptedReplica:
     def __init__(self) -> None:
         self.now = ReplicaStatus(group=SPEC.id, role=Role.STANDBY, phase="following")
         self.growing = GrowingFiles()
+        self.looking: Told | None = None
         self.orders: list[str] = []
         self.started_after: list[str] = []
 
@@ -383,3 +390,13 @@ def test_what_nobody_wants_is_stopped_at_once_and_forgotten_after_the_grace(node
     wait_until(lambda: node.forgotten)
     assert not (node.directory / "replicas" / SPEC.id).exists()
     assert not node.slot.want(owner("o2")), "a slot that has ended takes no more wishes"
+
+
+def test_what_it_keeps_is_looked_at_while_its_replica_runs_and_has_it_open(node: Node) -> None:
+    question = KeptQuestion(id="0" * 32, group=SPEC.id, element="power", limit=1)
+    assert node.slot.look(question).refused == "away"
+    node.want(owner())
+    wait_until(lambda: is_owner(node))
+    assert node.slot.look(question).refused == "away", "it keeps none, or is not open yet"
+    node.replicas[-1].looking = Told()
+    assert node.slot.look(question).keys == 7

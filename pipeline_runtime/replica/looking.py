@@ -1,0 +1,104 @@
+"""A look at what a processor keeps, beside its batches: page by page, in the order of the keys."""
+
+from __future__ import annotations
+
+import json
+import logging
+from time import sleep
+
+from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
+from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import Processor
+from pipeline_runtime.spark.inputs import operator_of
+
+log = logging.getLogger(__name__)
+
+KEY_MAX = 1024
+"""Characters of a key that are told, and that the next page goes on by: of longer keys that begin alike only
+the first is shown."""
+STATE_MAX = 8 * 1024
+"""Bytes of a state that are told."""
+LOOKED_MAX = 5_000
+"""How many keys one question looks through for what it searches."""
+_AT_ONCE = 25
+_REST_S = 0.001
+_STATE = '{"state":'  # how all that is kept begins (spark.keyed, spark.batched)
+
+
+class Looking:
+    def __init__(self, element: str, processor: Processor, state: KeyedState) -> None:
+        self._element = element
+        self._processor = processor
+        self._state = state
+        # Then RocksDB cannot go to what is searched: the keys lie by what they are, not by how they are read.
+        self._made_readable = type(processor).readable_key is not Processor.readable_key
+
+    @classmethod
+    def at(cls, spec: GroupSpec, element: str | None, state: KeyedState) -> Looking | None:
+        """`element`: the group's processor; None: it has none, so its state says only where it stands."""
+        processor = None if element is None else operator_of(spec, element)
+        return cls(element, processor, state) if element and isinstance(processor, Processor) else None
+
+    def answer(self, question: KeptQuestion) -> KeptAnswer:
+        if question.element != self._element:
+            return KeptAnswer(refused="elsewhere")
+        try:
+            return self._page(question)
+        except KeyedStateClosed:
+            return KeptAnswer(refused="away")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s: its state cannot be looked at: %s", self._element, type(error).__name__)
+            return KeptAnswer(refused="failed")
+
+    def _page(self, question: KeptQuestion) -> KeptAnswer:
+        """Keys that are as people read them: those that begin with what is searched. Others: those in whose
+        readable form it is, found among the next LOOKED_MAX keys."""
+        filtered = self._made_readable and bool(question.search)
+        prefix, searched = ("", question.search.casefold()) if filtered else (question.search, "")
+        first = "" if question.after is None else question.after + "\0"  # there is none between the two
+        found: list[tuple[str, bytes]] = []
+        looked, last = 0, None
+        while True:
+            some, last = self._state.look(
+                first,
+                prefix,
+                lambda key: not searched or searched in self._readable(key).casefold(),
+                most=question.limit - len(found),
+                keys_max=_AT_ONCE,
+                bytes_max=STATE_MAX + 1,
+            )
+            found += some
+            looked += _AT_ONCE
+            if last is None or len(found) == question.limit or looked >= LOOKED_MAX:
+                break
+            first = last + "\0"
+            sleep(_REST_S)  # so that others of this process have their turn
+        return KeptAnswer(
+            keys=self._state.count,
+            entries=tuple(self._entry(key, text) for key, text in found),
+            next=None if last is None else _passing(last),
+            looked=LOOKED_MAX if filtered and last is not None and looked >= LOOKED_MAX else None,
+        )
+
+    def _entry(self, key: str, text: bytes) -> KeptEntry:
+        name = self._readable(key)
+        entry = KeptEntry(key=name[:KEY_MAX], key_cut=len(name) > KEY_MAX)
+        if len(text) > STATE_MAX:
+            beginning = text[:STATE_MAX].decode(errors="ignore").removeprefix(_STATE)
+            return entry.model_copy(update={"state": beginning, "state_cut": True})
+        kept = json.loads(text)
+        state = json.dumps(kept["state"], separators=(",", ":"))
+        timers = tuple(int(time_ms) for time_ms in kept.get("timers", ()))
+        return entry.model_copy(update={"state": state, "timers_ms": timers})
+
+    def _readable(self, key: str) -> str:
+        try:
+            return self._processor.readable_key(key)
+        except Exception:  # an operator's own code
+            return key
+
+
+def _passing(key: str) -> str:
+    """A key to go on after."""
+    return key if len(key) <= KEY_MAX else key[:KEY_MAX] + "\U0010ffff"

@@ -1,0 +1,180 @@
+/** What an element keeps, key by key: read when it is asked for, since it moves on with each batch. */
+import { useEffect, useRef, useState } from "react";
+import { get } from "../../shared/api";
+import { instant, moment } from "../../shared/format";
+import type { KeptKey, KeptPage } from "../../shared/types";
+import { Ago, Problem, Skeleton, useLoaded } from "../../shared/ui/parts";
+import { compact, keptPath, keysSay, keyText, noneSays, unfolded } from "./kept";
+import { Nothing, Stale } from "./records";
+import "./state.css";
+
+const SETTLED_MS = 300;
+const SEARCH_LENGTH_MAX = 200;
+
+interface Place {
+  pipeline: string;
+  element: string;
+}
+
+export function KeptState({ pipeline, element }: Place) {
+  const [words, setWords] = useState("");
+  const search = useSettled(words);
+  return (
+    <div className="stack stack--tight">
+      <input
+        className="input"
+        type="search"
+        aria-label="Search keys"
+        placeholder="Search keys"
+        maxLength={SEARCH_LENGTH_MAX}
+        value={words}
+        onChange={(event) => setWords(event.target.value)}
+      />
+      <Found pipeline={pipeline} element={element} search={search} />
+    </div>
+  );
+}
+
+/** A text once nobody types any more. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(text), SETTLED_MS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+function Found({ pipeline, element, search }: Place & { search: string }) {
+  const { data, error, reload } = useLoaded(`state ${pipeline} ${element} ${search}`, (signal) =>
+    get<KeptPage>(keptPath(pipeline, element, search, null), signal),
+  );
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data) return <Skeleton lines={5} />;
+  return (
+    <>
+      <Stale error={error} />
+      <div className="row row--between">
+        <span className="muted small">
+          {keysSay(data)}. Read <Ago at={data.at} />; it moves on with each batch.
+        </span>
+        <button type="button" className="button button--small" onClick={reload}>
+          Read again
+        </button>
+      </div>
+      <Pages first={data} search={search} pipeline={pipeline} element={element} />
+    </>
+  );
+}
+
+interface Behind {
+  first: KeptPage;
+  pages: KeptPage[];
+  asking: boolean;
+  error: unknown;
+}
+
+/** The first page, and those behind it that were asked for. */
+function Pages({ pipeline, element, search, first }: Place & { search: string; first: KeptPage }) {
+  // Read again, the first page is another one, and what was behind the former is of no use. The table stays,
+  // so that what is folded out does, too.
+  const [behind, setBehind] = useState<Behind>({ first, pages: [], asking: false, error: null });
+  const { pages, asking, error } =
+    behind.first === first ? behind : { pages: [], asking: false, error: null };
+  const table = useRef<HTMLDivElement>(null);
+  const last = pages.at(-1) ?? first;
+  const entries = [first, ...pages].flatMap((page) => page.entries);
+  const more = () => {
+    setBehind({ first, pages, asking: true, error: null });
+    const over = (change: Partial<Behind>) =>
+      setBehind((now) => (now.first === first ? { ...now, asking: false, ...change } : now));
+    get<KeptPage>(keptPath(pipeline, element, search, last.next)).then(
+      (page) => {
+        over({ pages: [...pages, page] });
+        if (page.next === null) table.current?.focus(); // the button goes
+      },
+      (error: unknown) => over({ error }),
+    );
+  };
+  return (
+    <>
+      {entries.length > 0 ? (
+        <div
+          className="table-wrap table-wrap--tall"
+          ref={table}
+          tabIndex={0}
+          role="region"
+          aria-label="What is kept"
+        >
+          <KeptTable entries={entries} />
+        </div>
+      ) : (
+        <Nothing text={noneSays(last, search)} />
+      )}
+      {error !== null && <Problem error={error} />}
+      {last.next !== null && (
+        <button
+          type="button"
+          className="button button--small kept-more"
+          aria-disabled={asking}
+          onClick={() => !asking && more()}
+        >
+          {asking ? "Reading…" : last.looked === null ? "Show more" : "Look through more keys"}
+        </button>
+      )}
+    </>
+  );
+}
+
+export function KeptTable({ entries }: { entries: KeptKey[] }) {
+  return (
+    <table className="table table--tight kept">
+      <thead>
+        <tr>
+          <th>Key</th>
+          <th>What is kept</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry, place) => (
+          // keys that were cut may look the same
+          <tr key={entry.key_cut ? place : entry.key}>
+            <td>{keyText(entry)}</td>
+            <td>
+              <Kept entry={entry} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Kept({ entry }: { entry: KeptKey }) {
+  const whole = unfolded(entry);
+  return (
+    <>
+      {whole === null ? (
+        <code className="mono">{compact(entry)}</code>
+      ) : (
+        <details>
+          <summary>
+            <code className="mono">{compact(entry)}</code>
+          </summary>
+          <pre className="code">{whole}</pre>
+          {entry.state_cut && <p className="muted">Only the beginning of it is shown.</p>}
+        </details>
+      )}
+      {entry.timers.length > 0 && (
+        <p className="muted" title="Its timers, of event time">
+          Waits for {entry.timers.map(timer).join("; ")}
+        </p>
+      )}
+    </>
+  );
+}
+
+const timer = (at: string | null): string => {
+  const then = instant(at);
+  return then === null ? "a time far away" : moment(then);
+};

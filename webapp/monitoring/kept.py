@@ -1,0 +1,95 @@
+"""What a running element keeps, key by key, as its node tells it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pipeline_runtime.model.kept import KeptAnswer, KeptEntry
+from pipeline_runtime.model.plain_data import NotPlainData, read_json
+from pipeline_runtime.operators.registry import OperatorUnknown, default_registry
+from pipeline_runtime.operators.sdk import Processor
+from webapp.backends.node_questions import SAFE, ask_kept
+from webapp.handovers.facts import group_id
+from webapp.json_types import moment_of_ms
+from webapp.monitoring.board import element_named
+from webapp.monitoring.schemas import KeptKey, KeptPage, LiveElement
+from webapp.nodes.models import Node
+from webapp.pipelines.models import Pipeline
+from webapp.placements.selectors import active_deployment
+from webapp.problems import BackendAway, Conflict
+
+AGAIN = "Its state shows once it runs again."
+
+
+def kept_page(pipeline: Pipeline, id: str, search: str, after: str | None, limit: int) -> KeptPage:
+    """Raises Missing, Conflict where there is nothing to look at, and BackendAway."""
+    element = element_named(pipeline, id)
+    _keeps_its_state(element)
+    deployment, node = active_deployment(pipeline), element["node"]
+    if deployment is None or node is None:
+        raise Conflict(f'"{element["title"]}" does not run, so there is no state to look at.', next=AGAIN)
+    if not Node.objects.filter(name=node, up=True).exists():
+        raise BackendAway(
+            f'The node {node}, which runs "{element["title"]}", does not answer.',
+            safe="What it keeps is part of its checkpoints.",
+            next="Restore the element on another node, or start this one again.",
+        )
+    group = f"{deployment.pk}.{group_id(deployment, id)}"
+    answer = ask_kept(node, group=group, element=id, search=search, after=after, limit=limit)
+    _refused(answer, element, node)
+    return {
+        "at": datetime.now(UTC).isoformat(),
+        "keys": answer.keys,
+        "entries": [_entry(entry) for entry in answer.entries],
+        "next": answer.next,
+        "looked": answer.looked,
+    }
+
+
+def _keeps_its_state(element: LiveElement) -> None:
+    try:
+        operator = default_registry().get(element["type"])
+    except OperatorUnknown:
+        return  # its node may know it
+    if not operator.stateful:
+        raise Conflict(f'"{element["title"]}" keeps no state.')
+    if not issubclass(operator, Processor):
+        raise Conflict(f'The state of "{element["title"]}" is kept by Spark, and cannot be looked at by key.')
+
+
+def _refused(answer: KeptAnswer, element: LiveElement, node: str) -> None:
+    title = element["title"]
+    if answer.refused == "away":
+        raise Conflict(f'"{title}" does not run on {node} now, so its state is not open.', next=AGAIN)
+    if answer.refused == "elsewhere":
+        raise Conflict(f'"{title}" keeps no state there: another element of its group does.')
+    if answer.refused == "failed":
+        raise BackendAway(
+            f'The state of "{title}" could not be read on {node}.', safe=SAFE, next=f"See the log of {node}."
+        )
+
+
+def _entry(entry: KeptEntry) -> KeptKey:
+    return {
+        "key": entry.key,
+        "key_cut": entry.key_cut,
+        "state": entry.state if entry.state_cut else _value(entry.state),
+        "state_cut": entry.state_cut,
+        "timers": [_time(time_ms) for time_ms in entry.timers_ms],
+    }
+
+
+def _value(text: str) -> Any:
+    try:
+        return read_json(text)
+    except NotPlainData:
+        return text  # say, a number that JSON does not have
+
+
+def _time(time_ms: int) -> str | None:
+    """None: outside the years 1 to 9999."""
+    try:
+        return moment_of_ms(time_ms).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None

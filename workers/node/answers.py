@@ -1,0 +1,45 @@
+"""Answers to who asks the node what an element keeps: by Redis, where they wait under the question's id."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+
+from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
+from pipeline_runtime.wire.keys import KEPT_LASTS_S, kept_answer
+
+log = logging.getLogger(__name__)
+
+
+class Answers:
+    """What people's rows have left in a state is told to who asks for it, and never to a log."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._redis = redis.Redis.from_url(
+            redis_url, socket_timeout=5, socket_connect_timeout=5, health_check_interval=10
+        )
+
+    def give(self, question: dict[str, Any], look: Callable[[KeptQuestion], KeptAnswer]) -> None:
+        try:
+            asked = KeptQuestion.model_validate(question)
+        except ValidationError as error:
+            log.warning("ignored a question that cannot be read: %d faults", error.error_count())
+            return
+        try:
+            answer = look(asked)
+        except Exception as error:
+            log.error("%s: its state could not be looked at: %s", asked.group, type(error).__name__)
+            answer = KeptAnswer(refused="failed")
+        key = kept_answer(asked.id)
+        try:
+            # Both at once: what nobody fetches any more must not stay.
+            pipe = self._redis.pipeline(transaction=True)
+            pipe.rpush(key, answer.model_dump_json().encode())
+            pipe.expire(key, KEPT_LASTS_S)
+            pipe.execute()
+        except redis.RedisError as error:
+            log.warning("an answer was not sent, Redis is away: %s", error)

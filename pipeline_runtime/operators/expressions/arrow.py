@@ -34,18 +34,12 @@ from pipeline_runtime.operators.expressions.syntax import (
     children,
 )
 from pipeline_runtime.operators.expressions.types import NUMERIC, type_of
+from pipeline_runtime.operators.recording import arrow_type
 
 Values = Any
 """A pa.ChunkedArray of one value for each row, or a pa.Scalar."""
 Types = Mapping[str, FieldType]
 
-ARROW_TYPES = {
-    FieldType.INTEGER: pa.int64(),
-    FieldType.NUMBER: pa.float64(),
-    FieldType.STRING: pa.string(),
-    FieldType.BOOLEAN: pa.bool_(),
-    FieldType.TIMESTAMP: pa.timestamp("us", "UTC"),
-}
 _COMPARISONS = {
     "=": pc.equal,
     "!=": pc.not_equal,
@@ -133,7 +127,7 @@ class Evaluation:
         match node:
             case Literal(value):
                 type_ = self._type(node)
-                return pa.scalar(value, pa.null() if type_ is None else ARROW_TYPES[type_])
+                return pa.scalar(value, pa.null() if type_ is None else arrow_type(type_))
             case Column(name):
                 return self._rows[name]
             case Negative(operand):
@@ -229,7 +223,7 @@ _ONLY_TYPES = {
 
 def _as(values: Values, type_: FieldType | None) -> Values:
     """Integers as numbers, and nulls as whatever; other types are there already."""
-    wanted = pa.null() if type_ is None else ARROW_TYPES[type_]
+    wanted = pa.null() if type_ is None else arrow_type(type_)
     if values.type == wanted:
         return values
     if pa.types.is_integer(values.type) and wanted == pa.float64():
@@ -311,7 +305,7 @@ def _better(wins: str, best: Values, each: Values) -> Values:
 
 
 def _cast(values: Values, target: FieldType) -> Values:
-    wanted = ARROW_TYPES[target]
+    wanted = arrow_type(target)
     if values.type == pa.null():
         return values.cast(wanted)
     if target is FieldType.INTEGER and values.type == pa.float64():

@@ -134,7 +134,7 @@ MUTANTS = (
         ("tests/unit/operators/test_window_aggregate.py",),
     ),
     Mutant(
-        "keyed state",
+        "keyed state, forgotten",
         "what is kept no more is still there",
         "pipeline_runtime/checkpoint/keyed_state.py",
         "                batch.delete(_place(key))\n",

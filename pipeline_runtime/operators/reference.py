@@ -150,8 +150,9 @@ def _expressions() -> Iterator[str]:
     yield ""
     by_spark = ", ".join(f"`{name}`" for name in FUNCTIONS if name not in IN_ARROW)
     yield (
-        "Most of this is computed by Arrow. Some Spark alone computes as it should be, and the batches of an"
-        " element that uses it cost about six times the CPU (docs/decisions/0030-elements-in-arrow.md):"
+        "Most of this is computed by Arrow. Some Spark alone computes as it should be, and a batch of an"
+        " element that uses it costs some 65 ms of CPU where others cost 10"
+        " (docs/decisions/0030-elements-in-arrow.md):"
         f" {by_spark}; `like`; `contains`, `startswith` and `endswith` with a part that is no literal; texts"
         " made of numbers with decimals or of times, and numbers or times read from texts."
     )

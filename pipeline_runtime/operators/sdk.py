@@ -170,7 +170,7 @@ class TransformOperator(Operator):
     def arrow(self, ctx: OperatorContext) -> ArrowTransform | None:
         """The same for Arrow's tables: the same columns in and out, the rows in the same order. None: it has
         none, or not with these parameters. Where all elements of a group have it, Spark has nothing to plan
-        for its batches, which then take a tenth of the time."""
+        for its batches, which then take a seventh of the CPU or less."""
         return None
 
 

@@ -149,7 +149,7 @@ class BatchSink:
         # 1
         assert self._spark is not None
         rows, batch_id = self._spark
-        collected = table if self._frame.resident else self._frame.in_order(table)
+        collected = self._frame.in_order(table)
         if self._frame.has_late_elements:
             collected = self._frame.after(rows.sparkSession, collected, boundary.batch_time_ms)
         if self._closed:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline_runtime.operators.expressions.javatexts import text_of
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP
@@ -19,7 +20,6 @@ from pipeline_runtime.spark.rows import (
     Tagged,
     current_state,
     encoded,
-    key_text,
     python_values,
     rejected,
     tagged,
@@ -38,7 +38,7 @@ class BatchWork:
 
     def made_of(
         self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.RecordBatch:
+    ) -> pa.Table:
         ports: dict[int, list[pa.RecordBatch]] = {}
         for place, batch in arrived:
             ports.setdefault(place, []).append(batch)
@@ -80,7 +80,7 @@ class BatchWork:
         keys = made["_key"].to_pylist() if "_key" in made.column_names else [None] * made.num_rows
         for time_us, key, row in zip(times_us, keys, zip(*values, strict=True), strict=True):
             data = dict(zip(outputs.names, row, strict=True))
-            record_key = key if outputs.key is None else key_text(data[outputs.key])
+            record_key = key if outputs.key is None else _key_text(data[outputs.key])
             try:
                 yield f"{element}.out", record_key, time_us // 1000, encoded(data)
             except ValueError as error:  # a number that JSON does not have
@@ -116,6 +116,11 @@ class GateStates:
     def _value(self, text: str) -> Any:
         data = json.loads(text)
         return current_state(data["state"], data.get("version", 1), self._processor)
+
+
+def _key_text(value: Any) -> str | None:
+    """As Spark writes it, and as it is read from the topic: true, not True."""
+    return None if value is None else text_of(value)
 
 
 def state_text(value: Any, processor: BatchProcessor) -> str:

@@ -60,6 +60,9 @@ class GroupFrame:
         self._stateful = stateful[0] if stateful else None
         self._late = behind(spec, self._stateful)
         self._staying = staying(spec, files, directory)
+        # Here, since each batch asks for them.
+        self.sinks = sink_streams(spec)
+        self._needed = needed_streams(spec)
 
     @property
     def output_mode(self) -> str:
@@ -93,11 +96,6 @@ class GroupFrame:
     @property
     def flushes(self) -> bool:
         return any(operator.flushes for operator in self._operators.values())
-
-    @property
-    def sinks(self) -> dict[str, str]:
-        """Sink element -> the stream ("element.port") that it writes."""
-        return sink_streams(self.spec)
 
     def open_sink(self, element: str):  # type: ignore[no-untyped-def]
         operator = self._operators[element]
@@ -172,11 +170,10 @@ class GroupFrame:
     def _tagged(
         self, streams: dict[str, DataFrame], elements: list[str], gate_address: str = ""
     ) -> DataFrame:
-        needed = needed_streams(self.spec)
         branches: list[DataFrame] = []
         for source, frame in streams.items():
             element = source.partition(".")[0]
-            if source in needed and element != self._stateful:
+            if source in self._needed and element != self._stateful:
                 branches.append(self._encode(element, source, frame))
         for id in elements:
             operator = self._operators[id]
@@ -192,7 +189,7 @@ class GroupFrame:
                 continue
             frame = self._apply(id, operator, streams)
             has_rejects = "_reject" in frame.columns
-            leaves = f"{id}.out" in needed or (id == self._stateful and self._late)
+            leaves = f"{id}.out" in self._needed or (id == self._stateful and self._late)
             if leaves:
                 branches.append(self._encode(id, f"{id}.out", frame))
             elif has_rejects:

@@ -47,7 +47,7 @@ class KeyedWork:
 
     def made_of(
         self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.RecordBatch:
+    ) -> pa.Table:
         """Its rows are out as they come, so `at_end` there is nothing to do."""
         keys = self._by_key(arrived)
         output: list[Tagged] = []

@@ -100,7 +100,7 @@ def process_batches(
     at_end = any(pc.any(batch["flush"]).as_py() for batch in arrived)
     made = _work(client, address, element).made_of(by_port(arrived), client, at_end=at_end)
     if made.num_rows:
-        yield made
+        yield from made.to_batches()
 
 
 def by_port(batches: Iterable[pa.RecordBatch]) -> Iterator[PortRows]:

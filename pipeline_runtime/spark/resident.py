@@ -190,7 +190,7 @@ class GroupWork:
     def _processed(self, given: Mapping[str, pa.Table], task: int, *, at_end: bool) -> pa.Table:
         assert self._processor is not None
         arrived = _port_rows(self._processor_inputs, given, self._processor_key)
-        return pa.Table.from_batches([self._processor.made_of(arrived, self._gate, task, at_end=at_end)])
+        return self._processor.made_of(arrived, self._gate, task, at_end=at_end)
 
     def _encoded(self, source: str, rows: pa.Table) -> pa.Table:
         """As TAGGED; rows with `_reject`, or with a number that JSON does not have, as dead letters."""
@@ -210,8 +210,12 @@ class GroupWork:
             bad = pc.or_(bad, pc.is_valid(rows[REJECT]))
         if not pc.any(bad).as_py():
             return made
-        letters = [_letter(source.partition(".")[0], row, schema) for row in rows.filter(bad).to_pylist()]
-        return pa.concat_tables([made.filter(pc.invert(bad)), pa.Table.from_batches([tagged(letters)])])
+        element, times_ms = source.partition(".")[0], made["_time_ms"].filter(bad).to_pylist()
+        letters = [
+            _letter(element, row, schema, time_ms)
+            for row, time_ms in zip(rows.filter(bad).to_pylist(), times_ms, strict=True)
+        ]
+        return pa.concat_tables([made.filter(pc.invert(bad)), tagged(letters)])
 
 
 def _keyed(schema: StreamSchema, rows: pa.Table) -> pa.Table:
@@ -228,8 +232,7 @@ def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     return rows.filter(good).drop_columns(own), rows.filter(pc.invert(good))
 
 
-def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema) -> Tagged:
-    time_ms = int(row["_time"].timestamp() * 1000)
+def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema, time_ms: int) -> Tagged:
     data = {name: row[name] for name in schema.names}
     reason = row.get(REJECT)
     if reason is None:

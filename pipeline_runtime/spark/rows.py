@@ -40,7 +40,7 @@ class ProcessorWork(Protocol):
 
     def made_of(
         self, arrived: Iterable[PortRows], gate: Asked, task: int = 0, *, at_end: bool = False
-    ) -> pa.RecordBatch:
+    ) -> pa.Table:
         """What comes of a batch's rows, as TAGGED says; its states are the gate's then."""
         ...
 
@@ -55,9 +55,9 @@ def current_state(state: Any, version: int, processor: Processor) -> Any:
     return processor.migrate(state, version) if version < processor.state_version else state
 
 
-def tagged(rows: Sequence[Tagged]) -> pa.RecordBatch:
+def tagged(rows: Sequence[Tagged]) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [[] for _ in TAGGED]
-    return pa.RecordBatch.from_arrays(
+    return pa.Table.from_arrays(
         [pa.array(values, field.type) for values, field in zip(columns, TAGGED, strict=True)],
         schema=TAGGED,
     )

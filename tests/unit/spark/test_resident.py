@@ -148,6 +148,8 @@ class Gate:
                 self.made.append(unpacked(bytes(arguments["payload"])))
             case "read":
                 self.read.append(arguments)
+            case "states":
+                return [None for _ in arguments["keys"]]
         return None
 
 
@@ -248,3 +250,23 @@ def test_the_key_is_what_the_streams_schema_says(tmp_path: Path) -> None:
     }
     found = made_of(spec_of(TOPIC, renamed), tmp_path, RECORDS)
     assert [key for key, _ in found["renamed.out"]] == ["1", "0", "2", "3"]
+
+
+def test_the_key_of_an_aggregate_is_written_as_sparks_elements_write_it(tmp_path: Path) -> None:
+    truth = {
+        "id": "truth",
+        "type": "derive",
+        "inputs": {"in": "in"},
+        "params": {"columns": [{"name": "large", "expression": "n > 1"}]},
+    }
+    counts = {
+        "id": "counts",
+        "type": "keyed-aggregate",
+        "inputs": {"in": "truth"},
+        "params": {"keys": ["large"], "aggregates": [{"function": "count", "as": "rows"}]},
+    }
+    found = made_of(spec_of(TOPIC, truth, counts), tmp_path, RECORDS)
+    assert [(key, row) for key, row in found["counts.out"]] == [
+        ("false", {"large": False, "rows": 2}),
+        ("true", {"large": True, "rows": 2}),
+    ]

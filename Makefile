@@ -10,6 +10,8 @@ export PYTHON
 export PYTHONPATH := $(CURDIR)
 # Container images like to set it. Then each process compiles all that it imports anew: a quarter of its start.
 unexport PYTHONDONTWRITEBYTECODE
+# Of memory of its own glibc gives each thread an area, and a node has many threads.
+export MALLOC_ARENA_MAX ?= 2
 
 .PHONY: help up node install install-tests test test-browser-code check static-check format api-types bench soak mutants clean
 

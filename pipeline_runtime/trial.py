@@ -127,7 +127,8 @@ def _processed_by_key(
         by_key: dict[str, list[Arrived]] = {}
         for index, (port, schema) in enumerate(inputs):
             for row in batch.get(port, ()):
-                arrived = Arrived(*_arrived(row, schema), index)
+                data, time_us = _arrived(row, schema)
+                arrived = Arrived(tuple(data.values()), time_us, index)
                 by_key.setdefault(_key(moved.key_field(), row, schema), []).append(arrived)
         for key, ordered in by_key.items():
             state = KeyState(states.get(key), moved.state_version)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
+
+from pipeline_runtime.kafka.incoming import Records
 
 _TEXT = ("utf-8", "surrogateescape")  # any bytes at all come back as they were
-
-
-class ReadAhead(NamedTuple):
-    """What a task uses of a consumer's record."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
 
 
 def pack(record: Any) -> list[Any]:
@@ -23,10 +17,20 @@ def pack(record: Any) -> list[Any]:
     return [record.offset, record.timestamp, _text(record.key), _text(record.value), headers]
 
 
-def unpack(packed: list[Any]) -> ReadAhead:
-    offset, timestamp, key, value, headers = packed
-    pairs = tuple((name, _bytes(text) or b"") for name, text in headers)
-    return ReadAhead(offset, timestamp, _bytes(key), _bytes(value), pairs)
+def unpack(packed: list[list[Any]]) -> Records:
+    """Of one partition, one or more, in the order of their offsets."""
+    offsets, timestamps_ms, keys, values, headers = zip(*packed, strict=True)
+    return Records(
+        np.array(offsets, np.int64),
+        np.array(timestamps_ms, np.int64),
+        [_bytes(key) for key in keys],
+        [_bytes(value) for value in values],
+        {
+            place: tuple((name, _bytes(text)) for name, text in pairs)
+            for place, pairs in enumerate(headers)
+            if pairs
+        },
+    )
 
 
 def _text(data: bytes | None) -> str | None:

@@ -10,9 +10,8 @@ This reaches into kafka-python: tests/unit/kafka compares its bytes with those o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.producer.producer_batch import ProducerBatch
@@ -20,8 +19,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.record.util import encode_varint
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingRecord:
+class OutgoingRecord(NamedTuple):  # which is made in a third of the time of a frozen dataclass
     topic: str
     value: bytes
     key: bytes | None = None
@@ -31,7 +29,8 @@ class OutgoingRecord:
 
 
 def send_all(producer: KafkaProducer, records: Iterable[OutgoingRecord]) -> list[Any]:
-    """Send in order (per partition). Returns futures that fail if their records were not written."""
+    """Send in order (per partition), by a producer that is transactional or idempotent. Returns futures that
+    fail if their records were not written."""
     futures: list[Any] = []
     for partition, run in _by_partition(producer, records).items():
         if partition is None:
@@ -116,7 +115,8 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
         taken = fill(batch, run, position, batch_bytes, now_ms)
         futures.append(batch._record_futures[0])
         # As RecordAccumulator.append does, for a whole batch.
-        producer._transaction_manager.maybe_add_partition_to_transaction(partition)
+        if producer._transaction_manager.is_transactional():
+            producer._transaction_manager.maybe_add_partition_to_transaction(partition)
         with accumulator._tp_lock(partition):
             accumulator._batches[partition].append(batch)
             accumulator._incomplete.add(batch)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import sleep
-from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_consumer
+from pipeline_runtime.kafka.incoming import Polled, Records, read_whole_batches
 
 _POLL_MS = 200
 _RETRY_S = 0.2
@@ -20,32 +20,33 @@ class RangeGone(RuntimeError):
 
 
 class PartitionReader:
-    """Keeps its consumer between ranges, so that consecutive ones cost one fetch."""
+    """Keeps its consumer between ranges, and what it has read beyond the last one."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, partition: int) -> None:
         self._kafka = kafka
         self._tp = TopicPartition(topic, partition)
         self._consumer: KafkaConsumer | None = None
-        self._position = -1
+        self._polled = Polled()
+        self._next = -1  # a range that begins here goes on with what was polled
 
-    def read(self, start: int, end: int) -> Iterator[list[Any]]:
-        """The committed records with start <= offset < end, in lists. Raises RangeGone.
+    def read(self, start: int, end: int) -> Iterator[Records]:
+        """The committed records with start <= offset < end, some at a time. Raises RangeGone.
 
         A broker that is away is waited for: the batch was granted, so it can only be read.
         """
         consumer = self._at(start)
         # A task may be ended in the middle of this: the consumer stands somewhere else then.
-        self._position = -1
-        position = start
-        while position < end:
-            records = consumer.poll(_POLL_MS).get(self._tp, [])
-            position = consumer.position(self._tp)
-            if position > end:
-                records = [record for record in records if record.offset < end]
-            if records:
+        self._next = -1
+        reached: int = start
+        while reached < end:
+            if self._polled.next_offset is None:
+                self._polled.poll(consumer, _POLL_MS)
+            records = self._polled.take(start, end)
+            if len(records):
                 yield records
-        # Past `end`, when the last poll brought more: the next range seeks back.
-        self._position = position
+            left = self._polled.next_offset
+            reached = consumer.position(self._tp) if left is None else left
+        self._next = end
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -57,8 +58,9 @@ class PartitionReader:
         while True:
             try:
                 if self._consumer is None:
-                    self._consumer, self._position = self._open(), -1
-                if self._position != start:
+                    self._consumer, self._next = self._open(), -1
+                if self._next != start:
+                    self._polled.clear()
                     self._seek(self._consumer, start)
                 return self._consumer
             except KafkaError:
@@ -69,11 +71,11 @@ class PartitionReader:
         consumer = open_consumer(
             self._kafka,
             fetch_max_wait_ms=20,
-            max_poll_records=10_000,
             max_partition_fetch_bytes=8 * 1024 * 1024,
             fetch_max_bytes=64 * 1024 * 1024,
             auto_offset_reset="none",
         )
+        read_whole_batches(consumer)
         consumer.assign([self._tp])
         return consumer
 

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -112,6 +113,11 @@ class Accumulation:
             )
             for item in self._aggregates
         }
+
+    def readable(self, kept: Kept, outputs: StreamSchema) -> dict[str, Any]:
+        """The aggregates so far, for who looks at what is kept."""
+        found = {name: column[0].as_py() for name, column in self.results([kept], outputs).items()}
+        return {name: str(each) if isinstance(each, datetime) else each for name, each in found.items()}
 
     def value(self, part: Part, kept: Kept) -> Any:
         return kept[self.parts.index(part)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 from pydantic import Field
@@ -95,6 +96,9 @@ class KeyedAggregate(BatchProcessor):
 
     def readable_key(self, key: str) -> str:
         return readable(json.loads(key))
+
+    def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
+        return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
 
 
 def state_key(group: Group) -> str:

@@ -144,13 +144,20 @@ def mismatches(error: SchemaMismatch) -> list[SchemaMismatch]:
 
 
 @cache
-def default_registry() -> Registry:
-    """The built-in library and every installed package's operators. Loaded once per process."""
-    operators: dict[str, type[Operator]] = {}
-    failures: dict[str, str] = {}
+def built_in() -> Mapping[str, type[Operator]]:
+    """By type. Loaded once per process."""
+    found = {}
     for type_, target in BUILT_IN.items():
         module, _, name = target.partition(":")
-        operators[type_] = getattr(import_module(f"pipeline_runtime.operators.{module}"), name)
+        found[type_] = getattr(import_module(f"pipeline_runtime.operators.{module}"), name)
+    return found
+
+
+@cache
+def default_registry() -> Registry:
+    """The built-in library and every installed package's operators. Loaded once per process."""
+    operators = dict(built_in())
+    failures: dict[str, str] = {}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         if point.name not in BUILT_IN:
             _load(point, operators, failures)

@@ -192,6 +192,10 @@ class Processor(Operator):
         """A key of its states for who looks at them, where it is not made to be read as it is."""
         return key
 
+    def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
+        """What it keeps of a key, likewise: JSON. `inputs`: as for `output_schema`."""
+        return state
+
 
 class KeyedProcessor(Processor):
     """Event by event, per key, in offset order, with state and event-time timers."""

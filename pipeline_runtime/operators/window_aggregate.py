@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -153,6 +154,9 @@ class WindowAggregate(BatchProcessor):
         end_us = _end(key)
         window = f"{_utc(end_us - _us(self.params.size_s))} to {_utc(end_us)} UTC"
         return ", ".join(filter(None, [window, readable(json.loads(key[_DIGITS:]))]))
+
+    def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
+        return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
 
     @property
     def delay_us(self) -> int:

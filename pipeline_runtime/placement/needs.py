@@ -26,10 +26,11 @@ class Need:
 
 NOTHING = Need()
 """Of what runs there already."""
-ASSUMED = Need(cores=0.12, memory_bytes=170e6, assumed=True)
-"""What each of ten groups took at 100 events/s: of (2,174 - 541) MiB, of 1.24 cores (docs/benchmarks.md)."""
-CORES_MIN = 0.05
-"""One that rests runs a query all the same."""
+ASSUMED = Need(cores=0.05, memory_bytes=80e6, assumed=True)
+"""About twice what each of ten groups took at 100 events/s: of (1,009 - 598) MiB, of 0.27 cores
+(docs/benchmarks.md). One that Spark plans takes more, which was not measured."""
+CORES_MIN = 0.01
+"""One that rests takes half of that."""
 AGENT_BYTES = 200e6
 """Of a node's Python processes whatever it runs: the agent has 175 MB, what workers are forked from 25."""
 

@@ -15,7 +15,6 @@ the next one. To Spark all of them are one batch, which comes to nothing.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic, time
@@ -32,26 +31,16 @@ from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.core import Announce, Facts, Follow, Own, ReleaseAlone, next_batch, successor
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
 from pipeline_runtime.replica.local_state import LocalStateDamaged
-from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.outputs import RejectedRecord
-from pipeline_runtime.replica.pacing import (
-    CpuLoad,
-    followed_interval_ms,
-    gather_ms,
-    interval_ms,
-    lockstep_interval_ms,
-    may_wait_ms,
-    release_quiet_ms,
-    wait_ms_max,
-)
+from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
 from pipeline_runtime.replica.tasks import KeysShared, Tasks
+from pipeline_runtime.replica.timing import BatchTiming
 from pipeline_runtime.spark.inputs import GroupInput
 
 # How often an owner looks although nothing was told.
 LOOK_S = 2.0
-RUNS_KEPT = 20
 # How often an owner that is to release without a batch looks whether nothing has come.
 RELEASE_LOOK_S = 0.05
 
@@ -82,7 +71,6 @@ class BatchPlanner:
         self._keys = {key for item in inputs for key in item.end_keys()}
         self._state = state
         self._offsets = offsets
-        self._cpu = cpu
         self._hello = hello
         self._ended = ended  # where the newest batch that counts has
         self._flushes = flushes
@@ -90,20 +78,14 @@ class BatchPlanner:
         self._release = release
         self._keyed = keyed
         self._tasks = tasks or Tasks(1)
+        self.timing = BatchTiming(spec, state, offsets, cpu, stays=self._tasks.stay)
         self.at_end: Callable[[Sequence[bytes]], None] | None = None  # of a batch of tasks that stay
         self._asked = asked  # told the seq of each batch that Spark has finished
         self._shifted_ms = 0  # by how much the batch that is about to be granted moves the sources' clocks
         self._closed = False
         self._deciding = threading.Lock()  # by one of its tasks, for all
-        self._was_full = False  # the last batch: more waits behind it
         self._decided: int | None = None  # the token of the batch that `_slices` are of
         self._slices: list[dict[str, Any]] = []
-        self._told_at_s = 0.0
-        self._planned_ms = 0.0  # how long Spark took from then to the first task's question
-        self._granted_at_s = 0.0
-        self._runs_ms: deque[float] = deque(maxlen=RUNS_KEPT)  # from there to its end, of the newest batches
-        self._paced_from_s = 0.0  # the pause until the next batch counts from here
-        self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
 
     def answer(self, op: str, arguments: dict[str, Any]) -> Any:
         match op:
@@ -160,7 +142,7 @@ class BatchPlanner:
                 changed.wait_for(lambda: self._closed, LOOK_S)
             if self._is_ending:
                 return done
-        self._told_at_s = monotonic()
+        self.timing.told()
         return done + 1
 
     @property
@@ -175,7 +157,7 @@ class BatchPlanner:
             rows = sum(state.reads.rows.values())
             self._tasks.processed(rows)
             # Of several inputs each has its share, rounded down.
-            self._was_full = rows > self._spec.pace.batch_rows_max - len(self._keys) - 1
+            self.timing.finished(full=rows > self._spec.pace.batch_rows_max - len(self._keys) - 1)
             ended = self._ended
         self._asked(ended.seq)
         self._pass(self._start())
@@ -210,7 +192,7 @@ class BatchPlanner:
             if self._decided != token:
                 if self._tasks.are_too_few:
                     return None
-                self._planned_ms = (monotonic() - self._told_at_s) * 1000
+                self.timing.asked()
                 granted = self._granted()
                 if granted is None:
                     return None
@@ -222,7 +204,7 @@ class BatchPlanner:
         """A batch of tasks that stay has ended, and counts: they may ask for the next one."""
         self._finish()
         self._decided = None
-        self._told_at_s = monotonic()
+        self.timing.told()
 
     def _granted(self) -> tuple[Boundary, Boundary] | None:
         try:
@@ -244,8 +226,7 @@ class BatchPlanner:
                 found = next_batch(facts, start.seq, fits=self._is_of_inputs(start))
                 if isinstance(found, Follow):
                     state.pause_shift_ms = 0  # the owner's batch has it already
-                    self.arrived_at_s = None
-                    self._offsets.gather_s = 0.0  # the owner has them already
+                    self.timing.followed()
                     return self._grant(start, found.boundary)
                 looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
@@ -283,7 +264,7 @@ class BatchPlanner:
         """With `changed` held."""
         state = self._state
         releases = state.directive.release is not None and state.permit is not None
-        quiet = releases and self._idle()
+        quiet = releases and self.timing.is_quiet()
         return state.facts(self._spec, quiet=quiet, announced=self._release.announced)
 
     def close(self) -> bool:
@@ -302,33 +283,14 @@ class BatchPlanner:
         self._state.reads = Reads()
         if self._keyed is not None:
             self._keyed.forget()
-        self._granted_at_s = self._paced_from_s = monotonic()
+        self.timing.granted()
         return start, boundary
-
-    def batch_ms(self) -> float:
-        """What the running batch has taken, at its end: to be planned, and since it was granted."""
-        run_ms = (monotonic() - self._granted_at_s) * 1000
-        self._runs_ms.append(run_ms)
-        return self._planned_ms + run_ms
-
-    def _idle(self) -> bool:
-        """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
-        if self._offsets.waiting and not self._state.paused:
-            return False
-        return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self._usual_ms())
-
-    def _usual_ms(self) -> float:
-        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
-
-    def begin_owning(self) -> None:
-        """A new owner's first batch waits for nothing."""
-        self._paced_from_s = 0.0
 
     def _arrived(self, start: Boundary, seq: Seq, seen: int, remaining_s: float) -> Boundary | None:
         """Where the owner's batch `seq` ends; None: nothing yet, ask again."""
-        state, offsets = self._state, self._offsets
-        allowed_at_s = self._paced_from_s + self._interval_ms(start) / 1000
-        pause_s = max(allowed_at_s, self._due_at_s(start)) - monotonic()
+        state, offsets, timing = self._state, self._offsets, self.timing
+        ending = self._ending(start.ends)
+        pause_s = timing.begins_at_s(start.ends, ending=ending != start.ends) - monotonic()
         if pause_s > 0:
             state.wait_for_change(seen, min(pause_s, remaining_s))
             return None
@@ -337,62 +299,20 @@ class BatchPlanner:
             base, self._shifted_ms = start.ends, state.pause_shift_ms
             if self._shifted_ms:
                 base = offsets.source_shifted(base, self._shifted_ms)
-            oldest_at_s = self._oldest_at_s()
+            oldest_at_s = timing.oldest_at_s()
             ends = offsets.advance(base, now_ms)
             if ends == start.ends:
-                ends = self._ending(start.ends)
+                ends = ending
             if ends != start.ends:
-                self.arrived_at_s = oldest_at_s or monotonic()
+                timing.arrived_at_s = oldest_at_s or monotonic()
                 return Boundary(seq, ends, now_ms)
-            # Sources beside the topics have rows when their time has come, and announce nothing.
             if offsets.has_sources:
-                look_ms = max(self._spec.pace.interval_ms_min, self._may_wait_ms())
-                remaining_s = min(remaining_s, look_ms / 1000)
+                remaining_s = min(remaining_s, timing.look_s())
             state.wait_for_change(seen, remaining_s)
         except KafkaError:
             offsets.disconnect()  # the broker is away: asked again, for ever
             state.wait_for_change(seen, 0.2)
         return None
-
-    def _due_at_s(self, start: Boundary) -> float:
-        """When the next batch has to begin for its oldest row to be out in time (monotonic); 0: at once."""
-        offsets = self._offsets
-        waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
-        if waits_for_nothing or self._was_full or offsets.full(start.ends):
-            offsets.gather_s = 0.0
-            return 0.0
-        if self._ending(start.ends) != start.ends:
-            return 0.0
-        offsets.gather_s = gather_ms(self._target_ms) / 1000
-        oldest_at_s = self._oldest_at_s()
-        return 0.0 if oldest_at_s is None else oldest_at_s + self._may_wait_ms() / 1000
-
-    @property
-    def _target_ms(self) -> int:
-        return self._state.latency_ms(self._spec)
-
-    def _oldest_at_s(self) -> float | None:
-        """When the oldest row that waits has come, at the earliest; None: none does, or it is not known."""
-        offsets = self._offsets
-        if offsets.has_sources:
-            return self._granted_at_s or None  # of a row of their own nobody knows before a batch reads it
-        found = offsets.oldest_at_s
-        return None if found is None else found - offsets.gather_s
-
-    def _may_wait_ms(self) -> float:
-        waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
-        most_ms = wait_ms_max(self._offsets.has_sources)
-        return waits_ms if most_ms is None else min(waits_ms, most_ms)
-
-    def _interval_ms(self, start: Boundary) -> float:
-        pace, batch_ms = self._spec.pace, self._usual_ms()
-        if self._state.directive.release is not None:
-            return lockstep_interval_ms(pace, batch_ms)
-        waiting = self._offsets.lag_rows(start.ends)
-        least_ms = interval_ms(pace, self._cpu.ratio(), waiting, stays=self._tasks.stay)
-        if not self._state.directive.followed:
-            return least_ms
-        return max(least_ms, followed_interval_ms(pace, batch_ms))
 
     def _ending(self, ends: Ends) -> Ends:
         """The next stage of a finished group's end: two flushes close its windows (the first moves

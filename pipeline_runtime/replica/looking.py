@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from time import sleep
+from typing import Any
 
 from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
+from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import Processor
-from pipeline_runtime.spark.inputs import operator_of
+from pipeline_runtime.spark.inputs import input_schemas, operator_of
+from pipeline_runtime.spark.rows import current_state
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +31,12 @@ _STATE = '{"state":'  # how all that is kept begins (spark.keyed, spark.batched)
 
 
 class Looking:
-    def __init__(self, element: str, processor: Processor, state: KeyedState) -> None:
+    def __init__(
+        self, element: str, processor: Processor, inputs: Mapping[str, StreamSchema], state: KeyedState
+    ) -> None:
         self._element = element
         self._processor = processor
+        self._inputs = inputs
         self._state = state
         # Then RocksDB cannot go to what is searched: the keys lie by what they are, not by how they are read.
         self._made_readable = type(processor).readable_key is not Processor.readable_key
@@ -38,7 +45,9 @@ class Looking:
     def at(cls, spec: GroupSpec, element: str | None, state: KeyedState) -> Looking | None:
         """`element`: the group's processor; None: it has none, so its state says only where it stands."""
         processor = None if element is None else operator_of(spec, element)
-        return cls(element, processor, state) if element and isinstance(processor, Processor) else None
+        if element is None or not isinstance(processor, Processor):
+            return None
+        return cls(element, processor, input_schemas(spec, element), state)
 
     def answer(self, question: KeptQuestion) -> KeptAnswer:
         if question.element != self._element:
@@ -63,7 +72,7 @@ class Looking:
             some, last = self._state.look(
                 first,
                 prefix,
-                lambda key: not searched or searched in self._readable(key).casefold(),
+                lambda key: not searched or searched in self._readable_key(key).casefold(),
                 most=question.limit - len(found),
                 keys_max=_AT_ONCE,
                 bytes_max=STATE_MAX + 1,
@@ -82,21 +91,31 @@ class Looking:
         )
 
     def _entry(self, key: str, text: bytes) -> KeptEntry:
-        name = self._readable(key)
+        name = self._readable_key(key)
         entry = KeptEntry(key=name[:KEY_MAX], key_cut=len(name) > KEY_MAX)
         if len(text) > STATE_MAX:
             beginning = text[:STATE_MAX].decode(errors="ignore").removeprefix(_STATE)
             return entry.model_copy(update={"state": beginning, "state_cut": True})
         kept = json.loads(text)
-        state = json.dumps(kept["state"], separators=(",", ":"))
         timers = tuple(int(time_ms) for time_ms in kept.get("timers", ()))
-        return entry.model_copy(update={"state": state, "timers_ms": timers})
+        return entry.model_copy(update={"state": self._readable_state(kept), "timers_ms": timers})
 
-    def _readable(self, key: str) -> str:
+    def _readable_state(self, kept: dict[str, Any]) -> str:
+        try:
+            state = current_state(kept["state"], kept.get("version", 1), self._processor)
+            return _json(self._processor.readable_state(state, self._inputs))
+        except Exception:  # an operator's own code
+            return _json(kept["state"])
+
+    def _readable_key(self, key: str) -> str:
         try:
             return self._processor.readable_key(key)
         except Exception:  # an operator's own code
             return key
+
+
+def _json(state: Any) -> str:
+    return json.dumps(state, separators=(",", ":"))
 
 
 def _passing(key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -116,9 +117,7 @@ def _stream_records(topic: str, rows: pa.Table) -> Iterable[OutgoingRecord]:
     keys = rows["_key"].cast(pa.binary()).to_pylist()
     values = rows["_value"].cast(pa.binary()).to_pylist()
     times = rows["_time_ms"].to_pylist()
-    return [
-        OutgoingRecord(topic, value, key, time) for key, value, time in zip(keys, values, times, strict=True)
-    ]
+    return map(OutgoingRecord, repeat(topic), values, keys, times)
 
 
 def _end_records(spec: GroupSpec) -> list[OutgoingRecord]:

@@ -23,7 +23,6 @@ from time import monotonic
 from typing import Any
 
 from pipeline_runtime.checkpoint.growing import GrowingFiles
-from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
 from pipeline_runtime.kafka.clients import KafkaError
@@ -31,9 +30,7 @@ from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.desired import Directive, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
-from pipeline_runtime.replica.batch_planner import BatchPlanner
 from pipeline_runtime.replica.core import is_taken_over, needs_another_definition
-from pipeline_runtime.replica.engine import Query
 from pipeline_runtime.replica.errors import explain, text_of
 from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
@@ -41,33 +38,30 @@ from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
     begin_anew,
     beginning,
-    commit_keyed,
     drop_unfinished,
-    note_end,
-    open_keyed,
     open_state,
     relocate,
     size_bytes,
-    spark_directory,
 )
 from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import wait_ms_max
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles, now_ms
-from pipeline_runtime.replica.sink import BatchSink, NotCommitted
+from pipeline_runtime.replica.run import Run, Start
+from pipeline_runtime.replica.sink import NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.tasks import KeysShared, Tasks
-from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.inputs import group_inputs, open_source
+from pipeline_runtime.replica.tasks import KeysShared
+from pipeline_runtime.spark.inputs import group_inputs
 
 log = logging.getLogger(__name__)
 
 RETIRE_TIMEOUT_S = 30.0
-LET_GO_S = 10.0
 # How long a fenced owner waits to read who has fenced it.
 CLAIM_AWAITED_S = 5.0
 _SIZE_EVERY_S = 5.0
+# How often it looks although nothing was told.
+_LOOK_S = 0.5
 
 
 class Replica:
@@ -75,24 +69,17 @@ class Replica:
 
     def __init__(self, spec: GroupSpec, directory: Path, host: ReplicaHost) -> None:
         self.spec = spec
-        self._definition = spec  # of its query: a former one while it follows what lies before an upgrade
         self.directory = directory
         self._host = host
         self._state = ReplicaState(wanted=spec.version)
         self._stopping = threading.Event()
         self._killed = False
-        self._thread = threading.Thread(target=self._run, name=f"replica {spec.id}", daemon=True)
-        self._query: Query | None = None
-        self._query_begun = False
+        self._thread = threading.Thread(target=self._live, name=f"replica {spec.id}", daemon=True)
+        self._run: Run | None = None  # that is on, or was the last
         self._journal = JournalFollower(spec, host.kafka, directory, self._state)
-        self._offsets: InputOffsets | None = None
-        self._keyed: KeyedState | None = None
-        self._stateful = False  # else what it keeps says only where it stands
-        self.looking: Looking | None = None  # of a processor, while it runs and when it has ended
         self._keys_shared = False  # by several of its input's partitions
         self._state_bytes = 0
         self._sized_at_s = 0.0
-        self.growing = GrowingFiles()  # of the run that is on, or was the last
         self._ownership = Ownership(
             spec,
             host.kafka,
@@ -125,6 +112,16 @@ class Replica:
     @property
     def directive(self) -> Directive:
         return self._state.directive
+
+    @property
+    def growing(self) -> GrowingFiles:
+        """Of the run that is on, or was the last."""
+        return self._run.growing if self._run is not None else GrowingFiles()
+
+    @property
+    def looking(self) -> Looking | None:
+        """At what a processor keeps, while it runs and when it has ended."""
+        return self._run.looking if self._run is not None else None
 
     def _pause(self, since_ms: int | None) -> None:
         """One that is paused already when it starts is so since then, so that its sources' clocks stand still
@@ -160,7 +157,7 @@ class Replica:
             self._state.tell()
 
     def status(self) -> ReplicaStatus:
-        roles, release, keyed = self._roles, self._release, self._keyed
+        roles, release, run = self._roles, self._release, self._run
         with self._state.changed:
             state, measures = self._state, self._state.measures
             view, permit = state.view, state.permit
@@ -183,10 +180,10 @@ class Replica:
                 stream_bytes_total=dict(measures.stream_bytes_total),
                 elements=dict(measures.elements),
                 dead_letters_total=measures.dead_letters_total,
-                lag_rows=self._lag_rows(),
+                lag_rows=run.offsets.lag_rows(state.plan[1].ends) if run and state.plan else 0,
                 batches_total=measures.batches_total,
                 busy_ms_total=measures.busy_ms_total,
-                wait_ms_max=wait_ms_max(self._offsets is not None and self._offsets.has_sources),
+                wait_ms_max=wait_ms_max(run is not None and run.offsets.has_sources),
                 batch_ms_p50=percentile(batch_ms, 0.5),
                 batch_ms_p95=percentile(batch_ms, 0.95),
                 batch_ms_p99=percentile(batch_ms, 0.99),
@@ -195,8 +192,9 @@ class Replica:
                 latency_ms_p99=percentile(latency_ms, 0.99),
                 latency_ms_target=state.latency_ms(self.spec),
                 state_bytes=self._state_bytes,
-                state_keys=keyed.count if keyed is not None and self._stateful else None,
-                at_work=state.granted is not None or (self._query_begun and not state.connected.is_set()),
+                state_keys=run.keys if run else None,
+                at_work=state.granted is not None
+                or (run is not None and run.begun and not state.connected.is_set()),
                 paused=state.paused,
                 ended=state.ended,
                 retired=view.retired,
@@ -218,7 +216,7 @@ class Replica:
 
     # --- its thread
 
-    def _run(self) -> None:
+    def _live(self) -> None:
         failure: BaseException | None = None
         while not self._stopping.is_set():
             try:
@@ -231,10 +229,6 @@ class Replica:
                 log.error("%s failed: %s", self.spec.id, text_of(error))
                 failure = error
                 break
-            finally:
-                self._end_query()
-                if self._keyed is not None:
-                    self._keyed.close()
         self._roles.drop_permit()
         self._journal.close()
         self._ownership.cancelled.set()
@@ -257,7 +251,7 @@ class Replica:
         with self._state.changed:
             state = self._state
             state.begins = beginning(self.directory)
-            self._definition = definitions.to_begin_with(
+            definition = definitions.to_begin_with(
                 state.view,
                 local.seq,
                 self.spec,
@@ -265,21 +259,17 @@ class Replica:
                 state.rewinds_to,
                 anew=state.takes_over_anew,
             )
-        frame, planner, sink = self._build(local, marks)
-        gate_address = self._host.gate.open(self.spec.id, planner)
+        start = Start(definition, local, marks, tasks_max=1 if self._keys_shared else None)
+        run = Run(start, self.directory, state, self._host, self._release, self._journal.remember)
+        self._run = run
+        self._roles.begin_owning = run.planner.timing.begin_owning
         try:
-            query = self._start_query(frame, sink, gate_address)
-            return query is not None and self._supervise(query)
+            with state.changed:
+                state.failure = None
+                state.ended = run.planner.is_last_stage(state.view.moved(local).ends)
+            return self._begin(run) and self._supervise(run)
         finally:
-            # First, since it waits for the batch that is running: its files must not close before.
-            sink.give_up()
-            if planner.close() or frame.resident:
-                sink.over.wait(LET_GO_S)  # Spark would kill the Python process of a task that it has to stop
-            self._end_query()
-            sink.close()
-            self._host.gate.shut(gate_address)
-            if self._offsets is not None:
-                self._offsets.close()
+            run.close()
 
     def _open_local_state(self) -> Boundary:
         """Where the local state stands; seq 0 when there is none."""
@@ -290,97 +280,33 @@ class Replica:
             log.info("%s: dropped the plans of unfinished batches %s", self.spec.id, dropped)
         return newest
 
-    def _build(self, local: Boundary, marks: dict[str, Any]) -> tuple[GroupFrame, BatchPlanner, BatchSink]:
-        spec, host = self._definition, self._host
-        files = {reference: str(host.resolve_file(reference)) for reference in spec.files}
-        frame = GroupFrame(spec, files, self.directory)
-        sources = {
-            item.element: open_source(spec, item, files, self.directory)
-            for item in frame.inputs
-            if item.topic is None
-        }
-        self._offsets = InputOffsets(
-            host.kafka, frame.inputs, sources, spec.pace.batch_rows_max, self._state.poke
-        )
-        hello = {
-            "spec": spec.model_dump(mode="json"),
-            "kafka": {"bootstrap": host.kafka.bootstrap, "security": host.kafka.security},
-            "files": files,
-            "directory": str(self.directory),
-        }
-        self._keyed, self._stateful, self.looking = None, frame.stateful, None
-        if frame.kept_by_replica:
-            former = partial(host.engine.former_states, frame) if frame.stateful else None
-            self._keyed = open_keyed(self.directory, local, former)
-            self.looking = Looking.at(spec, frame.processor, self._keyed)
-        planner = BatchPlanner(
-            spec,
-            frame.inputs,
-            self._state,
-            self._offsets,
-            host.cpu,
-            hello,
-            local,
-            flushes=frame.flushes,
-            release=self._release,
-            asked=self._journal.remember,
-            keyed=self._keyed,
-            tasks=Tasks(1 if self._keys_shared else frame.tasks_max, stay=frame.resident),
-        )
-        self._roles.begin_owning = planner.begin_owning
-        self.growing = GrowingFiles(self._keyed)
-        ended = partial(note_end, self.directory)
-        if self._keyed is not None:
-            ended = partial(commit_keyed, self._keyed)
-        sink = BatchSink(
-            spec,
-            frame,
-            self._state,
-            planner,
-            self._release,
-            host.node,
-            ended,
-            host.progressed,
-            self.growing,
-        )
-        sink.restore(local.seq, marks)
-        planner.at_end = sink.resident_batch
-        with self._state.changed:
-            self._state.failure = None
-            self._state.ended = planner.is_last_stage(self._state.view.moved(local).ends)
-        return frame, planner, sink
-
-    def _start_query(self, frame: GroupFrame, sink: BatchSink, gate_address: str) -> Query | None:
-        """None: told to stop while it waited for its turn."""
+    def _begin(self, run: Run) -> bool:
+        """False: told to stop while it waited for its turn."""
         if not self._host.starts.take(self._stopping):
-            return None
+            return False
         connected = self._state.connected
         connected.clear()
-        self._query_begun = True
         self._host.starts.give_back_when(connected, lambda: self._stopping.is_set() or self._roles.ended)
-        name = f"{self.spec.id} on {self._host.node}"
-        self._query = query = self._host.engine.start_query(
-            frame, name, gate_address, spark_directory(self.directory), sink
-        )
+        run.begin()
         self._roles.set(Role.STANDBY, "following")
-        return query
+        return True
 
-    def _supervise(self, query: Query) -> bool:
+    def _supervise(self, run: Run) -> bool:
         """Watch the query, carry out orders; True: start again."""
         state, seen = self._state, -1
         while True:
-            seen = state.wait_for_change(seen, 0.2)
-            self._measure_state()
+            seen = state.wait_for_change(seen, _LOOK_S)
+            self._measure_state(run)
             with state.changed:
                 drained = state.draining and state.granted is None
                 retire = state.directive.retire and state.permit is not None
                 failed = state.failure is not None
-                other_definition = needs_another_definition(state.facts(self._definition))
+                other_definition = needs_another_definition(state.facts(run.definition))
                 self._journal.check_not_rewound()
             if self._journal.failure is not None:
                 raise self._journal.failure
-            if failed or not query.isActive:
-                return self._after_failure(query)
+            if failed or not run.is_active():
+                return self._after_failure(run)
             if self._killed or (self._stopping.is_set() and drained):
                 return False
             if other_definition:
@@ -389,7 +315,7 @@ class Replica:
                     self._roles.claim_again("it owns, but its query or its journal has another definition")
                 return True
             if retire:
-                return self._retire(query)
+                return self._retire(run)
             try:
                 self._roles.step()
             except (Fenced, Doubtful) as error:
@@ -399,7 +325,7 @@ class Replica:
             if self._roles.ended:
                 return False
 
-    def _after_failure(self, query: Query) -> bool:
+    def _after_failure(self, run: Run) -> bool:
         failure = self._state.failure
         if isinstance(failure, Fenced | Doubtful):
             return self._after_loss(failure)
@@ -412,7 +338,7 @@ class Replica:
             log.info("%s: %s; from now on one task processes them all", self.spec.id, failure)
             self._keys_shared = True
             return True
-        raise failure or query.exception() or RuntimeError("the query ended by itself")
+        raise failure or run.exception() or RuntimeError("the query ended by itself")
 
     def _after_loss(self, loss: Fenced | Doubtful) -> bool:
         """The owner may not commit any more; whether another replica owns is for the journal to say."""
@@ -439,11 +365,11 @@ class Replica:
             state.changed.wait_for(lambda: replaced() or self._stopping.is_set(), CLAIM_AWAITED_S)
             return replaced()
 
-    def _retire(self, query: Query) -> bool:
+    def _retire(self, run: Run) -> bool:
         with self._state.changed:
             self._state.draining = True
             self._state.changed.wait_for(
-                lambda: self._state.granted is None or not query.isActive, timeout=RETIRE_TIMEOUT_S
+                lambda: self._state.granted is None or not run.is_active(), timeout=RETIRE_TIMEOUT_S
             )
             permit = self._state.permit
             if permit is None:  # the batch that was waited for has released: the new owner is told
@@ -469,9 +395,9 @@ class Replica:
             self._journal.check_not_rewound()
             if self._state.view.start is not None:
                 return self._state.view.start
-        assert self._offsets is not None
+        assert self._run is not None
         try:
-            beginning = self._offsets.beginning(now_ms())
+            beginning = self._run.offsets.beginning(now_ms())
             return beginning | {key: at for key, at in starts.items() if key in beginning}
         except KafkaError as error:
             raise Doubtful(f"{self.spec.id}: where its inputs begin was not answered ({error})") from error
@@ -496,21 +422,7 @@ class Replica:
         with self._state.changed:
             return self._state.takes_over_anew
 
-    # --- small things
-
-    def _lag_rows(self) -> int:
-        plan, offsets = self._state.plan, self._offsets
-        return offsets.lag_rows(plan[1].ends) if offsets and plan else 0
-
-    def _measure_state(self) -> None:
+    def _measure_state(self, run: Run) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:
             self._sized_at_s = monotonic()
-            self._state_bytes = size_bytes(self.directory) if self._stateful else 0
-
-    def _end_query(self) -> None:
-        query, self._query = self._query, None
-        if query is not None:
-            try:
-                query.stop()
-            except Exception as error:
-                log.debug("%s: stopping its query: %s", self.spec.id, text_of(error))
+            self._state_bytes = size_bytes(self.directory) if run.stateful else 0

@@ -193,7 +193,7 @@ class BatchSink:
             self._state.local = boundary.seq
             self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
-            self._state.measures.batch(rows_in, self._planner.batch_ms())
+            self._state.measures.batch(rows_in, self._planner.timing.batch_ms())
             self._state.ended = ended_now = self._planner.is_last_stage(boundary.ends)
             self._state.tell()
         self._progressed(first or ended_now)
@@ -254,7 +254,7 @@ class BatchSink:
             )
 
     def _count(self, out: Outgoing) -> None:
-        arrived_at_s = self._planner.arrived_at_s
+        arrived_at_s = self._planner.timing.arrived_at_s
         latency_ms = None
         if out.rows_out and arrived_at_s is not None:
             latency_ms = (monotonic() - arrived_at_s) * 1000

@@ -52,6 +52,32 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     """
     target = arrow_schema(schema)
     rejects: list[Reject] = []
+    table, kept = _at_once(values, target), list(range(len(values)))
+    if table is None:
+        table, kept = _by_halves(values, target, rejects)
+    table, kept = _finite(table, kept, rejects)
+    return Decoded(table, kept if rejects else None, tuple(sorted(rejects, key=lambda item: item.index)))
+
+
+def _at_once(values: Sequence[bytes | None], target: pa.Schema) -> pa.Table | None:
+    """None: it is to be looked at which of them are objects in one line."""
+    try:
+        text = b"\n".join(values)  # type: ignore[arg-type]
+    except TypeError:  # a record without a value
+        return None
+    # Each line break is one that was put between two of them, and has a brace on either side.
+    alone = text.count(b"}\n{") == text.count(b"\n") == len(values) - 1
+    if not (alone and text[:1] == b"{" and text[-1:] == b"}") or b"\r" in text:
+        return None
+    try:
+        return _parsed(text, len(values), target)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+
+
+def _by_halves(
+    values: Sequence[bytes | None], target: pa.Schema, rejects: list[Reject]
+) -> tuple[pa.Table, list[int]]:
     candidates: list[int] = []
     for index, value in enumerate(values):
         # Each value begins and ends with a brace, so that no two of them can be read as one row: as many
@@ -65,9 +91,7 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     tables: list[pa.Table] = []
     kept: list[int] = []
     _parse(values, candidates, target, tables, kept, rejects)
-    table = pa.concat_tables(tables) if tables else target.empty_table()
-    table, kept = _finite(table, kept, rejects)
-    return Decoded(table, kept if rejects else None, tuple(sorted(rejects, key=lambda item: item.index)))
+    return pa.concat_tables(tables) if tables else target.empty_table(), kept
 
 
 def _parse(
@@ -81,17 +105,8 @@ def _parse(
     if not indices:
         return
     lines = [(values[index] or b"").replace(b"\n", b" ").replace(b"\r", b" ") for index in indices]
-    text = b"\n".join(lines)
     try:
-        if not text.isascii():
-            text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
-        table = pj.read_json(
-            io.BytesIO(text),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
-        )
-        if table.num_rows != len(indices):
-            raise pa.ArrowInvalid("more than one JSON value in a record")
+        table = _parsed(b"\n".join(lines), len(indices), target)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if len(indices) == 1:
             rejects.append(Reject(indices[0], _reason(error)))
@@ -102,6 +117,20 @@ def _parse(
         return
     tables.append(table)
     kept.extend(indices)
+
+
+def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
+    """So many lines of JSON. Raises ArrowInvalid, UnicodeDecodeError."""
+    if not text.isascii():
+        text.decode()  # Arrow takes any bytes for a text, and Spark's Python processes would fail on them
+    table = pj.read_json(
+        io.BytesIO(text),
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pj.ParseOptions(explicit_schema=target, unexpected_field_behavior="ignore"),
+    )
+    if table.num_rows != count:
+        raise pa.ArrowInvalid("more than one JSON value in a record")
+    return table
 
 
 def _finite(table: pa.Table, kept: list[int], rejects: list[Reject]) -> tuple[pa.Table, list[int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.operators.sdk import Operator, OperatorContext, SourceOperator, SourceReader
 
@@ -44,8 +44,18 @@ class GroupInput:
 
 
 def operator_of(spec: GroupSpec, element: str) -> Operator:
-    found = next(item for item in spec.elements if item.id == element)
+    found = _element(spec, element)
     return default_registry().create(found.type, found.params)
+
+
+def input_schemas(spec: GroupSpec, element: str) -> dict[str, StreamSchema]:
+    """By the element's ports."""
+    found = _element(spec, element)
+    return {port: spec.schemas[source] for port, source in found.inputs.items() if source in spec.schemas}
+
+
+def _element(spec: GroupSpec, element: str) -> ElementSpec:
+    return next(item for item in spec.elements if item.id == element)
 
 
 def group_inputs(spec: GroupSpec) -> tuple[GroupInput, ...]:
@@ -81,13 +91,10 @@ def operator_context(
             raise FileNotFoundError(f"{element}: the file {reference} is not on this node")
         return Path(files[reference])
 
-    [item] = [item for item in spec.elements if item.id == element]
     return OperatorContext(
         element=element,
         output_schema=spec.schemas.get(f"{element}.out", StreamSchema(fields=())),
-        input_schemas={
-            port: spec.schemas[source] for port, source in item.inputs.items() if source in spec.schemas
-        },
+        input_schemas=input_schemas(spec, element),
         directory=directory / "elements" / element,
         resolve_file=resolve,
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -79,20 +78,17 @@ class KeyedWork:
         """Of one port."""
         schema = self._inputs[index][1]
         values = [python_values(table[column(index, field.name)], field.type) for field in schema.fields]
-        names = schema.names
         rows = zip(*values, strict=True) if values else repeat((), table.num_rows)
-        for time_us, row in zip(table["time_us"].to_pylist(), rows, strict=True):
-            yield Arrived(dict(zip(names, row, strict=True)), time_us, index)
+        return map(Arrived, rows, table["time_us"].to_pylist(), repeat(index))
 
 
 # -- a key -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A row as it has come."""
 
-    data: dict[str, Any]
+    values: tuple[Any, ...]  # in the order of its port's fields
     time_us: int
     port: int = 0  # of the processor's Inputs
 
@@ -175,6 +171,7 @@ class KeyedRows:
         self._processor = processor
         self._element = element
         self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
+        self._names = [schema.names for _, schema in inputs]
         self._outputs = outputs
 
     def process(
@@ -189,22 +186,27 @@ class KeyedRows:
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
         good: list[tuple[dict[str, Any], int, str | None]] = []
-        for each in ordered:
-            now_ms, other = each.time_us // 1000, self._others[each.port]
-            row = {**each.data, "_time": instant_at(each.time_us)}
+        for values, time_us, port in ordered:
+            now_ms, other = time_us // 1000, self._others[port]
+            row = self._row(port, values)
+            row["_time"] = instant_at(time_us)
             try:
                 made = process_row(self._processor, key, row, state, timers, now_ms, other)
-                output += [self._encoded(item, key) for item in made]
+                if made:
+                    output += [self._encoded(item, key) for item in made]
                 good.append((row, now_ms, other))
             except Exception as error:
                 state, timers = stored.load(self._processor)
-                for earlier, earlier_ms, port in good:
-                    process_row(self._processor, key, earlier, state, timers, earlier_ms, port)
+                for earlier, earlier_ms, earlier_other in good:
+                    process_row(self._processor, key, earlier, state, timers, earlier_ms, earlier_other)
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(rejected(self._element, each.data, now_ms, error))
+                output.append(rejected(self._element, self._row(port, values), now_ms, error))
         stored.save(state, timers)
+
+    def _row(self, port: int, values: tuple[Any, ...]) -> dict[str, Any]:
+        return dict(zip(self._names[port], values))  # noqa: B905 - to compare lengths takes as long again
 
     def _encoded(self, item: dict[str, Any], key: str) -> Tagged:
         data = {name: item.get(name) for name in self._outputs.names}

@@ -18,6 +18,7 @@ TAGGED = pa.schema(
 )
 BY_OFFSET = [("partition", "ascending"), ("offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports of a processor and what comes there, the first one first."""
@@ -84,7 +85,7 @@ def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
 
 
 def instant_at(time_us: int) -> datetime:
-    return EPOCH + timedelta(microseconds=time_us)
+    return EPOCH + time_us * _MICROSECOND  # half of what it takes to make a timedelta of so many
 
 
 def _instant(value: Any) -> str:

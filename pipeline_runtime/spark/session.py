@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline_runtime.spark.callbacks import start_callback_server
-from pipeline_runtime.spark.jars import bare_local_fs_jar
+from pipeline_runtime.spark.jars import bare_local_fs_jar, class_archive_options
 from pipeline_runtime.spark.source import GatedSource
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -62,8 +62,9 @@ _CONF = {
 # At the same time: each group has one at least that waits for rows, and costs a thread.
 TASKS_MAX = 1000
 
-# C2 compiles for minutes on a small machine and makes every cold path twice as long.
-SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# C2 compiles for minutes on a small machine and makes every cold path twice as long. And Java would fill a
+# third of its first heap, which goes by the machine's memory, before it looks for garbage at all.
+SMALL_MACHINE_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmn32m"
 
 # Made at install, see replica/class_archive.py: with it a cold start takes little more than half the CPU.
 CLASS_ARCHIVE = Path(sys.prefix, "java-classes.jsa")
@@ -103,10 +104,8 @@ def open_session(
 def _java_options() -> str:
     """Of every Spark session, in the shell's notation."""
     options = os.environ.get("FOGLINE_JAVA_OPTIONS", SMALL_MACHINE_JAVA_OPTIONS)
-    if not CLASS_ARCHIVE.is_file():
-        return options
-    # First, so that an archive in FOGLINE_JAVA_OPTIONS is taken instead.
-    return f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}" {options}'
+    # Last those of FOGLINE_JAVA_OPTIONS, so that an archive in them is taken instead.
+    return " ".join([*(f'"{option}"' for option in class_archive_options(CLASS_ARCHIVE)), options])
 
 
 def _register_source(session: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.incoming import Records
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.spec import GroupSpec
@@ -57,25 +58,27 @@ class GroupReader:
     def _read_topic(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
         rows, rejects, ended = 0, [], False
         for records in self._records(item, part):
-            if not item.external and any(record.headers for record in records):
-                ended = ended or any(_is_end(record) for record in records)
-                records = [record for record in records if not _is_end(record)]
-            decoded = decode([record.value for record in records], item.schema)
+            ends = _ends(records) if not item.external else set()
+            if ends:
+                ended = True
+                records = records.taken([place for place in range(len(records)) if place not in ends])
+            decoded = decode(records.values, item.schema)
             rows += len(records)
-            for reject in decoded.rejects:
-                record = records[reject.index]
-                rejects.append(_rejected(record.offset, record.value, reject.reason))
+            rejects += [
+                _rejected(int(records.offsets[reject.index]), records.values[reject.index], reject.reason)
+                for reject in decoded.rejects
+            ]
             if decoded.kept is not None:
-                records = [records[index] for index in decoded.kept]
-            if records:
+                records = records.taken(decoded.kept)
+            if len(records):
                 yield from self._topic_rows(item, part, decoded, records)
         self._report(part, rows, rejects, ended)
 
-    def _records(self, item: GroupInput, part: Slice) -> Iterator[list[Any]]:
+    def _records(self, item: GroupInput, part: Slice) -> Iterator[Records]:
         assert item.topic is not None
         if part.records is not None:
             if part.records:
-                yield [unpack(packed) for packed in part.records]
+                yield unpack(part.records)
             return
         reader = self._partitions.get((item.topic, part.partition))
         if reader is None:
@@ -84,17 +87,16 @@ class GroupReader:
         yield from reader.read(part.start, part.end)
 
     def _topic_rows(
-        self, item: GroupInput, part: Slice, decoded: Decoded, records: list[Any]
+        self, item: GroupInput, part: Slice, decoded: Decoded, records: Records
     ) -> Iterator[pa.RecordBatch]:
-        keys = _text_keys([record.key for record in records])
-        times = pa.array([record.timestamp for record in records], pa.int64())
+        times = pa.array(records.timestamps_ms).cast(pa.timestamp("ms", tz="UTC"))
         yield from self._rows(
             item,
             part,
             decoded.columns,
-            key=keys,
-            time=times.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP),
-            offset=pa.array([record.offset for record in records], pa.int64()),
+            key=_text_keys(records.keys),
+            time=times.cast(TIMESTAMP),
+            offset=pa.array(records.offsets),
         )
 
     def _read_source(self, item: GroupInput, part: Slice) -> Iterator[pa.RecordBatch]:
@@ -170,7 +172,7 @@ class GroupReader:
         )
 
 
-def _text_keys(keys: list[bytes | None]) -> pa.Array:
+def _text_keys(keys: Sequence[bytes | None]) -> pa.Array:
     """A user's own topic may have any bytes as keys; Spark's Python processes fail on what is no text."""
     try:
         return pa.array(keys, pa.binary()).cast(pa.string())
@@ -178,8 +180,13 @@ def _text_keys(keys: list[bytes | None]) -> pa.Array:
         return pa.array([None if key is None else key.decode(errors="replace") for key in keys], pa.string())
 
 
-def _is_end(record: Any) -> bool:
-    return any(name == END_HEADER[0] for name, _ in record.headers)
+def _ends(records: Records) -> set[int]:
+    """The places of those that say that nothing follows."""
+    return {
+        place
+        for place, headers in records.headers.items()
+        if any(name == END_HEADER[0] for name, _ in headers)
+    }
 
 
 def _rejected(offset: int, raw: bytes | None, reason: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { Plus } from "lucide-react";
-import { createPipeline } from "../shared/actions";
+import { createFromTemplate } from "../shared/actions";
 import { get, problemText } from "../shared/api";
 import { nameFault } from "../shared/names";
 import { roleReason } from "../shared/page";
@@ -39,13 +39,7 @@ function Form({ onClose }: { onClose: () => void }) {
     setBusy(true);
     setError("");
     try {
-      const empty = {
-        apiVersion: "fogline/v1",
-        kind: "Pipeline",
-        metadata: { name },
-        spec: { elements: [] },
-      };
-      await createPipeline(name, chosen?.document ?? empty);
+      await createFromTemplate(name, chosen?.name ?? null);
       window.location.assign(`/pipelines/${encodeURIComponent(name)}`);
     } catch (problem) {
       setError(problemText(problem));

@@ -22,7 +22,14 @@ import { confirm } from "./ui/confirm";
 import { LaterWords } from "./ui/later-words";
 import { toast, toastError } from "./ui/toast";
 
-/** Makes a pipeline of that name with the document as its draft; throws ApiError when it is refused. */
+/** Makes a pipeline of that name; throws ApiError when it is refused. */
+export async function createFromTemplate(name: string, template: string | null): Promise<void> {
+  await (template === null
+    ? post("/pipelines", { name })
+    : post(`/templates/${encodeURIComponent(template)}/pipelines`, { name }));
+}
+
+/** Likewise, with the document as its draft. */
 export async function createPipeline(name: string, document: PipelineDocument): Promise<void> {
   await post("/pipelines", { name, document: { ...document, metadata: { ...document.metadata, name } } });
 }

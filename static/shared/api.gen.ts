@@ -338,6 +338,7 @@ export interface Forecast {
 }
 
 export interface FromTemplate {
+  name?: string | null;
   mark?: boolean;
 }
 

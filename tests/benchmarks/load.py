@@ -1,4 +1,8 @@
-"""Load and its observer, each in a process of its own: nothing of them runs in the measured process."""
+"""Load and its observer, each in a process of its own: nothing of them runs in the measured process.
+
+They write and read with the runtime's own batches, since with a consumer and a producer of kafka-python they
+would take more of the machine than what is measured.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from zlib import crc32
 from kafka import TopicPartition
 
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.incoming import decoded, read_whole_batches
+from pipeline_runtime.kafka.outgoing import OutgoingRecord, send_all
 from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
 
@@ -44,10 +50,11 @@ def _produce_steadily(
     begin, begin_ms, sent = monotonic(), time() * 1000, 0
     while (elapsed := monotonic() - begin) < seconds:
         due = int(elapsed * rate)
-        for n in range(sent, due):
-            event = Event(first + n, int(begin_ms + n * 1000 / rate))
-            for topic in topics:
-                producer.send(topic, event.encode(), event.key, partition=0, timestamp_ms=event.time_ms)
+        events = [Event(first + n, int(begin_ms + n * 1000 / rate)) for n in range(sent, due)]
+        encoded = [(event.encode(), event.key, event.time_ms) for event in events]
+        send_all(
+            producer, (OutgoingRecord(topic, *each, partition=0) for each in encoded for topic in topics)
+        )
         sent = max(sent, due)
         sleep(_TICK_S)
     producer.flush()
@@ -58,9 +65,8 @@ def _produce_steadily(
 
 def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer: Connection) -> None:
     """For each record: which topic, its timestamp, and how long after it the record could be read."""
-    consumer = open_consumer(
-        KafkaSettings(bootstrap), max_poll_records=20_000, fetch_max_wait_ms=500, fetch_min_bytes=1
-    )
+    consumer = open_consumer(KafkaSettings(bootstrap), fetch_max_wait_ms=500, fetch_min_bytes=1)
+    read_whole_batches(consumer)
     partitions = [TopicPartition(topic, 0) for topic in topics]
     consumer.assign(partitions)
     consumer.seek_to_beginning(*partitions)
@@ -68,9 +74,10 @@ def _observe(bootstrap: str, topics: list[str], ready: Flag, done: Flag, answer:
     ready.set()
     seen: dict[str, list[tuple[int, float]]] = {topic: [] for topic in topics}
     while not done.is_set():
-        for tp, records in consumer.poll(200).items():
+        for tp, polled in consumer.poll(200).items():
             now_ms = time() * 1000
-            seen[tp.topic] += [(record.timestamp, now_ms - record.timestamp) for record in records]
+            times_ms = decoded([each.value.batch for each in polled]).timestamps_ms.tolist()
+            seen[tp.topic] += [(time_ms, now_ms - time_ms) for time_ms in times_ms]
     consumer.close()
     answer.send(seen)
 

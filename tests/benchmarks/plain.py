@@ -70,10 +70,10 @@ class PlainReader(DataSourceStreamReader):
             gc.collect()
             gc.freeze()
         for records in _open[self._topic].read(partition.start, partition.end):
-            columns = decode([record.value for record in records], _SCHEMA).columns
-            times = pa.array([record.timestamp for record in records], pa.int64())
+            columns = decode(records.values, _SCHEMA).columns
+            times = pa.array(records.timestamps_ms)
             columns = columns.append_column("_time", times.cast(pa.timestamp("ms", tz="UTC")).cast(TIMESTAMP))
-            columns = columns.append_column("_offset", pa.array([record.offset for record in records]))
+            columns = columns.append_column("_offset", pa.array(records.offsets))
             yield from columns.cast(_ARROW).combine_chunks().to_batches()
 
     def commit(self, end: dict[str, Any]) -> None:

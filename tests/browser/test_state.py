@@ -108,6 +108,7 @@ def test_windows_are_read_as_times_and_searched_by_the_values_of_their_keys(
     page.goto(f"/pipelines/{keeps}/elements/hourly?tab=state")
     rows = page.get_by_role("region", name="What is kept").get_by_role("row")
     expect(rows.nth(1)).to_contain_text(re.compile(r"\d\d:00:00 to [-\d]+ \d\d:00:00 UTC, sensor-\d"))
+    expect(rows.nth(1)).to_contain_text(re.compile(r'{"average":-?\d'))
     page.get_by_label("Search keys").fill("SENSOR-44")
     expect(page.get_by_role("cell", name=re.compile("UTC, sensor-44$")).first).to_be_visible()
     expect(page.get_by_role("cell", name=re.compile("UTC, sensor-1$"))).to_have_count(0)

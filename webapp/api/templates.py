@@ -15,6 +15,7 @@ router = Router(tags=["templates"])
 
 
 class FromTemplate(Body):
+    name: str | None = None
     mark: bool = False
 
 
@@ -34,8 +35,10 @@ def template(request: HttpRequest, name: str) -> TemplatePage:
 def create_pipeline(
     request: HttpRequest, response: HttpResponse, name: str, body: FromTemplate | None = None
 ) -> Status[Pipeline]:
-    """A draft of the template under its name, or one like it that is free, without pins to nodes that are not
-    there. `mark`: the elements of `replace` say so in the editor (`ui.replace`)."""
-    pipeline = create_from_template(actor(request), name, mark=body is not None and body.mark)
+    """A draft of the template, without pins to nodes that are not there. `name`: the pipeline's; else it is
+    the template's, or one like it that is free. `mark`: the elements of `replace` say so in the editor
+    (`ui.replace`)."""
+    wanted = body or FromTemplate()
+    pipeline = create_from_template(actor(request), name, wanted.name, mark=wanted.mark)
     response.headers["ETag"] = etag(pipeline.draft_revision)
     return Status(201, pipeline_json(pipeline))

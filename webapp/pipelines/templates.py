@@ -50,16 +50,19 @@ def _check(name: str) -> None:
 
 
 @transaction.atomic
-def create_from_template(actor: User, template: str, *, mark: bool = False) -> Pipeline:
-    """A pipeline of the template under a name that is free. `mark`: what its user is to replace says so in
-    the editor."""
+def create_from_template(
+    actor: User, template: str, name: str | None = None, *, mark: bool = False
+) -> Pipeline:
+    """`name`: the pipeline's; None: the template's, or one like it that is free. `mark`: what its user is to
+    replace says so in the editor."""
     require(actor, Role.EDITOR, "create pipelines")
     _check(template)
     document = with_pins_that_fit(load_template(template).to_data())
     if mark:
         document = _marked(document, load_page(template).replace)
-    taken = set(Pipeline.objects.values_list("name", flat=True))
-    name = next(each for each in _names_like(template) if each not in taken)
+    if name is None:
+        taken = set(Pipeline.objects.values_list("name", flat=True))
+        name = next(each for each in _names_like(template) if each not in taken)
     return create_pipeline(actor, name, named(document, name))
 
 

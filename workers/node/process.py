@@ -33,6 +33,7 @@ from pipeline_runtime.checkpoint.errors import ServiceUnavailable
 from pipeline_runtime.checkpoint.service import Server, chunk_service, serve
 from pipeline_runtime.model.desired import NodeDesired, NodeReport
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.spark.garbage import settle
 from pipeline_runtime.spark.session import java_process
 from pipeline_runtime.wire.tasks import node_queue
 from workers.messages import CommandReceiver, celery_app
@@ -178,6 +179,7 @@ class NodeProcess:
             log.critical("node %s: Spark did not start", self.identity.name, exc_info=True)
             self._spark_lost(error)
             return
+        settle()
         self._spark_up.set()
         log.info("node %s: Spark is up", self.identity.name)
         self._changed()

@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 
 import redis
 
-from pipeline_runtime.spark.jars import java_executable, kafka_jars
+from pipeline_runtime.spark.jars import class_archive_options, java_executable, kafka_jars
 from workers.supervisor.tether import tethered
 
 _HOST = "127.0.0.1"
@@ -188,10 +188,9 @@ class Kafka(Service):
         return bool(got_correlation == correlation and brokers == 1)
 
     def _java(self, main: str, heap_mb: int) -> list[str]:
-        archive = [f"-XX:SharedArchiveFile={KAFKA_CLASS_ARCHIVE}"] if KAFKA_CLASS_ARCHIVE.is_file() else []
         return [
             java_executable(),
-            *archive,
+            *class_archive_options(KAFKA_CLASS_ARCHIVE),
             f"-Xmx{heap_mb}m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",

@@ -231,21 +231,21 @@ def test_memory_is_asked_for_and_a_refusal_says_what_is_lacking(
     nodes: dict[str, Node], context: ControlContext
 ) -> None:
     """As heartbeats have it; on one machine it is there once."""
-    load = {"memory_total_bytes": 1e9, "memory_ratio": 0.9, "cpu_ratio": 0.1}
+    load = {"memory_total_bytes": 1e9, "memory_ratio": 0.95, "cpu_ratio": 0.1}
     Node.objects.update(load=load)
     operation = ends(ordered(), context)
-    assert "edge-a has 100 MB free of the 170 MB that it is assumed to need, edge-b has" in operation.message
+    assert "edge-a has 50 MB free of the 80 MB that it is assumed to need, edge-b has" in operation.message
     [fault] = operation.faults
     assert (fault["element"], fault["code"]) == ("readings", "placement")
 
     Pipeline.objects.all().delete()
-    Node.objects.update(load=load | {"memory_ratio": 0.7})
+    Node.objects.update(load=load | {"memory_ratio": 0.9})
     Node.objects.exclude(name="edge-c").update(url="http://one:1")
     operation = ordered()
     PipelineVersion.objects.update(document=drawn())
     Node.objects.filter(name="edge-c").update(cordoned=True)
     operation = ends(operation, context)
-    assert "first: no node can take it (edge-a has 130 MB free of the 170 MB" in operation.message
+    assert "first: no node can take it (edge-a has 20 MB free of the 80 MB" in operation.message
 
 
 def test_a_line_that_is_full_is_not_used_where_rates_are_known(

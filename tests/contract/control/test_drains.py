@@ -108,7 +108,7 @@ def test_a_node_without_memory_is_not_filled_and_the_drain_says_what_each_lacks(
     actions.drain(operator, "edge-a")
     assert look() == []
     assert (
-        "edge-b has 50 MB free of the 170 MB needed, edge-c has 50 MB" in one_node("edge-a")["drain_blocked"]
+        "edge-b has 50 MB free of the 80 MB needed, edge-c has 50 MB" in one_node("edge-a")["drain_blocked"]
     )
     Node.objects.filter(name="edge-c").update(load=full | {"memory_ratio": 0.5})
     assert look() == [("power", "edge-c")]

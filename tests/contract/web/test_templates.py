@@ -57,6 +57,15 @@ def test_a_pipeline_of_a_template_has_its_name_or_the_next_one_that_is_free(call
     assert audited("pipeline.create") == 3
 
 
+@pytest.mark.usefixtures("nodes")
+def test_it_takes_the_name_that_it_is_given_and_no_other(caller: Call) -> None:
+    path, named = "/templates/numbers-average/pipelines", {"name": "averages"}
+    made = caller("editor").post(path, named).json()
+    assert (made["name"], made["document"]["metadata"]["name"]) == ("averages", "averages")
+    taken, wrong = (caller("editor").post(path, {"name": name}) for name in ("averages", "No name!"))
+    assert (taken.status_code, wrong.status_code, Pipeline.objects.count()) == (409, 422, 1)
+
+
 def test_it_is_pinned_to_the_nodes_that_are_there_alone(caller: Call, nodes: dict[str, Node]) -> None:
     pinned = nodes_of(load_template("machine-power").to_data())
     assert set(pinned.values()) == set(nodes)

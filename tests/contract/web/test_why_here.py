@@ -138,10 +138,10 @@ def test_the_other_nodes_say_what_speaks_for_and_against_each(
         "state": "backup",
         "warnings": [],
     }
-    full = nodes["edge-a"].load | {"memory_total_bytes": 1e9, "memory_ratio": 0.9}
+    full = nodes["edge-a"].load | {"memory_total_bytes": 1e9, "memory_ratio": 0.95}
     Node.objects.filter(name="edge-a").update(load=full, url="http://10.0.0.7:1")
     [warning] = others(caller)["edge-a"]["warnings"]
-    assert warning == "has 100 MB free of the 170 MB needed"
+    assert warning == "has 50 MB free of the 80 MB needed"
     path = f"/pipelines/{PIPELINE}/elements/power/forecast"
     assert caller("viewer").get(path).json()["nodes"]["edge-a"]["warnings"] == [warning]
     beside = found["edge-b"]

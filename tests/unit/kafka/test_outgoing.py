@@ -19,6 +19,8 @@ records = st.lists(
         value=st.binary(max_size=300) | st.integers(0, 1024).map(bytes),
         key=st.none() | st.binary(max_size=20) | st.integers(60, 200).map(bytes),
         timestamp_ms=st.none() | st.integers(0, 2**43) | st.integers(NOW_MS, NOW_MS + 200_000),
+        partition=st.none(),
+        headers=st.just(()),
     ).filter(lambda record: len(record.value) + len(record.key or b"") <= BATCH_BYTES // 4),
     min_size=1,
     max_size=60,

@@ -414,25 +414,30 @@ def owner_at(
     offsets = Arrived()
     offsets.oldest_at_s = oldest_at_s
     planner = gate(made, offsets=offsets, inputs=inputs)
-    planner._paced_from_s = 1.0  # it has run a batch
+    planner.timing._paced_from_s = 1.0  # it has run a batch
     return planner
+
+
+def due_at_s(planner: BatchPlanner, start: Boundary = START) -> float:
+    ending = planner._ending(start.ends) != start.ends
+    return planner.timing.due_at_s(start.ends, ending=ending)
 
 
 def test_a_batch_begins_when_its_oldest_row_would_be_late_else() -> None:
     planner = owner_at(100.0, 500)
-    assert planner._due_at_s(START) == pytest.approx(100.45)
-    planner._runs_ms.extend([10.0] * 10 + [40.0] * 10)
-    assert planner._due_at_s(START) == pytest.approx(100.41)
-    planner._runs_ms.extend([800.0] * 20)
-    assert planner._due_at_s(START) == pytest.approx(99.95), "it cannot be in time: at once"
+    assert due_at_s(planner) == pytest.approx(100.45)
+    planner.timing._runs_ms.extend([10.0] * 10 + [40.0] * 10)
+    assert due_at_s(planner) == pytest.approx(100.41)
+    planner.timing._runs_ms.extend([800.0] * 20)
+    assert due_at_s(planner) == pytest.approx(99.95), "it cannot be in time: at once"
 
 
 def test_what_shall_not_wait_does_not() -> None:
-    assert owner_at(None, 500)._due_at_s(START) == 0.0, "where it is not known when they came"
-    assert owner_at(100.0, 500, release="handover")._due_at_s(START) == 0.0
+    assert due_at_s(owner_at(None, 500)) == 0.0, "where it is not known when they came"
+    assert due_at_s(owner_at(100.0, 500, release="handover")) == 0.0
     planner = owner_at(100.0, 500)
-    planner.begin_owning()
-    assert planner._due_at_s(START) == 0.0
+    planner.timing.begin_owning()
+    assert due_at_s(planner) == 0.0
 
 
 def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_nothing() -> None:
@@ -443,22 +448,22 @@ def test_the_end_of_the_inputs_does_not_wait_but_the_end_of_one_of_them_changes_
     planner = owner_at(100.0, 500, inputs=inputs)
     start = Boundary(Seq(1), {"in-0": 1, "other-0": 1}, 1)
     planner._state.view.ended["in-0"] = Seq(1)
-    assert planner._due_at_s(start) == pytest.approx(100.45)
+    assert due_at_s(planner, start) == pytest.approx(100.45)
     planner._state.view.ended["other-0"] = Seq(1)
-    assert planner._due_at_s(start) == 0.0
+    assert due_at_s(planner, start) == 0.0
 
 
 def test_a_source_of_the_group_is_asked_each_second_at_least() -> None:
     planner = owner_at(None, 60_000)
     planner._offsets.has_sources = True
-    planner._granted_at_s = 50.0
-    assert planner._due_at_s(START) == pytest.approx(51.0)
-    planner._was_full = True
-    assert planner._due_at_s(START) == 0.0
+    planner.timing._granted_at_s = 50.0
+    assert due_at_s(planner) == pytest.approx(51.0)
+    planner.timing.finished(full=True)
+    assert due_at_s(planner) == 0.0
 
 
 def test_rows_that_fill_a_batch_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     planner = owner_at(100.0, 60_000)
-    assert planner._due_at_s(START) == pytest.approx(159.9)
+    assert due_at_s(planner) == pytest.approx(159.9)
     monkeypatch.setattr(Arrived, "full", lambda *_: True)
-    assert planner._due_at_s(START) == 0.0
+    assert due_at_s(planner) == 0.0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators import keyed_aggregate, window_aggregate
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Processor, Timers
 from pipeline_runtime.replica import looking
@@ -20,6 +22,13 @@ from pipeline_runtime.spark.keyed import KeyState, KeyTimers
 
 END_US = 1_700_000_040_000_000  # 22:14:00
 COUNT = {"function": "count", "as": "n"}
+SCHEMA = StreamSchema(
+    fields=(
+        Field(name="machine", type=FieldType.STRING),
+        Field(name="part", type=FieldType.NUMBER),
+        Field(name="at", type=FieldType.TIMESTAMP),
+    )
+)
 
 
 class Remembering(KeyedProcessor):
@@ -42,9 +51,12 @@ class Unreadable(Remembering):
     def readable_key(self, key: str) -> str:
         raise RuntimeError("it cannot")
 
+    def readable_state(self, state: Any, inputs: Mapping[str, StreamSchema]) -> Any:
+        return {"of": set(state)}  # no JSON
 
-def windows() -> Processor:
-    params = {"size_s": 60, "keys": ["machine"], "aggregates": [COUNT]}
+
+def windows(*aggregates: dict[str, str]) -> Processor:
+    params = {"size_s": 60, "keys": ["machine"], "aggregates": aggregates or [COUNT]}
     return window_aggregate.WindowAggregate(window_aggregate.WindowAggregateParams.model_validate(params))
 
 
@@ -57,7 +69,7 @@ class Keeper:
     def __init__(self, path: Path, processor: Processor) -> None:
         KeyedState.create(path)
         self.state = KeyedState(path)
-        self.looking = Looking("it", processor, self.state)
+        self.looking = Looking("it", processor, {"in": SCHEMA}, self.state)
 
     def keep(self, texts: Mapping[str | None, str]) -> None:
         self.state.forget()
@@ -136,6 +148,29 @@ def test_keys_of_windows_are_read_as_times_and_searched_by_what_is_in_them(tmp_p
     assert keeper.all_keys("22:14") == keeper.all_keys()
 
 
+def test_of_a_window_the_aggregates_so_far_are_told(tmp_path: Path) -> None:
+    asked = {"avg": "part", "stddev": "part", "last": "at"}
+    processor = windows(COUNT, *({"function": name, "column": column} for name, column in asked.items()))
+    keeper = Keeper(tmp_path / "keyed", processor)
+    rows = pa.table(
+        {
+            "_end": [END_US] * 2,
+            "machine": ["Press 1"] * 2,
+            "part": [1.0, 4.0],
+            "at": pa.array([END_US - 2, END_US - 1], pa.timestamp("us", "UTC")),
+            "_time": pa.array([END_US - 2, END_US - 1], pa.timestamp("us", "UTC")),
+            "_partition": pa.array([0, 0], pa.int32()),
+            "_offset": [0, 1],
+        }
+    )
+    assert isinstance(processor, window_aggregate.WindowAggregate)
+    [(group, found)] = processor.accumulation(SCHEMA).of(rows, ["_end", "machine"]).items()
+    keeper.keep({window_aggregate.state_key(group): kept(found)})
+    told = json.loads(keeper.look().entries[0].state)
+    assert told.pop("part_stddev") == pytest.approx(math.sqrt(4.5))
+    assert told == {"n": 2, "part_avg": 2.5, "at_last": "2023-11-14 22:13:59.999999+00:00"}
+
+
 def test_keys_of_an_aggregate_are_read_as_their_values(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "keyed", aggregate())
     keeper.keep({keyed_aggregate.state_key(("ü", part)): kept([1]) for part in (1, 2.5, True)})
@@ -177,10 +212,11 @@ def test_numbers_that_json_does_not_have_are_told_as_they_are_kept(keyed: Keeper
     assert keyed.look().entries[0].state == "NaN"
 
 
-def test_a_key_that_its_operator_cannot_read_is_told_as_it_is(tmp_path: Path) -> None:
+def test_what_its_operator_cannot_make_readable_is_told_as_it_is(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "keyed", Unreadable(Params()))
-    keeper.keep({"a": kept(1)})
+    keeper.keep({"a": kept([1])})
     assert keeper.all_keys() == keeper.all_keys("a") == ["a"]
+    assert keeper.look().entries[0].state == "[1]"
 
 
 def test_where_nothing_can_be_looked_at_the_answer_says_why(

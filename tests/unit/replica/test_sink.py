@@ -53,10 +53,7 @@ class Frame:
 
 
 class Unpaced:
-    arrived_at_s = None
-
-    def batch_ms(self) -> float:
-        return 0.0
+    timing = SimpleNamespace(arrived_at_s=None, batch_ms=lambda: 0.0)
 
     def is_last_stage(self, _: object) -> bool:
         return False

@@ -1,0 +1,297 @@
+"""Reads many records at a tenth of what a consumer of kafka-python costs for each.
+
+For each record that decodes eight numbers in Python and makes two objects: 4 us, most of what a simple
+element costs. Here a consumer's polls give whole batches, and the records of many batches are decoded at
+once, by NumPy. All before that is kafka-python's: fetching, retries, checksums, which transactions were
+aborted.
+
+This reaches into kafka-python: tests/unit/kafka compares what is read with what a consumer gives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from kafka import KafkaConsumer
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.util import decode_varint
+from numpy.typing import NDArray
+
+ROWS_AT_ONCE = 10_000
+"""So many, or one batch, are decoded at a time."""
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Some records of one partition, in the order of their offsets."""
+
+    offsets: NDArray[np.int64]
+    timestamps_ms: NDArray[np.int64]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Mapping[int, Headers] = field(default_factory=dict)  # by place; of those that have any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def between(self, start: int, end: int) -> Records:
+        """Those with start <= offset < end."""
+        first, last = np.searchsorted(self.offsets, (start, end)).tolist()
+        if (first, last) == (0, len(self)):
+            return self
+        return Records(
+            self.offsets[first:last],
+            self.timestamps_ms[first:last],
+            self.keys[first:last],
+            self.values[first:last],
+            {place - first: each for place, each in self.headers.items() if first <= place < last},
+        )
+
+    def taken(self, places: Sequence[int]) -> Records:
+        """Those at `places`, which rise."""
+        found = {place: self.headers[place] for place in places if place in self.headers}
+        return Records(
+            self.offsets[places],
+            self.timestamps_ms[places],
+            [self.keys[place] for place in places],
+            [self.values[place] for place in places],
+            {index: found[place] for index, place in enumerate(places) if place in found},
+        )
+
+
+class Polled:
+    """Whole batches that a consumer has polled, until their records are taken."""
+
+    def __init__(self) -> None:
+        self._batches: deque[DefaultRecordBatch] = deque()
+        self._left: Records | None = None  # that were decoded, and are for later
+
+    def poll(self, consumer: KafkaConsumer, timeout_ms: int) -> None:
+        """`consumer`: `read_whole_batches` was called for it."""
+        for polled in consumer.poll(timeout_ms).values():
+            self._batches.extend(each.value.batch for each in polled)
+
+    @property
+    def next_offset(self) -> int | None:
+        """None: nothing is left. No record that is left lies before it, but it may lie before `start`."""
+        if self._left is not None:
+            return int(self._left.offsets[0])
+        return self._batches[0].base_offset if self._batches else None
+
+    def take(self, start: int, end: int) -> Records:
+        """The next ones with start <= offset < end; there may be more."""
+        records, self._left = self._left or self._decoded(), None
+        behind = records.between(end, int(records.offsets[-1]) + 1) if len(records) else records
+        if len(behind):
+            self._left = behind
+        return records.between(start, end)
+
+    def _decoded(self) -> Records:
+        batches, rows = [], 0
+        while self._batches and rows < ROWS_AT_ONCE:
+            batches.append(self._batches.popleft())
+            rows += batches[-1].records_count
+        return decoded(batches)
+
+    def clear(self) -> None:
+        self._batches.clear()
+        self._left = None
+
+
+# -- whole batches from a consumer -------------------------------------------------------------------
+
+
+def read_whole_batches(consumer: KafkaConsumer) -> None:
+    """From now on its polls are for `Polled` alone."""
+    consumer._fetcher.PartitionRecords = _WholeBatches
+
+
+class _WholeBatches(Fetcher.PartitionRecords):
+    """Of what has been fetched, each committed batch as if it were one record."""
+
+    def __init__(self, fetch_offset: int, partition: Any, records: Any, **options: Any) -> None:
+        super().__init__(fetch_offset, partition, _Batches(records), **options)
+
+
+class _Batches:
+    """Stands for MemoryRecords."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def next_batch(self) -> _Batch | None:
+        batch = self._records.next_batch()
+        if batch is None:
+            return None
+        if batch.magic < 2:
+            raise CorruptRecordError(
+                "it has records in the format of before Kafka 0.11: copy them into a new topic, and read that"
+            )
+        return _Batch(batch)
+
+
+class _Batch:
+    """Stands for a DefaultRecordBatch, with one record: itself."""
+
+    def __init__(self, batch: DefaultRecordBatch) -> None:
+        self._batch = batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)  # whether a transaction ends here, its control batch says
+
+    def __iter__(self) -> Iterator[_AsRecord]:
+        yield _AsRecord(self._batch)
+
+
+class _AsRecord:
+    """Stands for a DefaultRecord: the last one of the batch, since it is passed over with that."""
+
+    key, headers, checksum, timestamp_type = None, (), None, 0
+
+    def __init__(self, batch: DefaultRecordBatch) -> None:
+        self.batch = batch
+        self.offset, self.timestamp = batch.last_offset, batch.max_timestamp
+        self.size_in_bytes = batch.size_in_bytes
+
+    @property
+    def value(self) -> _AsRecord:
+        return self
+
+    def __len__(self) -> int:
+        return int(self.size_in_bytes)
+
+    def validate_crc(self) -> bool:
+        return True  # the batch's was
+
+
+# -- their records -----------------------------------------------------------------------------------
+
+
+def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
+    """All records of the batches, which lie one behind the other. Raises CorruptRecordError.
+
+    The layout: https://kafka.apache.org/documentation/#recordbatch
+    """
+    bodies, counts, bases = [], [], []
+    for batch in batches:
+        batch._maybe_uncompress()
+        bodies.append(memoryview(batch._buffer)[batch._pos :])
+        counts.append(batch.records_count)
+        is_appended = batch.timestamp_type == batch.LOG_APPEND_TIME
+        first_ms = batch.max_timestamp if is_appended else batch.first_timestamp
+        bases.append((batch.base_offset, first_ms, not is_appended))
+    try:
+        return _decoded(bodies, counts, np.array(bases, np.int64).reshape(-1, 3))
+    except (IndexError, ValueError) as error:  # it ends too early, or has a number of too many bytes
+        raise CorruptRecordError(f"a record of the batch is not as it says: {error}") from error
+
+
+def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray[np.int64]) -> Records:
+    data = b"".join(bodies)
+    starts, ends = _bounds(data, [len(body) for body in bodies], counts)
+    base, first_ms, is_counted = np.repeat(bases, counts, axis=0).T
+    fields = _Fields(data, starts + 1)  # behind the attributes
+    timestamps_ms = first_ms + fields.numbers() * is_counted
+    offsets = base + fields.numbers()
+    keys, values = fields.texts(), fields.texts()
+    with_headers = fields.at
+    places = np.flatnonzero(fields.numbers()).tolist()
+    headers = {}
+    for place in places:
+        headers[place], fields.at[place] = _headers(data, int(with_headers[place]))
+    if not np.array_equal(fields.at, ends):
+        raise CorruptRecordError("the parts of a record are not as long as the record")
+    return Records(offsets, timestamps_ms, keys, values, headers)
+
+
+def _bounds(
+    data: bytes, sizes: Sequence[int], counts: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each record begins, behind its length, and where it ends."""
+    starts: list[int] = []
+    ends: list[int] = []
+    position = batch_end = 0
+    for size, count in zip(sizes, counts, strict=True):
+        batch_end += size
+        for _ in range(count):
+            first = data[position]
+            if first < 0x80:  # as decode_varint, for the usual lengths
+                length, position = first >> 1, position + 1
+            elif (second := data[position + 1]) < 0x80:
+                length, position = (first & 0x7F | second << 7) >> 1, position + 2
+            else:
+                length, position = decode_varint(data, position)
+            starts.append(position)
+            position += length
+            ends.append(position)
+        if position != batch_end:
+            raise CorruptRecordError("the records of a batch are not as long as the batch")
+    return np.array(starts, np.int64), np.array(ends, np.int64)
+
+
+_1 = np.uint64(1)
+
+
+class _Fields:
+    """The fields of many records side by side: each is read where the one before has ended, `at`."""
+
+    def __init__(self, data: bytes, at: NDArray[np.int64]) -> None:
+        self._data = data
+        self._bytes = np.frombuffer(data, np.uint8)
+        self.at = at
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Varints: seven bits a byte, the lowest first; the sign is the lowest of all."""
+        found = self._bytes[self.at]
+        number = (found & 0x7F).astype(np.uint64)
+        self.at = self.at + 1
+        longer, shift = np.flatnonzero(found >= 0x80), 7
+        while len(longer) and shift < 64:
+            found = self._bytes[self.at[longer]]
+            number[longer] |= (found & 0x7F).astype(np.uint64) << np.uint64(shift)
+            self.at[longer] += 1
+            longer, shift = longer[found >= 0x80], shift + 7
+        signed: NDArray[np.int64] = ((number >> _1) ^ np.negative(number & _1)).view(np.int64)
+        return signed
+
+    def texts(self) -> list[bytes | None]:
+        """Each with its length before it; null where that is negative."""
+        sizes = self.numbers()
+        begins, self.at = self.at, self.at + np.maximum(sizes, 0)
+        data = self._data
+        found: list[bytes | None] = [
+            data[begin:end] for begin, end in zip(begins.tolist(), self.at.tolist(), strict=True)
+        ]
+        for place in np.flatnonzero(sizes < 0).tolist():
+            found[place] = None
+        return found
+
+
+def _headers(data: bytes, position: int) -> tuple[Headers, int]:
+    """A record's headers, and where they end."""
+    count, position = decode_varint(data, position)
+    if count < 0:
+        raise CorruptRecordError(f"a record has {count} headers")
+    found = []
+    for _ in range(count):
+        name, position = _text(data, position)
+        value, position = _text(data, position)
+        found.append(((name or b"").decode(), value))
+    return tuple(found), position
+
+
+def _text(data: bytes, position: int) -> tuple[bytes | None, int]:
+    size, position = decode_varint(data, position)
+    end = position + max(size, 0)
+    return (None if size < 0 else data[position:end]), end

@@ -1,0 +1,191 @@
+"""One run of a group's query: from where the local state stands, until the query ends or gives way.
+
+A replica has several, one after another: the next one begins when a commit was in doubt, when an announced
+batch was not committed, or with another definition.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pipeline_runtime.checkpoint.growing import GrowingFiles
+from pipeline_runtime.checkpoint.keyed_state import KeyedState
+from pipeline_runtime.journal.records import Boundary
+from pipeline_runtime.model.ids import Seq
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.batch_planner import BatchPlanner
+from pipeline_runtime.replica.engine import Query
+from pipeline_runtime.replica.errors import text_of
+from pipeline_runtime.replica.host import ReplicaHost
+from pipeline_runtime.replica.input_offsets import InputOffsets
+from pipeline_runtime.replica.local_state import commit_keyed, note_end, open_keyed, spark_directory
+from pipeline_runtime.replica.looking import Looking
+from pipeline_runtime.replica.release import OwnerRelease
+from pipeline_runtime.replica.sink import BatchSink
+from pipeline_runtime.replica.state import ReplicaState
+from pipeline_runtime.replica.tasks import Tasks
+from pipeline_runtime.spark.frame import GroupFrame
+from pipeline_runtime.spark.inputs import open_source
+
+log = logging.getLogger(__name__)
+
+LET_GO_S = 10.0
+# How often the engine is asked whether the query goes on, of Java. What fails the sink and the gate tell.
+_ACTIVE_LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run begins with."""
+
+    definition: GroupSpec  # a former one, where the replica follows what lies before an upgrade
+    local: Boundary  # where the local state stands
+    marks: dict[str, Any]  # and its sinks
+    tasks_max: int | None = None  # None: as many as the group's frame allows
+
+
+class Run:
+    def __init__(
+        self,
+        start: Start,
+        directory: Path,
+        state: ReplicaState,
+        host: ReplicaHost,
+        release: OwnerRelease,
+        asked: Callable[[Seq], None],
+    ) -> None:
+        """`asked`: told the seq of each batch that Spark has finished. Raises LocalStateDamaged."""
+        self.definition = definition = start.definition
+        self._directory = directory
+        self._host = host
+        self._query: Query | None = None
+        self.begun = False  # the query was started
+        self._active = False
+        self._active_at_s = 0.0
+        files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
+        self._frame = frame = GroupFrame(definition, files, directory)
+        self.stateful = frame.stateful  # else what is kept says only where it stands
+        with ExitStack() as opened:
+            self._keyed = self._open_keyed(start.local)
+            if self._keyed is not None:
+                opened.callback(self._keyed.close)
+            self.offsets = self._open_offsets(files, state)
+            opened.callback(self.offsets.close)
+            self.planner = BatchPlanner(
+                definition,
+                frame.inputs,
+                state,
+                self.offsets,
+                host.cpu,
+                self._hello(files),
+                start.local,
+                flushes=frame.flushes,
+                release=release,
+                asked=asked,
+                keyed=self._keyed,
+                tasks=Tasks(start.tasks_max or frame.tasks_max, stay=frame.resident),
+            )
+            self._gate_address = host.gate.open(definition.id, self.planner)
+            opened.callback(host.gate.shut, self._gate_address)
+            self.growing = GrowingFiles(self._keyed)
+            self._sink = self._make_sink(state, release)
+            opened.callback(self._sink.close)
+            self._sink.restore(start.local.seq, start.marks)
+            self.planner.at_end = self._sink.resident_batch
+            self.looking: Looking | None = None  # at what a processor keeps
+            if self._keyed is not None:
+                self.looking = Looking.at(definition, frame.processor, self._keyed)
+            self._closing = opened.pop_all()
+
+    def _open_keyed(self, local: Boundary) -> KeyedState | None:
+        frame = self._frame
+        if not frame.kept_by_replica:
+            return None
+        former = partial(self._host.engine.former_states, frame) if frame.stateful else None
+        return open_keyed(self._directory, local, former)
+
+    def _open_offsets(self, files: dict[str, str], state: ReplicaState) -> InputOffsets:
+        definition, inputs = self.definition, self._frame.inputs
+        sources = {
+            item.element: open_source(definition, item, files, self._directory)
+            for item in inputs
+            if item.topic is None
+        }
+        return InputOffsets(self._host.kafka, inputs, sources, definition.pace.batch_rows_max, state.poke)
+
+    def _hello(self, files: dict[str, str]) -> dict[str, Any]:
+        kafka = self._host.kafka
+        return {
+            "spec": self.definition.model_dump(mode="json"),
+            "kafka": {"bootstrap": kafka.bootstrap, "security": kafka.security},
+            "files": files,
+            "directory": str(self._directory),
+        }
+
+    def _make_sink(self, state: ReplicaState, release: OwnerRelease) -> BatchSink:
+        ended = partial(note_end, self._directory)
+        if self._keyed is not None:
+            ended = partial(commit_keyed, self._keyed)
+        return BatchSink(
+            self.definition,
+            self._frame,
+            state,
+            self.planner,
+            release,
+            self._host.node,
+            ended,
+            self._host.progressed,
+            self.growing,
+        )
+
+    def begin(self) -> None:
+        self.begun = True
+        self._query = self._host.engine.start_query(
+            self._frame,
+            f"{self.definition.id} on {self._host.node}",
+            self._gate_address,
+            spark_directory(self._directory),
+            self._sink,
+        )
+
+    def is_active(self) -> bool:
+        """Whether the query goes on, as far as is known."""
+        now_s = monotonic()
+        if now_s - self._active_at_s > _ACTIVE_LOOK_S:
+            self._active_at_s = now_s
+            self._active = self._query is not None and self._query.isActive
+        return self._active
+
+    def exception(self) -> BaseException | None:
+        """What has ended the query, if anything did."""
+        return self._query.exception() if self._query is not None else None
+
+    @property
+    def keys(self) -> int | None:
+        """How many have a state; None: it has none by key."""
+        return self._keyed.count if self._keyed is not None and self.stateful else None
+
+    def close(self) -> None:
+        """End the query, after the batch that ends right now. What it has kept can be read no more."""
+        # First, since it waits for the batch that is running: its files must not close before.
+        self._sink.give_up()
+        if self.planner.close() or self._frame.resident:
+            # Spark would kill the Python process of a task that it has to stop.
+            self._sink.over.wait(LET_GO_S)
+        self._end_query()
+        self._closing.close()
+
+    def _end_query(self) -> None:
+        query, self._query = self._query, None
+        if query is not None:
+            try:
+                query.stop()
+            except Exception as error:
+                log.debug("%s: stopping its query: %s", self.definition.id, text_of(error))

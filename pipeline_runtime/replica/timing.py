@@ -1,0 +1,137 @@
+"""When an owner's next batch begins: `pacing`, asked with what this group's rows and batches are like."""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+
+from pipeline_runtime.journal.records import Ends
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.input_offsets import InputOffsets
+from pipeline_runtime.replica.measures import percentile
+from pipeline_runtime.replica.pacing import (
+    CpuLoad,
+    followed_interval_ms,
+    gather_ms,
+    interval_ms,
+    lockstep_interval_ms,
+    may_wait_ms,
+    release_quiet_ms,
+    wait_ms_max,
+)
+from pipeline_runtime.replica.state import ReplicaState
+
+_RUNS_KEPT = 20
+
+
+class BatchTiming:
+    """Told by the planner what becomes of each batch; asked when the next one is due. Times in seconds are
+    those of the monotonic clock."""
+
+    def __init__(
+        self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, stays: bool
+    ) -> None:
+        """`stays`: its task does, so that a batch costs little (pacing.STAYING_COST_RATIO)."""
+        self._pace = spec.pace
+        self._spec = spec
+        self._state = state
+        self._offsets = offsets
+        self._cpu = cpu
+        self._stays = stays
+        self._told_at_s = 0.0
+        self._planned_ms = 0.0  # from there to the first task's question
+        self._granted_at_s = 0.0
+        self._runs_ms: deque[float] = deque(maxlen=_RUNS_KEPT)  # from there to the batch's end
+        self._paced_from_s = 0.0  # the least interval counts from here; 0: the next batch waits for nothing
+        self._was_full = False  # the last batch: more waits behind it
+        self.arrived_at_s: float | None = None  # when the oldest row of the running batch came, if known
+
+    # --- a batch's way
+
+    def told(self) -> None:
+        """Spark, or the task that stays, may begin the next batch."""
+        self._told_at_s = monotonic()
+
+    def asked(self) -> None:
+        """A task asks for its rows."""
+        self._planned_ms = (monotonic() - self._told_at_s) * 1000
+
+    def granted(self) -> None:
+        self._granted_at_s = self._paced_from_s = monotonic()
+
+    def batch_ms(self) -> float:
+        """At its end: what it took to be planned, and since it was granted."""
+        run_ms = (monotonic() - self._granted_at_s) * 1000
+        self._runs_ms.append(run_ms)
+        return self._planned_ms + run_ms
+
+    def finished(self, *, full: bool) -> None:
+        self._was_full = full
+
+    def followed(self) -> None:
+        """The batch that comes is one that the owner has decided: when its rows came is not for this node."""
+        self.arrived_at_s = None
+        self._offsets.gather_s = 0.0
+
+    def begin_owning(self) -> None:
+        """A new owner's first batch waits for nothing."""
+        self._paced_from_s = 0.0
+
+    # --- when the next one begins
+
+    def begins_at_s(self, start: Ends, *, ending: bool) -> float:
+        """The batch behind `start`. `ending`: its inputs have ended, and it is to close what is open."""
+        return max(self._paced_from_s + self._interval_ms(start) / 1000, self.due_at_s(start, ending=ending))
+
+    def due_at_s(self, start: Ends, *, ending: bool = False) -> float:
+        """When it has to begin for its oldest row to be out in time; 0: at once."""
+        offsets = self._offsets
+        waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
+        if waits_for_nothing or self._was_full or offsets.full(start):
+            offsets.gather_s = 0.0
+            return 0.0
+        if ending:
+            return 0.0
+        offsets.gather_s = gather_ms(self._target_ms) / 1000
+        oldest_at_s = self.oldest_at_s()
+        return 0.0 if oldest_at_s is None else oldest_at_s + self._may_wait_ms() / 1000
+
+    def oldest_at_s(self) -> float | None:
+        """When the oldest row that waits has come, at the earliest; None: none does, or it is not known."""
+        offsets = self._offsets
+        if offsets.has_sources:
+            return self._granted_at_s or None  # of a row of their own nobody knows before a batch reads it
+        found = offsets.oldest_at_s
+        return None if found is None else found - offsets.gather_s
+
+    def look_s(self) -> float:
+        """How long sources inside of the group may be left alone: they announce nothing."""
+        return max(self._pace.interval_ms_min, self._may_wait_ms()) / 1000
+
+    def is_quiet(self) -> bool:
+        """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
+        if self._offsets.waiting and not self._state.paused:
+            return False
+        return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self._usual_ms())
+
+    @property
+    def _target_ms(self) -> int:
+        return self._state.latency_ms(self._spec)
+
+    def _usual_ms(self) -> float:
+        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
+
+    def _may_wait_ms(self) -> float:
+        waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
+        most_ms = wait_ms_max(self._offsets.has_sources)
+        return waits_ms if most_ms is None else min(waits_ms, most_ms)
+
+    def _interval_ms(self, start: Ends) -> float:
+        batch_ms = self._usual_ms()
+        if self._state.directive.release is not None:
+            return lockstep_interval_ms(self._pace, batch_ms)
+        waiting = self._offsets.lag_rows(start)
+        least_ms = interval_ms(self._pace, self._cpu.ratio(), waiting, stays=self._stays)
+        if not self._state.directive.followed:
+            return least_ms
+        return max(least_ms, followed_interval_ms(self._pace, batch_ms))

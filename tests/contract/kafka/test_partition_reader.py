@@ -1,0 +1,137 @@
+"""Ranges of a real topic are what a consumer reads, however they are cut and wherever a reader has been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from time import time
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaProducer, TopicPartition
+
+from pipeline_runtime.kafka import incoming
+from pipeline_runtime.kafka.admin import Topic, ensure_topics, trim_topics
+from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer, open_producer
+from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeGone
+from pipeline_runtime.kafka.transactions import END_HEADER, OutgoingRecord, Transactions
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: str) -> str:
+    """Of one partition: transactions, small and large, that were committed or aborted, and records of a
+    producer without any, compressed too."""
+    name, now_ms = f"ranges-{uuid4().hex[:8]}", int(time() * 1000)
+    ensure_topics(KafkaSettings(kafka), [Topic(name)])
+    owner = Transactions(KafkaSettings(kafka), f"{name}-id")
+    owner.initialise()
+    aborting = open_producer(KafkaSettings(kafka), f"{name}-aborting")
+    aborting.init_transactions()
+    for size, count in ((10, 3_000), (3_000, 40), (300_000, 3), (100, 4_000)):
+        owner.commit(
+            OutgoingRecord(name, b"%d " % n + bytes(size), b"k%d" % (n % 7), now_ms + n) for n in range(count)
+        )
+        aborting.begin_transaction()
+        for number in range(5):
+            aborting.send(name, value=b"of no use %d" % number)
+        aborting.flush()
+        aborting.abort_transaction()
+        for compression in (None, "gzip"):
+            plain = KafkaProducer(bootstrap_servers=kafka, compression_type=compression)
+            for number in range(30):
+                plain.send(
+                    name,
+                    key=b"k",
+                    value=None if number % 9 == 0 else b"plain",
+                    headers=[("h", b"x")] * (number % 3),
+                )
+            plain.flush()
+            plain.close()
+    owner.commit([OutgoingRecord(name, b"", partition=0, headers=(END_HEADER,))])
+    owner.close()
+    aborting.close()
+    return name
+
+
+def by_consumer(kafka: str, topic: str) -> list[Any]:
+    consumer, partition = open_consumer(KafkaSettings(kafka)), TopicPartition(topic, 0)
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    end = end_of(kafka, topic)
+    found: list[Any] = []
+    while consumer.position(partition) < end:
+        found += consumer.poll(200).get(partition, [])
+    consumer.close()
+    return [(each.offset, each.timestamp, each.key, each.value, tuple(each.headers)) for each in found]
+
+
+def end_of(kafka: str, topic: str) -> int:
+    """Also of what a consumer of committed records alone is not told of yet."""
+    consumer, partition = (
+        open_consumer(KafkaSettings(kafka), isolation_level="read_uncommitted"),
+        TopicPartition(topic, 0),
+    )
+    end = int(consumer.end_offsets([partition])[partition])
+    consumer.close()
+    return end
+
+
+def by_reader(reader: PartitionReader, start: int, end: int) -> Iterator[tuple[Any, ...]]:
+    for records in reader.read(start, end):
+        for place in range(len(records)):
+            yield (
+                int(records.offsets[place]),
+                int(records.timestamps_ms[place]),
+                records.keys[place],
+                records.values[place],
+                records.headers.get(place, ()),
+            )
+
+
+@pytest.mark.timeout(4 * PATIENCE_S)
+@pytest.mark.parametrize("at_once", [50, incoming.ROWS_AT_ONCE])
+def test_ranges_one_behind_the_other_and_anywhere(
+    kafka: str, topic: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incoming, "ROWS_AT_ONCE", at_once)
+    expected, end, random = by_consumer(kafka, topic), end_of(kafka, topic), Random(26)
+    assert len(expected) == 3_000 + 40 + 3 + 4_000 + 4 * 60 + 1
+    reader = PartitionReader(KafkaSettings(kafka), topic, 0)
+    start = 0
+    for _ in range(30):
+        if random.random() < 0.3:
+            start = random.randrange(end)
+        stop = min(end, start + random.choice([1, 7, 200, 3_000]))
+        assert list(by_reader(reader, start, stop)) == [row for row in expected if start <= row[0] < stop]
+        start = stop if stop < end else 0
+    assert list(by_reader(reader, 0, end)) == expected
+    reader.close()
+
+
+def test_a_range_that_was_left_in_its_middle_is_read_anew(kafka: str, topic: str) -> None:
+    expected = [row for row in by_consumer(kafka, topic) if row[0] < 4_000]
+    reader = PartitionReader(KafkaSettings(kafka), topic, 0)
+    assert next(by_reader(reader, 0, 4_000)) == expected[0]
+    assert list(by_reader(reader, 0, 4_000)) == expected
+    assert next(by_reader(reader, 100, 4_000))[0] == 100
+    assert list(by_reader(reader, 2_000, 4_000)) == [row for row in expected if row[0] >= 2_000]
+    reader.close()
+
+
+def test_what_its_topic_has_deleted_is_not_passed_over(kafka: str) -> None:
+    name = f"ranges-{uuid4().hex[:8]}"
+    ensure_topics(KafkaSettings(kafka), [Topic(name, "journal")])
+    owner = Transactions(KafkaSettings(kafka), f"{name}-id")
+    owner.initialise()
+    owner.commit([OutgoingRecord(name, b"%d" % number, partition=0) for number in range(10)])
+    owner.close()
+    trim_topics(KafkaSettings(kafka), {(name, 0): 5})
+    reader = PartitionReader(KafkaSettings(kafka), name, 0)
+    with pytest.raises(RangeGone):
+        list(reader.read(4, 8))
+    assert [row[3] for row in by_reader(reader, 5, 8)] == [b"5", b"6", b"7"]
+    reader.close()

@@ -1,0 +1,192 @@
+"""What is read batch by batch is what a consumer of kafka-python gives record by record."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from kafka import TopicPartition
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.memory_records import MemoryRecords
+
+from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, _WholeBatches, decoded
+
+NOW_MS = 1_700_000_000_000
+GZIP = 1
+
+
+class Sent(NamedTuple):
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+texts = st.none() | st.binary(max_size=20) | st.integers(50, 9_000).map(bytes)
+sent = st.builds(
+    Sent,
+    st.integers(0, 2**43) | st.integers(NOW_MS, NOW_MS + 200_000),
+    texts,
+    texts,
+    st.just([]) | st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3),
+)
+batches = st.lists(
+    st.tuples(st.lists(sent, min_size=1, max_size=12), st.integers(0, 300), st.sampled_from([0, GZIP])),
+    max_size=6,
+)
+
+
+def bytes_of(records: list[Sent], base_offset: int, compression: int = 0, **producer: Any) -> bytes:
+    given = {"is_transactional": False, "producer_id": -1, "producer_epoch": -1, "base_sequence": -1}
+    builder = DefaultRecordBatchBuilder(
+        magic=2, compression_type=compression, batch_size=1 << 30, **{**given, **producer}
+    )
+    for place, record in enumerate(records):
+        assert builder.append(place, *record) is not None
+    made = bytearray(builder.build())
+    made[:8] = base_offset.to_bytes(8, "big")  # which the checksum leaves out, since the broker sets it
+    return bytes(made)
+
+
+def log_of(made: list[tuple[list[Sent], int, int]]) -> bytes:
+    """The batches, so many offsets apart, as a broker has them."""
+    log, offset = b"", 0
+    for records, gap, compression in made:
+        log += bytes_of(records, offset + gap, compression)
+        offset += gap + len(records)
+    return log
+
+
+def one_by_one(log: bytes, start: int, **options: Any) -> list[Any]:
+    return Fetcher.PartitionRecords(start, TopicPartition("t", 0), MemoryRecords(log), **options).take()
+
+
+class Consumer:
+    """Polls what it was given."""
+
+    def __init__(self, log: bytes, start: int = 0, **options: Any) -> None:
+        self.partition = TopicPartition("t", 0)
+        self.records = _WholeBatches(start, self.partition, MemoryRecords(log), **options)
+
+    def poll(self, _: int) -> dict[TopicPartition, list[Any]]:
+        return {self.partition: self.records.take()}
+
+
+def polled(log: bytes, start: int = 0, **options: Any) -> Polled:
+    found = Polled()
+    found.poll(Consumer(log, start, **options), 0)  # type: ignore[arg-type]
+    return found
+
+
+def rows_of(records: Records) -> list[tuple[Any, ...]]:
+    return [
+        (offset, time_ms, key, value, list(records.headers.get(place, ())))
+        for place, (offset, time_ms, key, value) in enumerate(
+            zip(
+                records.offsets.tolist(),
+                records.timestamps_ms.tolist(),
+                records.keys,
+                records.values,
+                strict=True,
+            )
+        )
+    ]
+
+
+def rows_between(found: Polled, start: int, end: int) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    while found.next_offset is not None and found.next_offset < end:
+        rows += rows_of(found.take(start, end))
+    return rows
+
+
+@settings(max_examples=300, deadline=None)
+@given(batches, st.integers(0, 400), st.lists(st.integers(0, 400), max_size=3))
+def test_ranges_have_the_records_of_kafka_python(
+    made: list[tuple[list[Sent], int, int]], start: int, more: list[int]
+) -> None:
+    log = log_of(made)
+    expected = [
+        (record.offset, record.timestamp, record.key, record.value, record.headers)
+        for record in one_by_one(log, start)
+    ]
+    found, ends = polled(log, start), [start, *sorted(start + each for each in more), 10_000]
+    for first, end in pairwise(ends):
+        assert rows_between(found, first, end) == [row for row in expected if first <= row[0] < end]
+
+
+def test_many_records_are_decoded_some_at_a_time_and_the_rest_is_kept() -> None:
+    per_batch = [Sent(NOW_MS, b"k", b"%d" % number, []) for number in range(3_000)]
+    log = b"".join(bytes_of(per_batch, 3_000 * number) for number in range(5))
+    found = polled(log)
+    first = found.take(10, 14_999)
+    assert first.offsets.tolist() == list(range(10, 12_000))
+    assert len(first) <= ROWS_AT_ONCE + 3_000
+    assert found.take(12_000, 14_999).offsets.tolist() == list(range(12_000, 14_999))
+    assert found.next_offset == 14_999
+    assert found.take(14_999, 15_000).values == [b"2999"]
+    assert found.next_offset is None
+
+
+def test_aborted_transactions_and_what_ends_them_are_left_out() -> None:
+    class Aborted(NamedTuple):
+        producer_id: int
+        first_offset: int
+
+    def of(producer_id: int) -> dict[str, Any]:
+        return {
+            "is_transactional": True,
+            "producer_id": producer_id,
+            "producer_epoch": 0,
+            "base_sequence": 0,
+        }
+
+    row = [Sent(NOW_MS, b"k", b"v", [])]
+    abort = bytearray(bytes_of([Sent(NOW_MS, bytes(4), bytes(6), [])], 3, **of(7)))
+    abort[22] |= DefaultRecordBatch.CONTROL_MASK
+    log = bytes_of(row * 2, 0, **of(7)) + bytes_of(row, 2, **of(8)) + bytes(abort) + bytes_of(row, 4, **of(7))
+    options = {"isolation_level": 1, "aborted_transactions": [Aborted(7, 0)], "check_crcs": False}
+    assert [record.offset for record in one_by_one(log, 0, **options)] == [2, 4]
+    assert [row[0] for row in rows_between(polled(log, **options), 0, 10)] == [2, 4]
+
+
+def test_the_brokers_time_is_that_of_all_of_a_batch() -> None:
+    log = bytearray(bytes_of([Sent(NOW_MS + number, None, b"v", []) for number in range(3)], 0))
+    log[22] |= DefaultRecordBatch.TIMESTAMP_TYPE_MASK
+    [first, *others] = rows_between(polled(bytes(log), check_crcs=False), 0, 10)
+    assert {row[1] for row in (first, *others)} == {NOW_MS + 2}
+
+
+@pytest.mark.parametrize("at", [61, 65, 69, -1], ids=["record", "key", "value", "headers"])
+def test_a_batch_that_is_not_as_it_says_is_noticed(at: int) -> None:
+    """Also one whose checksum is right: its writer has made it wrong."""
+    data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"value", [])] * 2, 0))
+    data[at] ^= 0x55  # how long, or how many
+    with pytest.raises(CorruptRecordError):
+        decoded([DefaultRecordBatch(data)])
+
+
+def test_another_checksum_is_noticed_before() -> None:
+    data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"value", [])], 0))
+    data[-3] ^= 1
+    with pytest.raises(CorruptRecordError, match="crc"):
+        polled(bytes(data))
+
+
+def test_records_of_an_old_format_say_what_to_do() -> None:
+    data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"value", [])], 0))
+    data[16] = 1
+    with pytest.raises(CorruptRecordError, match="a new topic"):
+        polled(bytes(data))
+
+
+@given(st.lists(sent, min_size=1, max_size=12), st.data())
+def test_some_of_the_records_keep_their_headers(records: list[Sent], data: st.DataObject) -> None:
+    found = decoded([DefaultRecordBatch(bytes_of(records, 5))])
+    places = data.draw(st.sets(st.sampled_from(range(len(records)))).map(sorted))
+    rows = rows_of(found)
+    assert rows_of(found.taken(places)) == [rows[place] for place in places]

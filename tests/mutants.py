@@ -54,6 +54,22 @@ MUTANTS = (
         ("tests/unit/replica/test_batch_planner.py",),
     ),
     Mutant(
+        "whole batches",
+        "what was read beyond a range is not there for the next one",
+        "pipeline_runtime/kafka/incoming.py",
+        "            self._left = behind",
+        "            pass",
+        ("tests/unit/kafka/test_incoming.py",),
+    ),
+    Mutant(
+        "whole batches",
+        "a batch whose records are not as long as they say is taken",
+        "pipeline_runtime/kafka/incoming.py",
+        "    if not np.array_equal(fields.at, ends):",
+        "    if False:",
+        ("tests/unit/kafka/test_incoming.py",),
+    ),
+    Mutant(
         "keyed state",
         "what a batch that came to nothing has left is kept with the next one",
         "pipeline_runtime/replica/batch_planner.py",

@@ -170,6 +170,14 @@ def test_a_batch_that_is_not_as_it_says_is_noticed(at: int) -> None:
         decoded([DefaultRecordBatch(data)])
 
 
+def test_a_record_is_no_longer_than_its_parts() -> None:
+    data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"valu\0", [])] * 2, 0))
+    assert data[69] == 5 << 1
+    data[69] = 4 << 1  # what is left is taken for a record without headers
+    with pytest.raises(CorruptRecordError, match="the parts"):
+        decoded([DefaultRecordBatch(data)])
+
+
 def test_another_checksum_is_noticed_before() -> None:
     data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"value", [])], 0))
     data[-3] ^= 1

@@ -106,7 +106,9 @@ def test_a_live_source_catches_up_after_a_pause(kafka: str, node: Node) -> None:
     wait_until(lambda: len(deployed.records("events")) == 1, "the first row")
     tell(replica, paused_since_ms=0)
     produce(kafka, topic, [{"k": "a", "v": v} for v in range(1, 500)])
-    wait_until(lambda: replica._offsets.waiting, "the rows to be before it")
+    run = replica._run
+    assert run is not None
+    wait_until(lambda: run.offsets.waiting, "the rows to be before it")
     assert replica.status().paused
     assert len(deployed.records("events")) == 1
     tell(replica, paused_since_ms=None)

@@ -17,7 +17,7 @@ from pipeline_runtime.kafka.clients import (
 from pipeline_runtime.kafka.reading import committed_values
 from pipeline_runtime.kafka.transactions import Doubtful
 
-_POLL_MS = 2000
+_POLL_MS = 500
 
 
 class JournalTrimmed(RuntimeError):
@@ -58,7 +58,7 @@ class JournalTail:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask the thread to end; it does within its poll of 2 s."""
+        """Ask the thread to end; it does within its poll of 500 ms."""
         self._closing.set()
 
     def wait_until(self, offset: int, timeout_s: float) -> None:

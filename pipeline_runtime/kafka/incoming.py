@@ -155,7 +155,7 @@ class _Batch:
 
 
 class _AsRecord:
-    """Stands for a DefaultRecord: the last one of the batch, since it is passed over with that."""
+    """Stands for a DefaultRecord: the batch's last one, since kafka-python goes on behind its offset."""
 
     key, headers, checksum, timestamp_type = None, (), None, 0
 
@@ -193,7 +193,7 @@ def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
         bases.append((batch.base_offset, first_ms, not is_appended))
     try:
         return _decoded(bodies, counts, np.array(bases, np.int64).reshape(-1, 3))
-    except (IndexError, ValueError) as error:  # it ends too early, or has a number of too many bytes
+    except (IndexError, ValueError) as error:  # it ends too early, or a length has too many bytes
         raise CorruptRecordError(f"a record of the batch is not as it says: {error}") from error
 
 
@@ -287,7 +287,9 @@ def _headers(data: bytes, position: int) -> tuple[Headers, int]:
     for _ in range(count):
         name, position = _text(data, position)
         value, position = _text(data, position)
-        found.append(((name or b"").decode(), value))
+        if name is None:
+            raise CorruptRecordError("a header has no name")
+        found.append((name.decode(), value))
     return tuple(found), position
 
 

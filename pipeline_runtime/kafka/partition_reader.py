@@ -19,6 +19,10 @@ class RangeGone(RuntimeError):
     """The records that a batch needs are no longer in the topic."""
 
 
+class RangeUnreadable(RuntimeError):
+    """The records that a batch needs are there, but no records that can be decoded."""
+
+
 class PartitionReader:
     """Keeps its consumer between ranges, and what it has read beyond the last one."""
 
@@ -30,23 +34,31 @@ class PartitionReader:
         self._next = -1  # a range that begins here goes on with what was polled
 
     def read(self, start: int, end: int) -> Iterator[Records]:
-        """The committed records with start <= offset < end, some at a time. Raises RangeGone.
+        """The committed records with start <= offset < end, some at a time.
 
-        A broker that is away is waited for: the batch was granted, so it can only be read.
+        Raises RangeGone, RangeUnreadable. A broker that is away is waited for: the batch was granted, so it
+        can only be read.
         """
-        consumer = self._at(start)
+        consumer, polled = self._at(start), self._polled
         # A task may be ended in the middle of this: the consumer stands somewhere else then.
         self._next = -1
-        reached: int = start
-        while reached < end:
-            if self._polled.next_offset is None:
-                self._polled.poll(consumer, _POLL_MS)
-            records = self._polled.take(start, end)
-            if len(records):
-                yield records
-            left = self._polled.next_offset
-            reached = consumer.position(self._tp) if left is None else left
+        try:
+            while self._reached(consumer) < end:
+                if polled.next_offset is None:
+                    polled.poll(consumer, _POLL_MS)
+                records = polled.take(start, end)
+                if len(records):
+                    yield records
+        except KafkaError as error:
+            self.close()  # it would go round for ever at what it cannot decode
+            raise RangeUnreadable(
+                f"{self._tp.topic}-{self._tp.partition}, between the offsets {start} and {end}: {error}"
+            ) from error
         self._next = end
+
+    def _reached(self, consumer: KafkaConsumer) -> int:
+        left = self._polled.next_offset
+        return int(consumer.position(self._tp)) if left is None else left
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -71,6 +83,8 @@ class PartitionReader:
         consumer = open_consumer(
             self._kafka,
             fetch_max_wait_ms=20,
+            check_crcs=True,  # of whole batches it costs nothing
+            max_poll_records=10_000,  # batches
             max_partition_fetch_bytes=8 * 1024 * 1024,
             fetch_max_bytes=64 * 1024 * 1024,
             auto_offset_reset="none",

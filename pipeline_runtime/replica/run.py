@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 LET_GO_S = 10.0
 # How often the engine is asked whether the query goes on, of Java. What fails the sink and the gate tell.
-_ACTIVE_LOOK_S = 0.5
+_ACTIVE_LOOK_S = 0.4
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Run:
         self._directory = directory
         self._host = host
         self._query: Query | None = None
-        self.begun = False  # the query was started
+        self.begun = False  # the query was, and may not have connected yet
         self._active = False
         self._active_at_s = 0.0
         files = {reference: str(host.resolve_file(reference)) for reference in definition.files}
@@ -158,7 +158,7 @@ class Run:
     def is_active(self) -> bool:
         """Whether the query goes on, as far as is known."""
         now_s = monotonic()
-        if now_s - self._active_at_s > _ACTIVE_LOOK_S:
+        if now_s - self._active_at_s >= _ACTIVE_LOOK_S:
             self._active_at_s = now_s
             self._active = self._query is not None and self._query.isActive
         return self._active

@@ -32,7 +32,6 @@ class BatchTiming:
         self, spec: GroupSpec, state: ReplicaState, offsets: InputOffsets, cpu: CpuLoad, *, stays: bool
     ) -> None:
         """`stays`: its task does, so that a batch costs little (pacing.STAYING_COST_RATIO)."""
-        self._pace = spec.pace
         self._spec = spec
         self._state = state
         self._offsets = offsets
@@ -83,7 +82,7 @@ class BatchTiming:
         """The batch behind `start`. `ending`: its inputs have ended, and it is to close what is open."""
         return max(self._paced_from_s + self._interval_ms(start) / 1000, self.due_at_s(start, ending=ending))
 
-    def due_at_s(self, start: Ends, *, ending: bool = False) -> float:
+    def due_at_s(self, start: Ends, *, ending: bool) -> float:
         """When it has to begin for its oldest row to be out in time; 0: at once."""
         offsets = self._offsets
         waits_for_nothing = self._paced_from_s == 0.0 or self._state.directive.release is not None
@@ -106,7 +105,7 @@ class BatchTiming:
 
     def look_s(self) -> float:
         """How long sources inside of the group may be left alone: they announce nothing."""
-        return max(self._pace.interval_ms_min, self._may_wait_ms()) / 1000
+        return max(self._spec.pace.interval_ms_min, self._may_wait_ms()) / 1000
 
     def is_quiet(self) -> bool:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
@@ -129,9 +128,9 @@ class BatchTiming:
     def _interval_ms(self, start: Ends) -> float:
         batch_ms = self._usual_ms()
         if self._state.directive.release is not None:
-            return lockstep_interval_ms(self._pace, batch_ms)
+            return lockstep_interval_ms(self._spec.pace, batch_ms)
         waiting = self._offsets.lag_rows(start)
-        least_ms = interval_ms(self._pace, self._cpu.ratio(), waiting, stays=self._stays)
+        least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, stays=self._stays)
         if not self._state.directive.followed:
             return least_ms
-        return max(least_ms, followed_interval_ms(self._pace, batch_ms))
+        return max(least_ms, followed_interval_ms(self._spec.pace, batch_ms))

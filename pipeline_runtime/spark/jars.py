@@ -87,7 +87,7 @@ def class_archive_options(archive: Path) -> list[str]:
     if not archive.is_file():
         return []
     at_its_address = ["-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0"]
-    return [f"-XX:SharedArchiveFile={archive}", "-XX:+IgnoreUnrecognizedVMOptions", *at_its_address]
+    return [f"-XX:SharedArchiveFile={archive}", *at_its_address]
 
 
 def cache_directory() -> Path:

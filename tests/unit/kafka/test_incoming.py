@@ -192,6 +192,16 @@ def test_records_of_an_old_format_say_what_to_do() -> None:
         polled(bytes(data))
 
 
+def test_a_batch_of_which_compaction_has_left_nothing_is_passed_over() -> None:
+    empty = bytearray(bytes_of([Sent(NOW_MS, b"k", b"v", [])], 3)[:61])
+    empty[8:12] = (61 - 12).to_bytes(4, "big")
+    empty[57:61] = bytes(4)
+    behind = bytes_of([Sent(NOW_MS, b"k", b"v", [])], 4)
+    assert rows_between(polled(bytes(empty), check_crcs=False), 0, 10) == []
+    rows = rows_between(polled(bytes(empty) + behind, check_crcs=False), 0, 10)
+    assert [row[0] for row in rows] == [4]
+
+
 @given(st.lists(sent, min_size=1, max_size=12), st.data())
 def test_some_of_the_records_keep_their_headers(records: list[Sent], data: st.DataObject) -> None:
     found = decoded([DefaultRecordBatch(bytes_of(records, 5))])

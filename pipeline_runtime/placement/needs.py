@@ -27,7 +27,7 @@ class Need:
 NOTHING = Need()
 """Of what runs there already."""
 ASSUMED = Need(cores=0.05, memory_bytes=80e6, assumed=True)
-"""About twice what each of ten groups took at 100 events/s: of (1,009 - 598) MiB, of 0.27 cores
+"""About twice what each of ten groups took at 100 events/s: of (1,004 - 588) MiB, of 0.22 cores
 (docs/benchmarks.md). One that Spark plans takes more, which was not measured."""
 CORES_MIN = 0.01
 """One that rests takes half of that."""

@@ -333,7 +333,7 @@ def row_of(measured: Measured) -> dict[str, Any]:
         }
         verdict += latency.verdict
     plain_verdict = sum((run.verdict for run in other), events.NOTHING_WRONG)
-    return {**row, **vars(verdict), "plain_agrees_with_oracle": plain_verdict.clean}
+    return {**row, **vars(verdict), **{f"plain_{name}": count for name, count in vars(plain_verdict).items()}}
 
 
 def figure_of(rows: list[dict[str, Any]]) -> go.Figure:

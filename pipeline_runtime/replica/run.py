@@ -37,7 +37,8 @@ from pipeline_runtime.spark.inputs import open_source
 log = logging.getLogger(__name__)
 
 LET_GO_S = 10.0
-# How often the engine is asked whether the query goes on, of Java. What fails the sink and the gate tell.
+# How often the engine is asked whether the query goes on, which Java has to answer. What fails in a batch,
+# the sink and the gate say at once.
 _ACTIVE_LOOK_S = 0.4
 
 

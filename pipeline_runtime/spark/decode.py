@@ -52,11 +52,14 @@ def decode(values: Sequence[bytes | None], schema: StreamSchema) -> Decoded:
     """
     target = arrow_schema(schema)
     rejects: list[Reject] = []
-    table, kept = _at_once(values, target), list(range(len(values)))
+    kept: Sequence[int] = range(len(values))
+    table = _at_once(values, target)
     if table is None:
         table, kept = _by_halves(values, target, rejects)
     table, kept = _finite(table, kept, rejects)
-    return Decoded(table, kept if rejects else None, tuple(sorted(rejects, key=lambda item: item.index)))
+    return Decoded(
+        table, list(kept) if rejects else None, tuple(sorted(rejects, key=lambda item: item.index))
+    )
 
 
 def _at_once(values: Sequence[bytes | None], target: pa.Schema) -> pa.Table | None:
@@ -133,7 +136,7 @@ def _parsed(text: bytes, count: int, target: pa.Schema) -> pa.Table:
     return table
 
 
-def _finite(table: pa.Table, kept: list[int], rejects: list[Reject]) -> tuple[pa.Table, list[int]]:
+def _finite(table: pa.Table, kept: Sequence[int], rejects: list[Reject]) -> tuple[pa.Table, Sequence[int]]:
     """Without the rows that have a number which JSON cannot write, so that no later stage could read them.
 
     Arrow makes such numbers of NaN and Infinity, which it takes without quotes, and of hundreds of digits.

@@ -13,7 +13,10 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
 
+from pipeline_runtime.kafka import partition_reader
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import ROWS_AT_ONCE, Polled, Records, _WholeBatches, decoded
+from pipeline_runtime.kafka.partition_reader import PartitionReader, RangeUnreadable
 
 NOW_MS = 1_700_000_000_000
 GZIP = 1
@@ -200,6 +203,22 @@ def test_a_batch_of_which_compaction_has_left_nothing_is_passed_over() -> None:
     assert rows_between(polled(bytes(empty), check_crcs=False), 0, 10) == []
     rows = rows_between(polled(bytes(empty) + behind, check_crcs=False), 0, 10)
     assert [row[0] for row in rows] == [4]
+
+
+def test_a_range_that_cannot_be_decoded_is_named_and_its_consumer_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = bytearray(bytes_of([Sent(NOW_MS, b"key", b"value", [])], 0))
+    data[16] = 1
+    consumer: Any = Consumer(bytes(data))
+    consumer.position = lambda _: 0
+    reader = PartitionReader(KafkaSettings("nowhere:1"), "old", 3)
+    reader._consumer = consumer
+    monkeypatch.setattr(reader, "_at", lambda _: consumer)
+    monkeypatch.setattr(partition_reader, "close_spent", lambda _: None)
+    with pytest.raises(RangeUnreadable, match=r"old-3, between the offsets 0 and 5: .*a new topic"):
+        list(reader.read(0, 5))
+    assert reader._consumer is None
 
 
 @given(st.lists(sent, min_size=1, max_size=12), st.data())

@@ -24,6 +24,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -37,6 +38,7 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
+    RdictIter,
     WriteBatch,
 )
 
@@ -51,8 +53,7 @@ _COUNT = b"n"
 _END = b"e"
 _KEY = b"k"
 _WHOLE = b"w"
-# What a checkpoint takes along of RocksDB's directory; the others are its logs, and a lock.
-_KEPT_SUFFIXES, _KEPT_PREFIXES = (".sst", ".log"), ("CURRENT", "MANIFEST-", "OPTIONS-")
+_OF_ROCKSDICT = "rocksdict-config.json"  # beside RocksDB's files: how it was opened; `_options` say it
 _DAMAGED = ("Corruption", "does not exist", "No such file")
 _AT_ONCE = 10_000
 PATIENCE_S, _RETRY_S = 2.0, 0.05
@@ -108,7 +109,7 @@ class KeyedState:
 
     def close(self) -> None:
         """Raises nothing: what was committed is in its log, whatever could not be written now."""
-        with self._batch, self._linking, self._looking:
+        with self._linking, self._batch, self._looking:
             db, self._db = self._db, None
             if db is None:
                 return
@@ -131,6 +132,11 @@ class KeyedState:
         with self._batch, self._translating():
             return list(self._items(first, end))
 
+    def keys(self, first: str, end: str, most: int) -> list[str]:
+        """Likewise the first `most` of these keys."""
+        with self._batch, self._translating():
+            return [_key(cursor) for cursor in islice(self._cursors(first, end), most)]
+
     def keep(self, texts: Iterable[tuple[str | None, str | None]]) -> None:
         """What the running batch leaves, once committed, of keys that it has asked for; None: nothing."""
         self._pending.update(texts)
@@ -152,7 +158,7 @@ class KeyedState:
         batch.put(_END, json.dumps(end).encode())
         with self._batch, self._translating():
             self._database().write(batch)
-        self.count, self.end = count, dict(end)
+            self.count, self.end = count, dict(end)
         self.forget()
 
     # --- beside the batches
@@ -162,14 +168,12 @@ class KeyedState:
         be committed meanwhile."""
         with self._linking, self._translating():
             db = self._database()
-            db.flush()  # first, since it lets other threads of this process go on, and the next line does not
-            Checkpoint(db).create_checkpoint(str(target))
-        try:
-            return read_end(target)
-        finally:
-            for path in target.iterdir():
-                if not _is_kept(path.name):  # by RocksDB, when it was looked into
-                    path.unlink()
+            db.flush()  # first, since it lets other threads of this process go on, and a checkpoint does not
+            with self._batch:
+                Checkpoint(db).create_checkpoint(str(target))
+                end = self.end
+        (target / _OF_ROCKSDICT).unlink(missing_ok=True)
+        return end
 
     def look(
         self,
@@ -207,13 +211,17 @@ class KeyedState:
         return self._items()
 
     def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, str]]:
+        return ((_key(cursor), cursor.value().decode()) for cursor in self._cursors(first, end))
+
+    def _cursors(self, first: str, end: str | None) -> Iterator[RdictIter]:
+        """One cursor, at each key in turn."""
         cursor, bound = self._database().iter(), None if end is None else _place(end)
         try:
             cursor.seek(_place(first))
             while cursor.valid() and (found := cursor.key()).startswith(_KEY):
                 if bound is not None and found >= bound:
                     return
-                yield found[len(_KEY) :].decode(), cursor.value().decode()
+                yield cursor
                 cursor.next()
             cursor.status()  # at a block that cannot be read it just ends
         finally:
@@ -234,6 +242,11 @@ class KeyedState:
         return self._db
 
 
+def _key(cursor: RdictIter) -> str:
+    found: bytes = cursor.key()
+    return found[len(_KEY) :].decode()
+
+
 def _place(key: str | None) -> bytes:
     return _WHOLE if key is None else _KEY + key.encode()
 
@@ -243,10 +256,6 @@ def read_end(path: Path) -> dict[str, Any] | None:
     state = KeyedState(path, read_only=True, patience_s=PATIENCE_S)
     state.close()
     return state.end
-
-
-def _is_kept(name: str) -> bool:
-    return name.endswith(_KEPT_SUFFIXES) or name.startswith(_KEPT_PREFIXES)
 
 
 def is_settled(path: str) -> bool:

@@ -249,7 +249,9 @@ class Ownership:
                     reached("claimed")
                     return Committed()
                 case CommitArmed(epoch, token):
-                    self._commit(journal.Arm(epoch, token, order.id, self._node))
+                    assert self._transactions is not None
+                    round_trip_ms = round(self._transactions.round_trip_ms, 1)
+                    self._commit(journal.Arm(epoch, token, order.id, self._node, round_trip_ms))
                     reached("armed")
                     return Committed()
         except Fenced as error:

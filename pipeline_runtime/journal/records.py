@@ -97,6 +97,7 @@ class Arm:
     token: str  # new for each initialisation: what was armed before cannot be released to
     order: str  # the handover's
     node: str = ""
+    round_trip_ms: float = 0.0  # of a request to the broker; 0: not said
 
 
 @dataclass(frozen=True, slots=True)

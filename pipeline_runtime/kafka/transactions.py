@@ -65,6 +65,7 @@ class Transactions:
         self._open = False  # a transaction has begun and holds nothing yet
         self._opened_at_s = 0.0
         self.requests = 0  # sent so far; those of a transaction wait for each other
+        self.round_trip_ms = 0.0  # of the request that was answered the soonest; 0: none was
         try:
             self._producer: KafkaProducer = open_producer(kafka, transactional_id)
         except KafkaError as error:
@@ -77,9 +78,14 @@ class Transactions:
 
         def counted(*args: Any, **options: Any) -> Any:
             self.requests += 1
-            return send(*args, **options)
+            sent_at_s = monotonic()
+            return send(*args, **options).add_callback(lambda _: self._answered(sent_at_s))
 
         client.send = counted
+
+    def _answered(self, sent_at_s: float) -> None:
+        took_ms = (monotonic() - sent_at_s) * 1000
+        self.round_trip_ms = min(self.round_trip_ms or took_ms, took_ms)
 
     def initialise(self) -> None:
         """Fence every earlier user of the id and abort what it had open."""

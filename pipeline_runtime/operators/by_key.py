@@ -52,10 +52,10 @@ class ByKey(KeyedProcessor):
 def number(value: Any) -> float:
     """A value that may be kept: true is 1. ValueError where it is not finite, since the state holds none
     such."""
-    if isinstance(value, int):  # a bool, too
-        return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return value
+    if isinstance(value, int):  # a bool, too
+        return int(value)
     raise ValueError(f"{value} is not a finite number")
 
 

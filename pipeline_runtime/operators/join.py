@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline_runtime.model.faults import words_for_pattern
-from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
+from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
+from pipeline_runtime.operators.by_key import finite
 from pipeline_runtime.operators.columns import NUMERIC, ColumnName, SchemaCheck
-from pipeline_runtime.operators.expressions.sparksql import quote_name
-from pipeline_runtime.operators.sdk import OperatorContext, Params, Port, TransformOperator
+from pipeline_runtime.operators.event_time import (
+    DIGITS,
+    FIRST_US,
+    in_us,
+    newest_before,
+    of_sortable,
+    sortable,
+    utc,
+)
+from pipeline_runtime.operators.recording import arrow_type
+from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, Port, States
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_LEFT, _RIGHT = "left", "right"
+# Beside the data columns of a side's rows: what they pair by, as text, and their time.
+_KEY, _TIME = "_pairs_by", "_time"
+_SLOT_US_MIN = 1_000_000
+_DROPPED_MAX = 10_000  # slots with one batch
+_TIMESTAMP = arrow_type(FieldType.TIMESTAMP)
 
+Kept = dict[str, list[Any]]
+"""Rows of one side, by column; times in us since 1970."""
 
 _PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it does not begin with an underscore, a dot or a backquote")
 
@@ -28,10 +49,11 @@ class JoinParams(Params):
     right_prefix: str = Field(default="right_", min_length=1, max_length=40, pattern=_PREFIX)
 
 
-class Join(TransformOperator):
+class Join(BatchProcessor):
     """Pairs each row of `left` with each row of `right` that has the same key and an event time at most
     `within_s` apart. A pair is emitted as soon as both rows are there; a row without a partner is dropped
-    once none can come any more. Rows whose key is null pair with nothing.
+    once none can come any more. Rows whose key is null pair with nothing. A row that is more than `delay_s`
+    older than one that has come before it on its side is left out.
 
     Rows are kept until the other stream's time is `within_s` + `delay_s` past them, so a stream that stops
     makes the other one's rows wait.
@@ -46,8 +68,8 @@ class Join(TransformOperator):
     category = "join"
     icon = "merge"
     Params = JoinParams
-    inputs = (Port("left"), Port("right"))
-    stateful = True
+    inputs = (Port(_LEFT), Port(_RIGHT))
+    state_params = frozenset({"left_key", "right_key", "within_s", "right_prefix"})
     keeps = "the rows that wait for their partner: they are not paired any more"
     follow = "exact"
     example = {"left_key": "key", "right_key": "key", "within_s": 5}
@@ -62,47 +84,215 @@ class Join(TransformOperator):
             if a and b and a.type != b.type and not (a.type in NUMERIC and b.type in NUMERIC):
                 message = f'"{b.name}" is {b.type.words}, but the left key "{a.name}" is {a.type.words}'
                 check.fail("params.right_key", message)
-            fields = (*left.fields, *(field for _, field in self._right_fields(left, right)))
+            fields = (*left.fields, *(field for _, field in self.right_fields(left, right)))
             check.unique([field.name for field in fields], "params.right_prefix")
         return StreamSchema(fields=fields, key=self.params.left_key)
 
-    def _right_fields(self, left: StreamSchema, right: StreamSchema) -> list[tuple[str, SchemaField]]:
+    def right_fields(self, left: StreamSchema, right: StreamSchema) -> list[tuple[str, SchemaField]]:
         """(name in the right stream, output field) of each right column that is kept."""
         taken = {name.lower() for name in left.names}
         found = []
-        for field in right.fields:
-            if field.name != self.params.right_key:
-                clash = field.name.lower() in taken
-                name = f"{self.params.right_prefix}{field.name}" if clash else field.name
-                found.append((field.name, field.model_copy(update={"name": name})))
+        for item in right.fields:
+            if item.name != self.params.right_key:
+                clash = item.name.lower() in taken
+                name = f"{self.params.right_prefix}{item.name}" if clash else item.name
+                found.append((item.name, item.model_copy(update={"name": name})))
         return found
 
-    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        from pyspark.sql import functions as F
+    def process_batch(
+        self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
+    ) -> pa.Table:
+        sides = self.sides(ctx.input_schemas)
+        progress = Progress(*(states.get([None])[0] or ()))
+        new = [side.taken(inputs[side.port], progress, in_us(self.params.delay_s)) for side in sides]
+        slots = [side.slots(rows) for side, rows in zip(sides, new, strict=True)]
+        names = sorted({name for side in sides for name in side.touched(slots)})
+        kept = {name: found for name, found in zip(names, states.get(names), strict=True) if found}
+        of_left, of_right = (side.table(kept) for side in sides)
+        pairs = [
+            self._paired(new[0], pa.concat_tables([of_right, new[1]]), ctx),
+            self._paired(of_left, new[1], ctx),
+        ]
+        for side in sides:
+            progress.came(side, inputs[side.port])
+        for side in sides:
+            self._keep(side, slots[side.place], kept, progress, states)
+        states.put(None, progress.kept())
+        made = pa.concat_tables(pairs)
+        return made.take(pa.array(np.argsort(_us(made[_TIME]), kind="stable")))
 
-        params, left_schema = self.params, ctx.input_schemas["left"]
-        right_fields = self._right_fields(left_schema, ctx.input_schemas["right"])
-        delay = f"{round(params.delay_s * 1000)} milliseconds"
-        left = (
-            inputs["left"]
-            .withWatermark("_time", delay)
-            .selectExpr(*(quote_name(name) for name in left_schema.names), "`_time` AS `_left_time`")
+    def sides(self, schemas: Mapping[str, StreamSchema]) -> tuple[Side, Side]:
+        names = {_LEFT: self.params.left_key, _RIGHT: self.params.right_key}
+        types = {schema.fields[schema.names.index(names[port])].type for port, schema in schemas.items()}
+        slot_us = max(in_us(self.params.within_s), _SLOT_US_MIN)
+        left, right = (
+            Side(place, port, names[port], len(types) > 1, schemas[port], slot_us)
+            for place, port in enumerate((_LEFT, _RIGHT))
         )
-        right = (
-            inputs["right"]
-            .withWatermark("_time", delay)
-            .selectExpr(
-                f"{quote_name(params.right_key)} AS `_right_key`",
-                *(f"{quote_name(name)} AS {quote_name(field.name)}" for name, field in right_fields),
-                "`_time` AS `_right_time`",
-            )
+        return left, right
+
+    def _paired(self, left: pa.Table, right: pa.Table, ctx: OperatorContext) -> pa.Table:
+        of_left, of_right = pair_places(left, right, in_us(self.params.within_s))
+        first, second = left.take(pa.array(of_left)), right.take(pa.array(of_right))
+        schemas = ctx.input_schemas
+        columns = {name: first[name] for name in schemas[_LEFT].names}
+        for name, output in self.right_fields(schemas[_LEFT], schemas[_RIGHT]):
+            columns[output.name] = second[name]
+        later = np.maximum(_us(first[_TIME]), _us(second[_TIME]))
+        return pa.table({**columns, _TIME: pa.array(later).cast(_TIMESTAMP)})
+
+    def _keep(
+        self, side: Side, slots: Slots, kept: Mapping[str, Kept], progress: Progress, states: States
+    ) -> None:
+        """The new rows, and no slot any more for whose rows no partner can come. Behind a stream that stood
+        still there may be many: a part of them goes with each batch."""
+        dropped_us = progress.dropped_us[side.place]
+        until_us = (
+            progress.newest_us[1 - side.place] - in_us(self.params.delay_s) - in_us(self.params.within_s)
         )
-        within = f"INTERVAL {round(params.within_s * 1000)} MILLISECONDS"
-        condition = F.expr(
-            f"{quote_name(params.left_key)} = `_right_key`"
-            f" AND `_right_time` >= `_left_time` - {within} AND `_right_time` <= `_left_time` + {within}"
+        until_us = max(until_us - until_us % side.slot_us, dropped_us)
+        for (slot_us, key), rows in slots.items():
+            if slot_us >= until_us:
+                name = side.name(slot_us, key)
+                before = kept.get(name, {})
+                states.put(name, {column: before.get(column, []) + values for column, values in rows.items()})
+        dropped = states.keys(side.name(dropped_us), side.name(until_us), _DROPPED_MAX)
+        for name in dropped:
+            states.put(name, None)
+        is_all = len(dropped) < _DROPPED_MAX
+        progress.dropped_us[side.place] = until_us if is_all else of_sortable(dropped[-1][1 : 1 + DIGITS])
+
+    def readable_key(self, key: str) -> str:
+        begin_us = of_sortable(key[1 : 1 + DIGITS])
+        slot_us = max(in_us(self.params.within_s), _SLOT_US_MIN)
+        port = _LEFT if key[0] == _LEFT[0] else _RIGHT
+        return f"{port}, {utc(begin_us)} to {utc(begin_us + slot_us)} UTC, {key[1 + DIGITS :]}"
+
+    def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> Any:
+        fields = [each for schema in inputs.values() for each in schema.fields]
+        others = {each.name for each in fields if each.type is not FieldType.TIMESTAMP}
+        times = {_TIME, *(each.name for each in fields)} - others
+        return {
+            name: [utc(each) if name in times and each is not None else _finite(each) for each in column]
+            for name, column in state.items()
+        }
+
+
+@dataclass
+class Progress:
+    """Of event time, in us; of left and right."""
+
+    newest_us: list[int] = field(default_factory=lambda: [FIRST_US, FIRST_US])  # of all rows so far
+    dropped_us: list[int] = field(default_factory=lambda: [FIRST_US, FIRST_US])  # slots that begin before it
+
+    def kept(self) -> list[list[int]]:
+        return [self.newest_us, self.dropped_us]
+
+    def came(self, side: Side, rows: pa.Table) -> None:
+        newest = pc.max(rows[_TIME]).cast(pa.int64()).as_py()
+        if newest is not None:
+            self.newest_us[side.place] = max(self.newest_us[side.place], newest)
+
+
+Slots = dict[tuple[int, str], Kept]
+"""When a slot begins, us, and what its rows pair by -> the rows."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two streams. Its rows are kept in slots of event time, each key's apart: a slot is at least
+    as long as partners may be apart, so those of a row are in its own slot and the two beside it."""
+
+    place: int
+    port: str
+    key: str  # the column
+    as_number: bool  # the other side's key is of another type of number
+    schema: StreamSchema
+    slot_us: int
+
+    def taken(self, rows: pa.Table, progress: Progress, delay_us: int) -> pa.Table:
+        """The rows that may have a partner: data columns, `_KEY` and `_TIME`."""
+        rows = rows.filter(pc.is_valid(rows[_TIME]))
+        newest = newest_before(
+            _us(rows[_TIME]), rows["_partition"].to_numpy(), progress.newest_us[self.place]
         )
-        names = [*left_schema.names, *(field.name for _, field in right_fields)]
-        return left.join(right, condition, "inner").selectExpr(
-            *(quote_name(name) for name in names), "greatest(`_left_time`, `_right_time`) AS `_time`"
-        )
+        return self.keyed(rows.filter(pa.array(_us(rows[_TIME]) >= newest - delay_us)))
+
+    def keyed(self, rows: pa.Table) -> pa.Table:
+        """Those that have a key, with `_KEY`."""
+        rows = rows.filter(pc.is_valid(rows[self.key]))
+        values = rows[self.key].cast(pa.float64(), safe=False) if self.as_number else rows[self.key]
+        if pa.types.is_floating(values.type):
+            values = pc.add(values, 0.0)  # so that there is one zero
+        return rows.select([*self.schema.names, _TIME]).append_column(_KEY, values.cast(pa.string()))
+
+    def slots(self, rows: pa.Table) -> Slots:
+        times = _us(rows[_TIME])
+        begins_us = (times - times % self.slot_us).tolist()
+        places: dict[tuple[int, str], list[int]] = {}
+        for place, slot in enumerate(zip(begins_us, rows[_KEY].to_pylist(), strict=True)):
+            places.setdefault(slot, []).append(place)
+        columns = {name: _plain(rows[name]) for name in (*self.schema.names, _TIME)}
+        return {
+            slot: {name: [values[place] for place in mine] for name, values in columns.items()}
+            for slot, mine in places.items()
+        }
+
+    def name(self, slot_us: int, key: str = "") -> str:
+        """Of a slot's state; in the order of the slots."""
+        return f"{self.port[0]}{sortable(slot_us)}{key}"
+
+    def touched(self, slots: Sequence[Slots]) -> Iterable[str]:
+        """Those that new rows go to, and those where partners of the other side's new rows may be."""
+        for slot_us, key in slots[self.place]:
+            yield self.name(slot_us, key)
+        for slot_us, key in slots[1 - self.place]:
+            for beside_us in (-self.slot_us, 0, self.slot_us):
+                yield self.name(slot_us + beside_us, key)
+
+    def table(self, kept: Mapping[str, Kept]) -> pa.Table:
+        """The rows of its slots among `kept`, as `taken` gives them."""
+        mine = {name: found for name, found in kept.items() if name[0] == self.port[0]}
+        columns: dict[str, pa.Array] = {}
+        for name in (*self.schema.names, _TIME):
+            of_schema = self.schema.field(name)
+            type_ = _TIMESTAMP if of_schema is None else arrow_type(of_schema.type)
+            columns[name] = pa.array([each for found in mine.values() for each in found[name]], type_)
+        keys = [name[1 + DIGITS :] for name, found in mine.items() for _ in found[_TIME]]
+        return pa.table({**columns, _KEY: pa.array(keys, pa.string())})
+
+
+def pair_places(
+    left: pa.Table, right: pa.Table, within_us: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of each pair the places of its two rows; by the left ones' places, then by the right ones' times."""
+    count = left.num_rows
+    keys = pa.chunked_array([*left[_KEY].chunks, *right[_KEY].chunks], pa.string()).combine_chunks()
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    times, others = _us(left[_TIME]), _us(right[_TIME])
+    # Ranks instead of times, so that a key and a time are one number, however far clocks are off.
+    every, ranks = np.unique(
+        np.concatenate([times - within_us, times + within_us, others]), return_inverse=True
+    )
+    earliest, latest, of_others = np.split(ranks.reshape(-1), [count, 2 * count])
+    places = codes[count:] * len(every) + of_others
+    order = np.argsort(places, kind="stable")
+    first = np.searchsorted(places[order], codes[:count] * len(every) + earliest, "left")
+    behind = np.searchsorted(places[order], codes[:count] * len(every) + latest, "right")
+    counts = behind - first
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(np.arange(count), counts), order[np.repeat(first, counts) + within]
+
+
+def _us(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
+    return found
+
+
+def _plain(values: pa.ChunkedArray) -> list[Any]:
+    is_time = pa.types.is_timestamp(values.type)
+    return (values.cast(pa.int64()) if is_time else values).to_pylist()  # type: ignore[no-any-return]
+
+
+def _finite(value: Any) -> Any:
+    return finite(value) if isinstance(value, float) else value

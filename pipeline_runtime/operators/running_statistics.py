@@ -112,5 +112,7 @@ def _add(state: dict[str, Any], value: float) -> None:
     mean += delta / count
     state["count"], state["mean"] = count, mean
     state["squares"] = state.get("squares", 0.0) + delta * (value - mean)
-    state["minimum"] = min(state.get("minimum", value), value)
-    state["maximum"] = max(state.get("maximum", value), value)
+    if count == 1 or value < state["minimum"]:
+        state["minimum"] = value
+    if count == 1 or value > state["maximum"]:
+        state["maximum"] = value

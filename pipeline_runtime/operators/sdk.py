@@ -268,6 +268,10 @@ class States(Protocol):
         """The keys from `first` to before `end` with what is kept of them, in the order of their UTF-8."""
         ...
 
+    def keys(self, first: str, end: str, most: int) -> list[str]:
+        """Likewise the first `most` of them, without what is kept."""
+        ...
+
     def put(self, key: str | None, value: Any) -> None:
         """None: nothing is kept any more."""
         ...

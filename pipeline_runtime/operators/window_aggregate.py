@@ -5,24 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
 from pipeline_runtime.operators.accumulators import Accumulation, Group, Kept, column_of, readable
 from pipeline_runtime.operators.aggregates import Aggregates, aggregate_fields
 from pipeline_runtime.operators.columns import ColumnName, SchemaCheck
+from pipeline_runtime.operators.event_time import (
+    DIGITS,
+    FIRST_US,
+    LAST_US,
+    in_us,
+    newest_before,
+    of_sortable,
+    sortable,
+    utc,
+)
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
 
 _END = "_end"
-_FIRST_US, _LAST_US = -(2**62), 2**62  # before and behind all times, with room for a window
-_DIGITS = 19  # of the difference of the two
 
 
 class WindowAggregateParams(Params):
@@ -98,7 +104,7 @@ class WindowAggregate(BatchProcessor):
         grown = self._grown(rows, progress, accumulation, states)
         if rows.num_rows:
             progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
-        until = _bound(_LAST_US if at_end else progress.newest_us - self.delay_us)
+        until = _bound(LAST_US if at_end else progress.newest_us - self.delay_us)
         complete = states.between(_bound(progress.closed_us), until)
         complete |= {name: kept for name, kept in grown.items() if name < until}
         for name, kept in (grown | dict.fromkeys(complete)).items():
@@ -123,9 +129,9 @@ class WindowAggregate(BatchProcessor):
     def _in_windows(self, rows: pa.Table, progress: Progress) -> pa.Table:
         """Each row once for each window that it is in and that was not complete when it came, whose end is in
         the column `_END`."""
-        size_us, slide_us = _us(self.params.size_s), _us(self.params.slide_s or self.params.size_s)
+        size_us, slide_us = in_us(self.params.size_s), in_us(self.params.slide_s or self.params.size_s)
         times = rows["_time"].cast(pa.int64()).to_numpy()
-        newest = _newest_before(times, rows["_partition"].to_numpy(), progress.newest_us)
+        newest = newest_before(times, rows["_partition"].to_numpy(), progress.newest_us)
         complete = np.maximum(newest - self.delay_us, progress.closed_us)
         last_start = times - times % slide_us
         found = []
@@ -139,8 +145,8 @@ class WindowAggregate(BatchProcessor):
         self, complete: Mapping[str, Kept], accumulation: Accumulation, ctx: OperatorContext
     ) -> pa.Table:
         outputs, ends = ctx.output_schema, [_end(name) for name in complete]
-        groups = [json.loads(name[_DIGITS:]) for name in complete]
-        size_us = _us(self.params.size_s)
+        groups = [json.loads(name[DIGITS:]) for name in complete]
+        size_us = in_us(self.params.size_s)
         columns = {
             "window_start": column_of([end - size_us for end in ends], "window_start", outputs),
             "window_end": column_of(ends, "window_end", outputs),
@@ -152,38 +158,26 @@ class WindowAggregate(BatchProcessor):
 
     def readable_key(self, key: str) -> str:
         end_us = _end(key)
-        window = f"{_utc(end_us - _us(self.params.size_s))} to {_utc(end_us)} UTC"
-        return ", ".join(filter(None, [window, readable(json.loads(key[_DIGITS:]))]))
+        window = f"{utc(end_us - in_us(self.params.size_s))} to {utc(end_us)} UTC"
+        return ", ".join(filter(None, [window, readable(json.loads(key[DIGITS:]))]))
 
     def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
         return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
 
     @property
     def delay_us(self) -> int:
-        return _us(self.params.delay_s)
+        return in_us(self.params.delay_s)
 
 
 @dataclass
 class Progress:
     """Of event time, in us."""
 
-    newest_us: int = _FIRST_US  # of all rows so far
-    closed_us: int = _FIRST_US  # windows that end up to here have been emitted
+    newest_us: int = FIRST_US  # of all rows so far
+    closed_us: int = FIRST_US  # windows that end up to here have been emitted
 
     def kept(self) -> list[int]:
         return [self.newest_us, self.closed_us]
-
-
-def _newest_before(
-    times: NDArray[np.int64], partitions: NDArray[np.int32], newest_us: int
-) -> NDArray[np.int64]:
-    """The newest event time before each row: of the batches before, and of its own partition. Rows of several
-    partitions have come at the same time, as far as anybody knows."""
-    found = np.empty_like(times)
-    for partition in np.unique(partitions):
-        mine = partitions == partition
-        found[mine] = np.maximum.accumulate(np.concatenate(([newest_us], times[mine][:-1])))
-    return found
 
 
 # The keys of the states: where a window ends and what its rows have in common; in the order of the ends.
@@ -192,21 +186,13 @@ def _newest_before(
 def state_key(group: Group) -> str:
     """Of a window's end in us and the values of its keys."""
     end_us, *keys = group
-    return f"{end_us - _FIRST_US:0{_DIGITS}d}{json.dumps(keys, ensure_ascii=False)}"
+    return f"{sortable(end_us)}{json.dumps(keys, ensure_ascii=False)}"
 
 
 def _end(name: str) -> int:
-    return int(name[:_DIGITS]) + _FIRST_US
-
-
-def _utc(time_us: int) -> str:
-    return (datetime(1970, 1, 1) + timedelta(microseconds=time_us)).isoformat(" ")  # noqa: DTZ001
+    return of_sortable(name[:DIGITS])
 
 
 def _bound(end_us: int) -> str:
     """Of the windows that end later this is the first one's, at the earliest."""
-    return f"{end_us + 1 - _FIRST_US:0{_DIGITS}d}"
-
-
-def _us(seconds: float) -> int:
-    return round(seconds * 1000) * 1000
+    return sortable(end_us + 1)

@@ -28,7 +28,16 @@ from pipeline_runtime.kafka.clients import KafkaError
 from pipeline_runtime.kafka.transactions import Doubtful, Fenced
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.core import Announce, Facts, Follow, Own, ReleaseAlone, next_batch, successor
+from pipeline_runtime.replica.core import (
+    Announce,
+    Facts,
+    Follow,
+    Own,
+    OwnLast,
+    ReleaseAlone,
+    next_batch,
+    successor,
+)
 from pipeline_runtime.replica.input_offsets import InputOffsets, slices_between
 from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.outputs import RejectedRecord
@@ -112,6 +121,9 @@ class BatchPlanner:
             case "between":
                 with _damage_named():
                     return self._keyed_state.between(arguments["first"], arguments["end"])
+            case "keys":
+                with _damage_named():
+                    return self._keyed_state.keys(arguments["first"], arguments["end"], arguments["most"])
             case "keep":
                 return self._keyed_state.keep(arguments["states"])
         raise ValueError(f"the gate does not know {op!r}")
@@ -227,14 +239,14 @@ class BatchPlanner:
                 if isinstance(found, Follow):
                     state.pause_shift_ms = 0  # the owner's batch has it already
                     self.timing.followed()
-                    return self._grant(start, found.boundary)
+                    return self._grant(start, found.boundary, own=False)
                 looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
                     looks_s = RELEASE_LOOK_S  # nothing may come any more, and then it releases alone
             match found:
                 case ReleaseAlone():
                     self._release.alone(start.seq)
-                case Own() | Announce():
+                case Own() | Announce() | OwnLast():
                     granted = self._own(start, found, seen, looks_s)
                     if granted is not None:
                         return granted
@@ -242,30 +254,39 @@ class BatchPlanner:
                     state.wait_for_change(seen, looks_s)
 
     def _own(
-        self, start: Boundary, found: Own | Announce, seen: int, remaining_s: float
+        self, start: Boundary, found: Own | Announce | OwnLast, seen: int, remaining_s: float
     ) -> tuple[Boundary, Boundary] | None:
         """The owner's next batch, granted; None: nothing has come, or it is not its turn any more."""
         self._pass(start)
         end = self._arrived(start, found.seq, seen, remaining_s)
         if end is None:
             return None
-        if isinstance(found, Announce):
-            self._release.announce(end, last=found.last)
-        else:
-            self._release.reset()
+        match found:
+            case Announce(_, last):
+                self._release.announce(end, last=last)
+            case OwnLast(seq):
+                self._release.end_with(seq)
+            case _:
+                self._release.reset()
         state = self._state
         with state.changed:
             if state.permit is None or state.draining or state.paused or self._closed:
                 return None
             state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
-            return self._grant(start, end)
+            return self._grant(start, end, own=True)
 
     def _facts(self) -> Facts:
         """With `changed` held."""
         state = self._state
         releases = state.directive.release is not None and state.permit is not None
-        quiet = releases and self.timing.is_quiet()
-        return state.facts(self._spec, quiet=quiet, announced=self._release.announced)
+        if not releases:
+            return state.facts(self._spec)
+        return state.facts(
+            self._spec,
+            quiet=self.timing.is_quiet(),
+            announced=self._release.announced,
+            batch_ms=self.timing.usual_ms(),
+        )
 
     def close(self) -> bool:
         """Let go of the tasks that wait; whether the batch that Spark may have begun comes to nothing: the
@@ -276,14 +297,14 @@ class BatchPlanner:
             self._state.tell()
             return self._state.granted is None
 
-    def _grant(self, start: Boundary, boundary: Boundary) -> tuple[Boundary, Boundary]:
+    def _grant(self, start: Boundary, boundary: Boundary, *, own: bool) -> tuple[Boundary, Boundary]:
         """With `changed` held."""
         self._state.granted, self._state.plan = boundary.seq, (start, boundary)
         self._state.ahead = boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
         if self._keyed is not None:
             self._keyed.forget()
-        self.timing.granted()
+        self.timing.granted(own=own)
         return start, boundary
 
     def _arrived(self, start: Boundary, seq: Seq, seen: int, remaining_s: float) -> Boundary | None:

@@ -47,12 +47,6 @@ _ELEMENTS: list[dict[str, Any]] = [
         },
     },
     {"id": "high", "type": "filter", "params": {"condition": "ln(value) > 1"}, **_STREAM},
-    {
-        "id": "pairs",
-        "type": "join",
-        "params": {"left_key": "sensor", "right_key": "sensor", "within_s": 1},
-        "inputs": {"left": "events", "right": "high"},
-    },
     {"id": "statistics", "type": "running-statistics", "params": {"column": "value"}, **_STREAM},
 ]
 

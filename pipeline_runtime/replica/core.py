@@ -43,6 +43,7 @@ class Facts:
     leaves_state: bool = False  # ordered to take over without the state of the definition before
     quiet: bool = False  # nothing has come for so long that a follower has processed all there was
     announced: int = 0  # batches of its own, one after another, in the release that is on
+    batch_ms: float = 0.0  # what one usually takes here; 0: not known
 
     def has_former_state(self, seq: Seq) -> bool:
         return has_former_state(self.view, self.begins, seq)
@@ -80,6 +81,13 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnLast:
+    """Likewise, and release with it, without a word before: the successor is far."""
+
+    seq: Seq
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseAlone:
     """Give the group away without a batch."""
 
@@ -91,7 +99,7 @@ class Wait:
 
 def next_batch(
     facts: Facts, start: Seq, *, fits: bool = True
-) -> Follow | Own | Announce | ReleaseAlone | Wait:
+) -> Follow | Own | Announce | OwnLast | ReleaseAlone | Wait:
     """What comes behind the batch `start`. `fits`: it is known where this definition's inputs stand there."""
     if facts.stops:
         return Wait()
@@ -100,13 +108,17 @@ def next_batch(
         return Follow(followed)
     if not (fits and may_own(facts, start)):
         return Wait()
-    releases = successor(facts.view, facts.directive.release, facts.permit) is not None
-    if releases and facts.quiet:
+    armed = successor(facts.view, facts.directive.release, facts.permit)
+    if armed is not None and facts.quiet:
         return ReleaseAlone()
     if facts.paused:
         return Wait()
     seq = facts.view.following(start)
-    return Announce(seq, facts.announced >= LOCKSTEP_BATCHES) if releases else Own(seq)
+    if armed is None:
+        return Own(seq)
+    if is_far(armed, facts.batch_ms):
+        return OwnLast(seq)
+    return Announce(seq, facts.announced >= LOCKSTEP_BATCHES)
 
 
 def may_own(facts: Facts, start: Seq) -> bool:
@@ -127,6 +139,13 @@ def successor(view: JournalView, handover: str | None, permit: Epoch | None) -> 
     if permit is None or handover is None or armed is None:
         return None
     return armed if armed.order == handover and armed.epoch == permit + 1 else None
+
+
+def is_far(armed: Arm, batch_ms: float) -> bool:
+    """Whether an announcement would only delay it. What comes behind one, its node is sent when it has asked
+    again, a round trip later: for a COMMIT that comes sooner, more is lost than the time of the batch that it
+    need not process any more."""
+    return 0 < 2 * batch_ms < armed.round_trip_ms
 
 
 def followed_from(facts: Facts, start: Seq) -> Boundary | None:

@@ -29,6 +29,9 @@ LOCKSTEP_PAUSE = 1.5
 # A follower needs for each batch what the owner needs: half of the time is left to it.
 FOLLOWED_PAUSE = 2.0
 FOLLOWED_MS_MAX = 4000.0
+# Until who was sent something has asked for more, and its question is at the broker: a round trip, as long as
+# it may be, and what the threads at both ends take.
+ASKED_AGAIN, ASKED_AGAIN_MS = 1.1, 25.0
 RELEASE_QUIET_MS_MIN = 250.0
 # A query's first batches may take seconds, and most of its batches may be first ones: a release does
 # not go by them.
@@ -75,6 +78,13 @@ def lockstep_interval_ms(pace: Pace, batch_ms: float) -> float:
     """The least time between the starts of two announced batches: whatever the load, a release shall be
     over soon, but the successor must get level before the cut."""
     return max(pace.interval_ms_min, min(LOCKSTEP_PAUSE * batch_ms, RELEASE_WAIT_MS_MAX))
+
+
+def far_interval_ms(pace: Pace, round_trip_ms: float) -> float:
+    """Likewise before the batch that is released with to one that is far: its node shall wait at the broker
+    for what comes."""
+    asked_again_ms = ASKED_AGAIN * round_trip_ms + ASKED_AGAIN_MS
+    return max(pace.interval_ms_min, min(asked_again_ms, RELEASE_WAIT_MS_MAX))
 
 
 def release_quiet_ms(batch_ms: float) -> float:

@@ -1,7 +1,8 @@
 """An owner's way out: it announces its last batches, and releases with the very last one.
 
 A successor that is armed runs each announced batch at the same time as the owner, so it has caught up
-when the RELEASE comes, and goes on with the next one.
+when the RELEASE comes, and goes on with the next one. To one that is far (core.is_far) none is announced: the
+owner pauses for a round trip, so that the successor's question waits at the broker when the RELEASE comes.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ class OwnerRelease:
         permit.commit([Announce(permit.epoch, boundary)])
         reached("announced")
         self.announced += 1
-        if last:
-            self._last = boundary.seq
+        self._last = boundary.seq if last else None
+
+    def end_with(self, seq: Seq) -> None:
+        """A batch of the owner's own begins that was announced to nobody."""
+        self.announced, self._last = 0, seq
 
     @property
     def gives_way(self) -> bool:

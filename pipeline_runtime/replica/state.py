@@ -83,7 +83,13 @@ class ReplicaState:
         return self.view.definition not in (self.wanted, *order.anew_but_for)
 
     def facts(
-        self, spec: GroupSpec, *, stops: bool = False, quiet: bool = False, announced: int = 0
+        self,
+        spec: GroupSpec,
+        *,
+        stops: bool = False,
+        quiet: bool = False,
+        announced: int = 0,
+        batch_ms: float = 0.0,
     ) -> Facts:
         """`spec`: the definition that the query is of; the others as in Facts. With `changed` held."""
         return Facts(
@@ -104,6 +110,7 @@ class ReplicaState:
             leaves_state=self.takes_over_anew,
             quiet=quiet,
             announced=announced,
+            batch_ms=batch_ms,
         )
 
     def latency_ms(self, spec: GroupSpec) -> int:

@@ -7,10 +7,12 @@ from time import monotonic
 
 from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.replica.core import is_far, successor
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import (
     CpuLoad,
+    far_interval_ms,
     followed_interval_ms,
     gather_ms,
     interval_ms,
@@ -55,8 +57,10 @@ class BatchTiming:
         """A task asks for its rows."""
         self._planned_ms = (monotonic() - self._told_at_s) * 1000
 
-    def granted(self) -> None:
-        self._granted_at_s = self._paced_from_s = monotonic()
+    def granted(self, *, own: bool) -> None:
+        """`own`: else the owner has decided it, and who comes to own behind it waits for nothing."""
+        self._granted_at_s = monotonic()
+        self._paced_from_s = self._granted_at_s if own else 0.0
 
     def batch_ms(self) -> float:
         """At its end: what it took to be planned, and since it was granted."""
@@ -107,18 +111,19 @@ class BatchTiming:
         """How long sources inside of the group may be left alone: they announce nothing."""
         return max(self._spec.pace.interval_ms_min, self._may_wait_ms()) / 1000
 
+    def usual_ms(self) -> float:
+        """What a batch takes; 0: not known."""
+        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
+
     def is_quiet(self) -> bool:
         """Nothing has come for so long that a follower has processed all there was. With `changed` held."""
         if self._offsets.waiting and not self._state.paused:
             return False
-        return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self._usual_ms())
+        return (monotonic() - self._granted_at_s) * 1000 > release_quiet_ms(self.usual_ms())
 
     @property
     def _target_ms(self) -> int:
         return self._state.latency_ms(self._spec)
-
-    def _usual_ms(self) -> float:
-        return percentile(list(self._state.measures.batch_ms), 0.5) or 0.0
 
     def _may_wait_ms(self) -> float:
         waits_ms = may_wait_ms(self._target_ms, percentile(list(self._runs_ms), 0.9) or 0.0)
@@ -126,11 +131,16 @@ class BatchTiming:
         return waits_ms if most_ms is None else min(waits_ms, most_ms)
 
     def _interval_ms(self, start: Ends) -> float:
-        batch_ms = self._usual_ms()
-        if self._state.directive.release is not None:
+        batch_ms = self.usual_ms()
+        state = self._state
+        if state.directive.release is not None:
+            permit = state.permit
+            armed = successor(state.view, state.directive.release, permit.epoch if permit else None)
+            if armed is not None and is_far(armed, batch_ms):
+                return far_interval_ms(self._spec.pace, armed.round_trip_ms)
             return lockstep_interval_ms(self._spec.pace, batch_ms)
         waiting = self._offsets.lag_rows(start)
         least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, stays=self._stays)
-        if not self._state.directive.followed:
+        if not state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(self._spec.pace, batch_ms))

@@ -106,6 +106,10 @@ class GateStates:
         found = self._gate.ask("between", first=first, end=end)
         return {key: self._value(text) for key, text in found}
 
+    def keys(self, first: str, end: str, most: int) -> list[str]:
+        found: list[str] = self._gate.ask("keys", first=first, end=end, most=most)
+        return found
+
     def put(self, key: str | None, value: Any) -> None:
         self._changed[key] = None if value is None else state_text(value, self._processor)
 

@@ -2,24 +2,28 @@
 
 Of keyed processors it kept the texts that the replica keeps now. Windows and aggregates were Spark's own
 `groupBy(...).agg(...)`: of each group of rows it kept the buffers of its aggregate functions, one behind the
-other. A function that several aggregates need stands there once, where the first of them needs it.
+other. A function that several aggregates need stands there once, where the first of them needs it. A join was
+Spark's own, too: it kept the rows of each side as they were given to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.model.schema import FieldType, StreamSchema
-from pipeline_runtime.operators import keyed_aggregate, window_aggregate
+from pipeline_runtime.operators import join, keyed_aggregate, window_aggregate
 from pipeline_runtime.operators.accumulators import Group, Kind, Part
 from pipeline_runtime.operators.aggregates import Function
+from pipeline_runtime.operators.event_time import in_us
+from pipeline_runtime.operators.expressions.sparksql import quote_name
+from pipeline_runtime.operators.join import Join
 from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
 from pipeline_runtime.operators.window_aggregate import Progress, WindowAggregate
 from pipeline_runtime.spark.batched import state_text
@@ -65,6 +69,9 @@ def former_states(
     assert frame.processor is not None, frame.spec.id
     processor, reader = operator_of(frame.spec, frame.processor), session.read.format("statestore")
     reader = reader.option("path", str(directory))
+    if isinstance(processor, Join):
+        yield from _of_join(reader, processor, dict(processor_inputs(frame.spec, frame.processor)), directory)
+        return
     if not isinstance(processor, WindowAggregate | KeyedAggregate):
         for row in reader.option("stateVarName", "keys").load().toLocalIterator():
             yield row["user_map_key"]["key"], row["user_map_value"]["text"]
@@ -89,10 +96,33 @@ def former_states(
 def _progress(processor: WindowAggregate, directory: Path) -> Progress:
     """Spark emitted the windows up to a watermark in the batch behind the one whose rows left it: so those
     between the newest two are in its state yet."""
+    emitted_ms, complete_ms = _watermarks_ms(directory)
+    return Progress(complete_ms * 1000 + processor.delay_us, emitted_ms * 1000)
+
+
+def _watermarks_ms(directory: Path) -> tuple[int, int]:
     newest = spark_state.newest_done(directory)
     assert newest is not None, directory
-    emitted_ms, complete_ms = spark_state.watermarks_ms(directory, newest[0])
-    return Progress(complete_ms * 1000 + processor.delay_us, emitted_ms * 1000)
+    return spark_state.watermarks_ms(directory, newest[0])
+
+
+def _of_join(
+    reader: DataFrameReader, processor: Join, schemas: Mapping[str, StreamSchema], directory: Path
+) -> Iterator[tuple[str | None, str]]:
+    """Its watermark was that of both sides: nothing is late that was not."""
+    sides = processor.sides(schemas)
+    _, past_ms = _watermarks_ms(directory)
+    newest_us = past_ms * 1000 + in_us(processor.params.delay_s)
+    yield None, state_text(join.Progress([newest_us] * len(sides)).kept(), processor)
+    outputs = {name: item.name for name, item in processor.right_fields(*schemas.values())}
+    for side in sides:
+        of_right = side.port == "right"
+        names = {name: outputs.get(name, "_right_key") if of_right else name for name in side.schema.names}
+        names["_time"] = f"_{side.port}_time"
+        kept = reader.option("joinSide", side.port).load().select(F.col("value.*"))
+        rows = kept.select(*(F.col(quote_name(given)).alias(name) for name, given in names.items())).toArrow()
+        for (slot_us, key), found in side.slots(side.keyed(rows)).items():
+            yield side.name(slot_us, key), state_text(found, processor)
 
 
 def _groups(frame: DataFrame, buffers: _Buffers) -> Iterator[tuple[Group, dict[Part, Any]]]:

@@ -134,7 +134,7 @@ class GroupFrame:
         return pa.concat_tables([collected, frame.toArrow().cast(collected.schema)])
 
     def in_order(self, collected: pa.Table) -> pa.Table:
-        """The collected rows with those of Spark's own state (joins) by event time: Spark gives them in no
+        """The collected rows with those of Spark's own state by event time: Spark gives them in no
         order, and the readers of a key expect them one after the other."""
         if self._stateful is None or self.processor is not None:
             return collected

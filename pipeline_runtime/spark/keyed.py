@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,13 +18,13 @@ from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.rows import (
     BY_OFFSET,
     EPOCH,
+    MICROSECOND,
     Asked,
     Inputs,
     PortRows,
     Tagged,
     current_state,
     encoded,
-    instant_at,
     key_text,
     python_values,
     rejected,
@@ -63,7 +64,7 @@ class KeyedWork:
 
     def _by_key(self, arrived: Iterable[PortRows]) -> dict[str, list[Arrived]]:
         """Key -> its rows of one batch, of each port in offset order."""
-        keys: dict[str, list[Arrived]] = {}
+        keys: defaultdict[str, list[Arrived]] = defaultdict(list)
         ports: dict[int, list[pa.RecordBatch]] = {}
         for index, batch in arrived:
             ports.setdefault(index, []).append(batch)
@@ -71,26 +72,25 @@ class KeyedWork:
             # Compared as columns: as tuples of Python's it takes as long as all else that is done here.
             table = pa.Table.from_batches(batches).sort_by(BY_OFFSET)
             for key, row in zip(table["key"].to_pylist(), self._rows_of(table, index), strict=True):
-                keys.setdefault(key, []).append(row)
+                keys[key].append(row)
         return keys
 
     def _rows_of(self, table: pa.Table, index: int) -> Iterator[Arrived]:
         """Of one port."""
         schema = self._inputs[index][1]
         values = [python_values(table[column(index, field.name)], field.type) for field in schema.fields]
-        rows = zip(*values, strict=True) if values else repeat((), table.num_rows)
-        return map(Arrived, rows, table["time_us"].to_pylist(), repeat(index))
+        times_us = table["time_us"].to_pylist()
+        moments = [EPOCH + time_us * MICROSECOND for time_us in times_us]
+        times_ms = [time_us // 1000 for time_us in times_us]
+        return zip(zip(*values, moments, strict=True), times_ms, repeat(index))
 
 
 # -- a key -------------------------------------------------------------------------------------------
 
 
-class Arrived(NamedTuple):
-    """A row as it has come."""
-
-    values: tuple[Any, ...]  # in the order of its port's fields
-    time_us: int
-    port: int = 0  # of the processor's Inputs
+Arrived = tuple[tuple[Any, ...], int, int]
+"""A row as it has come: its values, in the order of its port's fields, and behind them its moment; its time,
+ms; its port, by its place in the processor's Inputs. To name these takes as long as to make a row of them."""
 
 
 class KeyTimers:
@@ -158,7 +158,8 @@ def process_row(
         made = processor.process(key, row, state, timers)
     else:
         made = processor.process_other(other, key, row, state, timers)
-    out += [{"_time": now, **item} for item in made]
+    for item in made:
+        out.append({"_time": now, **item})
     return out
 
 
@@ -171,7 +172,7 @@ class KeyedRows:
         self._processor = processor
         self._element = element
         self._others = [None if index == 0 else port for index, (port, _) in enumerate(inputs)]
-        self._names = [schema.names for _, schema in inputs]
+        self._names = [(*schema.names, "_time") for _, schema in inputs]
         self._outputs = outputs
 
     def process(
@@ -186,10 +187,8 @@ class KeyedRows:
         # What failed rows have done to the state is undone by running the good ones again: to copy
         # the state before each row would cost more than the processing itself.
         good: list[tuple[dict[str, Any], int, str | None]] = []
-        for values, time_us, port in ordered:
-            now_ms, other = time_us // 1000, self._others[port]
-            row = self._row(port, values)
-            row["_time"] = instant_at(time_us)
+        for values, now_ms, port in ordered:
+            row, other = self._row(port, values), self._others[port]
             try:
                 made = process_row(self._processor, key, row, state, timers, now_ms, other)
                 if made:
@@ -202,7 +201,7 @@ class KeyedRows:
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(rejected(self._element, self._row(port, values), now_ms, error))
+                output.append(rejected(self._element, self._row(port, values[:-1]), now_ms, error))
         stored.save(state, timers)
 
     def _row(self, port: int, values: tuple[Any, ...]) -> dict[str, Any]:

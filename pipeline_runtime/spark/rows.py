@@ -18,7 +18,7 @@ TAGGED = pa.schema(
 )
 BY_OFFSET = [("partition", "ascending"), ("offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports of a processor and what comes there, the first one first."""
@@ -29,9 +29,9 @@ Tagged = tuple[str, str | None, int, str]
 
 
 class Asked(Protocol):
-    """The gate: `states` gives those of `keys`, and `between` those of the keys from `first` to before `end`,
-    as the newest committed batch has left them; `keep` tells it which this one changes
-    (pipeline_runtime.replica.batch_planner)."""
+    """The gate: `states` gives those of `keys`, `between` those of the keys from `first` to before `end`, and
+    `keys` the first `most` of these keys, as the newest committed batch has left them; `keep` tells it which
+    this one changes (pipeline_runtime.replica.batch_planner)."""
 
     def ask(self, op: str, **arguments: Any) -> Any: ...
 
@@ -85,7 +85,7 @@ def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
 
 
 def instant_at(time_us: int) -> datetime:
-    return EPOCH + time_us * _MICROSECOND  # half of what it takes to make a timedelta of so many
+    return EPOCH + time_us * MICROSECOND  # half of what it takes to make a timedelta of so many
 
 
 def _instant(value: Any) -> str:

@@ -2,10 +2,10 @@
 
     make bench-target            QUICK=1 make bench-target
 
-`map` is a `derive`, `keyed` a keyed processor (`difference`: a row for each row), 100 keys. Latency: from the
-timestamp of the event, when it was due to be sent, to when a `read_committed` consumer in another process has
-its result; that goes through the broker twice. CPU: of the process tree of the node, as in bench-node, with
-what it takes while nothing comes.
+`map` is a `derive`, `keyed` a keyed processor (`difference`: a row for each row), `join` pairs each row with
+itself; 100 keys. Latency: from the timestamp of the event, when it was due to be sent, to when a
+`read_committed` consumer in another process has its result; that goes through the broker twice. CPU: of the
+process tree of the node, as in bench-node, with what it takes while nothing comes.
 
 TARGETS (ms), KINDS and RATE choose.
 """
@@ -50,14 +50,16 @@ ELEMENTS = {
         "params": {"columns": [{"name": "made", "expression": "value * 2"}]},
     },
     "keyed": {"type": "difference", "params": {"column": "value", "name": "made"}},
+    "join": {"type": "join", "params": {"left_key": "sensor", "right_key": "sensor", "within_s": 0}},
 }
+_PORTS = {"join": ("left", "right")}
 
 
 def spec_of(kind: str, topic: str, target_ms: int) -> GroupSpec:
     source = {"topic": topic, "columns": events.COLUMNS, "key": "sensor"}
     elements: list[dict[str, Any]] = [
         {"id": "input", "type": "kafka-in", "params": source},
-        {"id": "element", "inputs": {"in": "input"}, **ELEMENTS[kind]},
+        {"id": "element", "inputs": dict.fromkeys(_PORTS.get(kind, ("in",)), "input"), **ELEMENTS[kind]},
     ]
     [spec] = plan(elements, [{"id": "both", "elements": ["input", "element"]}], Pace(latency_ms=target_ms))
     return spec
@@ -68,9 +70,16 @@ def expected(kind: str, given: list[Event]) -> list[Output]:
     rows = []
     for event in given:
         earlier, before[event.sensor] = before.get(event.sensor), event.value
-        made = event.value * 2 if kind == "map" else None if earlier is None else event.value - earlier
-        data = {"sensor": event.sensor, "n": event.n, "value": event.value, "state": "running, nominal"}
-        rows.append((event.sensor, {**data, "made": made}))
+        data = {"n": event.n, "value": event.value, "state": "running, nominal"}
+        made: dict[str, Any]
+        match kind:
+            case "map":
+                made = {"made": event.value * 2}
+            case "keyed":
+                made = {"made": None if earlier is None else event.value - earlier}
+            case _:
+                made = {f"right_{name}": value for name, value in data.items()}
+        rows.append((event.sensor, {"sensor": event.sensor, **data, **made}))
     return rows
 
 

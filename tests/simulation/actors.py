@@ -55,6 +55,7 @@ from pipeline_runtime.replica.core import (
     Follow,
     Granted,
     Own as OwnBatch,
+    OwnLast,
     ReleaseAlone,
 )
 from tests.simulation.broker import Fenced, Handle
@@ -143,6 +144,7 @@ class ReplicaActor:
         self._decide = rules.decide
         self._note = note
         self._next_batch, self._at_sink = rules.next_batch, rules.at_sink
+        self._round_trip_ms = 100.0 if sum(map(ord, name)) % 2 else 0.0  # so that some are far
         self._quiet = False
         self._questions = 0
         self._nonces = 0
@@ -221,6 +223,7 @@ class ReplicaActor:
             rewinds_to=self._rewinds_to,
             quiet=self._quiet,
             announced=memory.announced,
+            batch_ms=1.0,
         )
 
     def _follow(self) -> None:
@@ -350,6 +353,9 @@ class ReplicaActor:
             case OwnBatch(seq):
                 memory.announced, memory.releases = 0, False
                 self._grant(self._ends(seq))
+            case OwnLast(seq):
+                memory.announced, memory.releases = 0, True
+                self._grant(self._ends(seq))
             case Announce(seq, last):
                 boundary, epoch = self._ends(seq), memory.permit
                 assert epoch is not None
@@ -408,7 +414,9 @@ class ReplicaActor:
             case CommitClaim(epoch):
                 self._claim(epoch, memory.state.order)  # type: ignore[union-attr]
             case CommitArmed(epoch, token):
-                self._commit((journal.Arm(epoch, token, order, self.name),), self._committed)
+                self._commit(
+                    (journal.Arm(epoch, token, order, self.name, self._round_trip_ms),), self._committed
+                )
             case CommitRelease(epoch, token):
                 self._release(epoch, token)
             case Own(epoch):

@@ -7,17 +7,20 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import redis
 
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
+from pipeline_runtime.operators.sdk import TransformOperator
 from pipeline_runtime.wire import keys, tasks
 from tests.contract.web.conftest import PIPELINE, Caller
 from tests.contract.web.test_permissions import assert_problem
 from tests.waiting import PATIENCE_S
 from webapp.backends import node_questions
+from webapp.monitoring import kept
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline
 from webapp.placements.models import Deployment
@@ -141,11 +144,13 @@ def test_an_element_without_state_says_so(caller: Call, element: str, words: str
     assert words in assert_problem(caller("viewer").get(f"{E}/{element}/state"), 409)["detail"]
 
 
-def test_of_a_join_it_is_said_that_spark_keeps_its_state(caller: Call, pipeline: Pipeline) -> None:
-    join = {"id": "joined", "type": "join", "params": {}, "inputs": {"left": "readings", "right": "power"}}
-    pipeline.draft["spec"]["elements"].append(join)
-    pipeline.save()
-    assert "Spark" in assert_problem(caller("viewer").get(f"{E}/joined/state"), 409)["detail"]
+@pytest.mark.usefixtures("deployment")
+def test_of_a_state_that_spark_keeps_it_is_said_so(caller: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OfSpark(TransformOperator):
+        stateful = True
+
+    monkeypatch.setattr(kept, "default_registry", lambda: SimpleNamespace(get=lambda _: OfSpark))
+    assert "Spark" in assert_problem(caller("viewer").get(f"{E}/power/state"), 409)["detail"]
 
 
 def test_a_draft_keeps_nothing_yet(caller: Call, pipeline: Pipeline) -> None:

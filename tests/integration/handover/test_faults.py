@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pipeline_runtime.journal.records import Announce, Arm, Claim, Commit, Release
 from pipeline_runtime.model.spec import LATENCY_MS_MIN, Pace
 from tests.handover.cells import CELLS, LOSSES, Cell, change_owner, lose_and_replace, meet
 from tests.handover.control import Control, Loss
@@ -21,6 +22,7 @@ from tests.handover.stage import Stage, running_stage
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 CHANGES = 50
+FAR_MS = 1000  # many batches
 EVERY_CLAIM = 5
 
 
@@ -43,6 +45,23 @@ def test_an_owner_that_is_gone_is_replaced_and_never_comes_back_by_itself(
     control: Control, how: Loss
 ) -> None:
     lose_and_replace(control, how)
+
+
+def test_to_a_far_node_the_owner_announces_nothing(control: Control) -> None:
+    [target] = control.followers()[:1]
+    journal = control.group.journal
+    far, epoch = control.rig.proxy(target), journal.read().granted
+    far.delay(FAR_MS)
+    try:
+        assert control.move(target)
+    finally:
+        far.delay(0)
+    assert control.owner() is target
+    last = [record for _, record in journal.records if getattr(record, "epoch", None) == epoch]
+    [armed] = [each for _, each in journal.records if isinstance(each, Arm) and each.epoch == epoch + 1]
+    assert armed.round_trip_ms >= FAR_MS
+    assert [type(record) for record in last if not isinstance(record, Claim | Arm)][-2:] == [Commit, Release]
+    assert Announce not in map(type, last)
 
 
 def test_fifty_changes_of_owner(control: Control) -> None:

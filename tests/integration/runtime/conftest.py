@@ -21,6 +21,7 @@ ENTRY_POINTS = """[fogline.operators]
 fragile = fogline_test_operators:Fragile
 picky = fogline_test_operators:Picky
 frozen = fogline_test_operators:Frozen
+spark-pairs = fogline_test_operators:SparkPairs
 """
 
 

@@ -1,8 +1,8 @@
 """A processor's state from before the replica kept it itself is read once, and gone on with.
 
 `data/*kept-by-spark.tar.gz` are directories of replicas as Fogline left them, after three waves of the rows
-below: of a keyed processor at commit eea5232; of windows and aggregates at commit 2e9faeb, with all that had
-come of them by then (`emitted.json`).
+below: of a keyed processor at commit eea5232; of windows and aggregates at commit 2e9faeb, and of a join at
+commit e170673, with all that had come of them by then (`emitted.json`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -99,10 +99,10 @@ def processed(
     columns: dict[str, Any],
     waves: Iterable[Sequence[Row]],
 ) -> Kept:
-    """`elements`: of one group, one behind the other."""
+    """`elements`: of one group, one behind the other where they do not say what they read."""
     topic, ids = create_topic(kafka), [each["id"] for each in elements]
     chained = [
-        {**each, "inputs": {"in": before}}
+        {"inputs": {"in": before}, **each}
         for before, each in zip(["events", *ids[:-1]], elements, strict=True)
     ]
     group, groups = ("group", {"group": ids}) if len(ids) > 1 else (ids[0], {})
@@ -314,6 +314,64 @@ def without_overflow(states: dict[str, Any]) -> dict[str, Any]:
         key: [None if isinstance(part, int) and part > 2**63 else part for part in each["state"]]
         for key, each in states.items()
     }
+
+
+# --- a join
+
+WITHIN, JOIN_DELAY = 3, 4  # tenths of a second
+JOIN = {
+    "id": "pairs",
+    "type": "join",
+    "inputs": {"left": "events", "right": "events"},
+    "params": {
+        "left_key": "k",
+        "right_key": "k",
+        "within_s": WITHIN / 10,
+        "delay_s": JOIN_DELAY / 10,
+    },
+}
+
+
+def pairs(rows: Iterable[Row]) -> list[Row]:
+    """The oracle: of each row with itself, and with those about it."""
+    in_time: list[Row] = []
+    newest = -1.0
+    for each in rows:
+        if each["at"] >= newest - JOIN_DELAY and each["k"] is not None:
+            in_time.append(each)
+        newest = max(newest, each["at"])
+    made = []
+    for left in in_time:
+        for right in in_time:
+            if left["k"] == right["k"] and abs(left["at"] - right["at"]) <= WITHIN:
+                others = {f"right_{name}": value(name, right[name]) for name in TYPES if name != "k"}
+                made.append({**{name: value(name, left[name]) for name in TYPES}, **others})
+    return made
+
+
+def test_rows_of_a_join_that_spark_kept_are_gone_on_with(kafka: str, node: Node) -> None:
+    kept = processed(kafka, node, [JOIN], COLUMNS, PAST)
+    directory = kept.put_former("join-kept-by-spark.tar.gz")
+    emitted = json.loads((directory / "emitted.json").read_text())
+    before = len(kept.deployed.records("pairs"))
+    assert paired(emitted) == Counter(map(repr, pairs(PAST_ROWS)))
+
+    again = node.own(kept.spec, over=1)
+    owning(again)
+    assert kept.states()
+    assert not list(spark_directory(kept.directory).glob("state")), "nobody needs what Spark has kept"
+    late = [row(40, at=35), row(68, at=72)]
+    kept.send(again, [*late, *NEXT], at_ms)
+    found = paired([*emitted, *kept.deployed.records("pairs")[before:]])
+    assert found == Counter(map(repr, pairs([*PAST_ROWS, *late, *NEXT])))
+    kept.deployed.assert_journal_lawful("pairs")
+
+
+def paired(records: Iterable[Row]) -> Counter[str]:
+    return Counter(
+        repr({name: value(name.removeprefix("right_"), given) for name, given in record.items()})
+        for record in records
+    )
 
 
 DERIVE = {

@@ -43,6 +43,7 @@ AVERAGES = [
 ]
 START_MS = 1_700_000_000_000
 ROWS_PER_WAVE = 60
+OF_SPARK = "spark-pairs"  # of a user's package
 BEHIND = 4  # batches that the standby has to follow at once
 
 
@@ -94,6 +95,12 @@ CASES = [
         "join",
         {"left_key": "k", "right_key": "k", "within_s": 1, "delay_s": 1},
         "exact",
+        inputs=("left", "right"),
+    ),
+    Case(
+        OF_SPARK,
+        {"within_s": 1},
+        "exact",
         variables=[{"joinSide": "left"}, {"joinSide": "right"}],
         inputs=("left", "right"),
     ),
@@ -102,7 +109,7 @@ CASES = [
 
 def test_all_stateful_operators_are_among_the_cases() -> None:
     library = [item for item in default_registry().all() if item.__module__.startswith("pipeline_runtime.")]
-    assert {case.type for case in CASES} == {item.type for item in library if item.stateful}
+    assert {case.type for case in CASES} == {OF_SPARK, *(item.type for item in library if item.stateful)}
 
 
 def exported(session: SparkSession, directory: Path, case: Case) -> list[Counter[str]]:

@@ -78,6 +78,11 @@ def test_what_is_kept_no_more_is_gone_and_counts_no_more(tmp_path: Path) -> None
     assert (list(state.items()), state.count) == ([("a", "1"), ("c", "1")], 2)
     commit(state, 3, b="3")
     assert (state.between("b", "c"), state.count) == ([("b", "3")], 3)
+    assert (state.keys("a", "c", 9), state.keys("a", "z", 2), state.keys("b", "z", 9)) == (
+        ["a", "b"],
+        ["a", "b"],
+        ["b", "c"],
+    )
 
 
 def test_what_is_kept_of_the_element_is_beside_its_keys(tmp_path: Path) -> None:

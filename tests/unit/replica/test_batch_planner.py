@@ -295,6 +295,16 @@ def test_who_is_to_rewind_does_not_follow_what_lies_behind_that(follow: Follow) 
     assert path == ([2, 4] if follow == "coalesced" else [2, 3, 4])
 
 
+def test_a_batch_that_was_decided_elsewhere_delays_none_of_a_new_owner() -> None:
+    """It may own by what the journal says before it follows the owner's last batch."""
+    timing = gate(state([1])).timing
+    timing.begin_owning()
+    timing.granted(own=False)
+    assert timing.begins_at_s({"in-0": 1}, ending=False) <= monotonic()
+    timing.granted(own=True)
+    assert timing.begins_at_s({"in-0": 1}, ending=False) > monotonic()
+
+
 @pytest.mark.parametrize("coalesced", [True, False])
 def test_only_a_successor_runs_what_is_announced(coalesced: bool) -> None:
     made = announced([1, 1], 3)
@@ -398,7 +408,7 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     planner = gate(state([1]), keyed=keyed)
     assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
     planner.answer("keep", {"states": {"a": "of a batch that came to nothing"}})
-    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
+    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2), own=False)
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
     assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
 

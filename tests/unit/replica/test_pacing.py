@@ -8,6 +8,7 @@ from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS
 from pipeline_runtime.model.spec import Pace
 from pipeline_runtime.replica.core import LOCKSTEP_BATCHES
 from pipeline_runtime.replica.pacing import (
+    far_interval_ms,
     followed_interval_ms,
     gather_ms,
     interval_ms,
@@ -62,6 +63,11 @@ def test_announced_batches_leave_time_but_never_wait_for_a_slow_first_batch(
     batch_ms: float, expected: float
 ) -> None:
     assert lockstep_interval_ms(PACE, batch_ms) == expected
+
+
+@pytest.mark.parametrize(("round_trip_ms", "expected"), [(1, 50), (100, 135), (5000, 1000)])
+def test_a_far_successor_has_the_time_to_ask_again(round_trip_ms: float, expected: float) -> None:
+    assert far_interval_ms(PACE, round_trip_ms) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("batch_ms", "expected"), [(0, 250), (50, 250), (200, 600), (8000, 1000)])

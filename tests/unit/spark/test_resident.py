@@ -89,7 +89,7 @@ SPARK_BEHIND = {**BEHIND, "params": {"condition": "ln(mean) > 0"}}
         ([TOPIC, keyed_by("n")], True),
         ([TOPIC, keyed_by("x")], False),
         ([TOPIC, WINDOWS], True),
-        ([TOPIC, PAIRS], False),
+        ([TOPIC, PAIRS], True),
     ],
 )
 def test_the_task_stays_where_nothing_needs_spark(elements: list[dict[str, Any]], stays: bool) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions as F
 
-from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import (
     KeyedProcessor,
     OperatorContext,
     Params,
+    Port,
     Timers,
     TransformOperator,
 )
@@ -51,6 +52,40 @@ class Fragile(TransformOperator):
 
         frame = inputs["in"]
         return frame.mapInArrow(check, frame.schema)
+
+
+class SparkPairsParams(Params):
+    within_s: int
+
+
+class SparkPairs(TransformOperator):
+    """Pairs the `v` of rows of one `k`, with a state that Spark keeps."""
+
+    type = "spark-pairs"
+    title = "Pairs"
+    summary = "A join of Spark's"
+    category = "join"
+    icon = "merge"
+    Params = SparkPairsParams
+    inputs = (Port("left"), Port("right"))
+    stateful = True
+    follow = "exact"
+
+    def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:
+        names = {"k": FieldType.STRING, "v": FieldType.NUMBER, "right_v": FieldType.NUMBER}
+        return StreamSchema(fields=tuple(Field(name=name, type=type_) for name, type_ in names.items()))
+
+    def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
+        sides = []
+        for side, frame in inputs.items():
+            v = F.col("v").cast("double").alias(f"{side}_v")
+            columns = (F.col("k").alias(f"{side}_k"), v, F.col("_time").alias(f"{side}_time"))
+            sides.append(frame.withWatermark("_time", "1 second").select(*columns))
+        within = f"INTERVAL {self.params.within_s} SECONDS"
+        near = f"right_time BETWEEN left_time - {within} AND left_time + {within}"
+        found = sides[0].join(sides[1], F.expr(f"left_k = right_k AND {near}"))
+        later = F.greatest("left_time", "right_time").alias("_time")
+        return found.select(F.col("left_k").alias("k"), F.col("left_v").alias("v"), "right_v", later)
 
 
 class PickyParams(Params):

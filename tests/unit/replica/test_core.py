@@ -1,0 +1,72 @@
+"""How an owner that is to release goes about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit
+from pipeline_runtime.journal.view import JournalView
+from pipeline_runtime.model.desired import Directive
+from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.replica.core import (
+    LOCKSTEP_BATCHES,
+    Announce,
+    Facts,
+    Own,
+    OwnLast,
+    ReleaseAlone,
+    next_batch,
+)
+
+HERE = Seq(3)
+
+
+def facts(
+    round_trip_ms: float,
+    batch_ms: float,
+    *,
+    release: str | None = "h",
+    announced: int = 0,
+    quiet: bool = False,
+) -> Facts:
+    """Of an owner at HERE whose successor is armed for the handover `h`."""
+    view = JournalView()
+    view.apply(Claim(Epoch(1), "o", "a"))
+    for seq in range(1, HERE + 1):
+        view.apply(Commit(Epoch(1), Boundary(Seq(seq), {}, seq)))
+    view.apply(Arm(Epoch(2), "token", "h", "b", round_trip_ms))
+    return Facts(
+        view,
+        HERE,
+        directive=Directive(release=release),
+        permit=Epoch(1),
+        announced=announced,
+        batch_ms=batch_ms,
+        quiet=quiet,
+    )
+
+
+@pytest.mark.parametrize("round_trip_ms", [0.0, 1.0, 20.0])
+def test_the_last_batches_are_announced_to_a_successor_that_hears_of_them_before_their_end(
+    round_trip_ms: float,
+) -> None:
+    for announced in range(LOCKSTEP_BATCHES + 1):
+        found = next_batch(facts(round_trip_ms, 10.0, announced=announced), HERE)
+        assert found == Announce(Seq(4), last=announced == LOCKSTEP_BATCHES)
+
+
+def test_to_one_that_is_farther_than_that_the_next_batch_is_the_last() -> None:
+    assert next_batch(facts(20.1, 10.0), HERE) == OwnLast(Seq(4))
+
+
+def test_who_does_not_know_yet_how_long_a_batch_takes_announces() -> None:
+    assert next_batch(facts(1000.0, 0.0), HERE) == Announce(Seq(4), last=False)
+
+
+@pytest.mark.parametrize("round_trip_ms", [1.0, 1000.0])
+def test_where_nothing_comes_there_is_no_last_batch(round_trip_ms: float) -> None:
+    assert next_batch(facts(round_trip_ms, 10.0, quiet=True), HERE) == ReleaseAlone()
+
+
+def test_without_an_order_to_release_it_goes_on_owning() -> None:
+    assert next_batch(facts(1000.0, 10.0, release=None), HERE) == Own(Seq(4))

@@ -7,10 +7,12 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Params, Port, TransformOperator
+from pipeline_runtime.operators.tables import with_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,14 +57,31 @@ class Merge(TransformOperator):
         return first
 
     def transform(self, inputs: dict[str, DataFrame], ctx: OperatorContext) -> DataFrame:
-        return reduce(lambda merged, frame: merged.unionByName(frame), inputs.values())
+        from pyspark.sql import functions as F
+
+        frames = [
+            frame.withColumn("_partition", F.col("_partition") * len(self.inputs) + _place(port))
+            for port, frame in inputs.items()
+        ]
+        return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
     def arrow(self, ctx: OperatorContext) -> ArrowTransform:
         def merged(inputs: Mapping[str, pa.Table]) -> pa.Table:
             first, *_ = inputs.values()
-            return pa.concat_tables(rows.select(first.column_names) for rows in inputs.values())
+            tables = []
+            for port, rows in inputs.items():
+                apart = pc.multiply(rows["_partition"], pa.scalar(len(self.inputs), pa.int32()))
+                apart = pc.add(apart, pa.scalar(_place(port), pa.int32()))
+                tables.append(with_column(rows, "_partition", apart).select(first.column_names))
+            return pa.concat_tables(tables)
 
         return merged
+
+
+def _place(port: str) -> int:
+    """No two streams have a partition in common: by their offsets, the rows of one would be taken for earlier
+    than the other's, and where a window or a join stands behind it in the same group, those for late."""
+    return [each.name for each in Merge.inputs].index(port)
 
 
 def _differences(first: StreamSchema, other: StreamSchema) -> Iterator[str]:

@@ -150,6 +150,8 @@ class Gate:
                 self.read.append(arguments)
             case "states":
                 return [None for _ in arguments["keys"]]
+            case "between":
+                return []
         return None
 
 
@@ -194,10 +196,14 @@ def record(offset: int, **data: Any) -> list[Any]:
     return [offset, 1_700_000_000_000 + offset, str(data["k"]), json.dumps(data), []]
 
 
-def made_of(spec: GroupSpec, directory: Path, records: list[list[Any]]) -> dict[str, list[Any]]:
-    """What comes of one batch of these records, by where it goes."""
+def made_of(spec: GroupSpec, directory: Path, *inputs: list[list[Any]]) -> dict[str, list[Any]]:
+    """What comes of one batch of these records of its inputs, by where it goes."""
     gate: Any = Gate(spec, directory)
-    gate._granted = [[{**Slice(0, 5, 0, 0, len(records)).__dict__, "records": records}], None]
+    slices = [
+        {**Slice(index, 5, 0, 0, len(records)).__dict__, "records": records}
+        for index, records in enumerate(inputs)
+    ]
+    gate._granted = [slices, None]
     run_batches(gate, GroupWork(gate, GroupReader(gate)), 1, 0)
     found: dict[str, list[Any]] = {}
     for row in gate.made[0].to_pylist():
@@ -232,6 +238,20 @@ def test_elements_of_a_group_are_given_what_those_before_have_made(tmp_path: Pat
     [(_, letter)] = found["ratio.dead"]
     assert letter["reason"] == 'column "r" has no value for this row'
     assert json.loads(letter["raw"])["k"] == "b"
+
+
+def test_of_merged_streams_none_makes_rows_of_another_late(tmp_path: Path) -> None:
+    """One that has been read for long, and a new one."""
+    other = {**TOPIC, "id": "other", "params": {**TOPIC["params"], "topic": "u"}}
+    merged = {"id": "merged", "type": "merge", "inputs": {"in1": "in", "in2": "other"}}
+    count = {"function": "count", "as": "rows"}
+    windows = {**WINDOWS, "inputs": {"in": "merged"}, "params": {"size_s": 1, "aggregates": [count]}}
+    rows = [record(1000 * n, k="a", n=n, x=1.0) for n in range(5)]
+    long = [[5000 + n, *row[1:]] for n, row in enumerate(rows)]
+    new = [[n, *row[1:]] for n, row in enumerate(rows)]
+    for streams in ((long, new), (new, long)):
+        found = made_of(spec_of(TOPIC, other, merged, windows), tmp_path, *streams)
+        assert [row["rows"] for _, row in found["work.out"]] == [2, 2, 2, 2]
 
 
 def test_only_streams_that_leave_the_group_are_written(tmp_path: Path) -> None:

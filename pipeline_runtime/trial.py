@@ -117,7 +117,7 @@ def _processed_by_key(
 ) -> Outcome:
     # Here, so that Spark is imported only for it.
     from pipeline_runtime.spark.keyed import Arrived, KeyedRows, KeyState
-    from pipeline_runtime.spark.rows import instant_at
+    from pipeline_runtime.spark.rows import instants
 
     output = operator.output_schema(schemas)
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
@@ -129,7 +129,7 @@ def _processed_by_key(
         for index, (port, schema) in enumerate(inputs):
             for row in batch.get(port, ()):
                 data, time_us = _arrived(row, schema)
-                arrived: Arrived = ((*data.values(), instant_at(time_us)), time_us // 1000, index)
+                arrived: Arrived = ((*data.values(), *instants([time_us])), time_us // 1000, index)
                 by_key.setdefault(_key(moved.key_field(), row, schema), []).append(arrived)
         for key, ordered in by_key.items():
             state = KeyState(states.get(key), moved.state_version)
@@ -152,17 +152,19 @@ class StatesInMemory:
             case "states":
                 return [self.texts.get(key) for key in arguments["keys"]]
             case "between":
-                keys = sorted(key for key in self.texts if key is not None)
-                return [(k, self.texts[k]) for k in keys if arguments["first"] <= k < arguments["end"]]
+                return [(key, self.texts[key]) for key in self._keys(arguments)]
             case "keys":
-                keys = sorted(key for key in self.texts if key is not None)
-                return [k for k in keys if arguments["first"] <= k < arguments["end"]][: arguments["most"]]
+                return self._keys(arguments)[: arguments["most"]]
             case "keep":
                 for key, text in arguments["states"]:
                     self.texts.pop(key, None)
                     if text is not None:
                         self.texts[key] = text
         return None
+
+    def _keys(self, asked: Mapping[str, Any]) -> list[str]:
+        found = (key for key in self.texts if key is not None and asked["first"] <= key < asked["end"])
+        return sorted(found)
 
 
 def processed(

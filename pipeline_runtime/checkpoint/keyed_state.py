@@ -135,7 +135,7 @@ class KeyedState:
     def keys(self, first: str, end: str, most: int) -> list[str]:
         """Likewise the first `most` of these keys."""
         with self._batch, self._translating():
-            return [_key(cursor) for cursor in islice(self._cursors(first, end), most)]
+            return [key for key, _ in islice(self._cursors(first, end), most)]
 
     def keep(self, texts: Iterable[tuple[str | None, str | None]]) -> None:
         """What the running batch leaves, once committed, of keys that it has asked for; None: nothing."""
@@ -211,17 +211,17 @@ class KeyedState:
         return self._items()
 
     def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, str]]:
-        return ((_key(cursor), cursor.value().decode()) for cursor in self._cursors(first, end))
+        return ((key, cursor.value().decode()) for key, cursor in self._cursors(first, end))
 
-    def _cursors(self, first: str, end: str | None) -> Iterator[RdictIter]:
-        """One cursor, at each key in turn."""
+    def _cursors(self, first: str, end: str | None) -> Iterator[tuple[str, RdictIter]]:
+        """Each key in turn, and the one cursor, which stands at it."""
         cursor, bound = self._database().iter(), None if end is None else _place(end)
         try:
             cursor.seek(_place(first))
             while cursor.valid() and (found := cursor.key()).startswith(_KEY):
                 if bound is not None and found >= bound:
                     return
-                yield cursor
+                yield found[len(_KEY) :].decode(), cursor
                 cursor.next()
             cursor.status()  # at a block that cannot be read it just ends
         finally:
@@ -240,11 +240,6 @@ class KeyedState:
         if self._db is None:
             raise KeyedStateClosed(f"{self._path} is closed")
         return self._db
-
-
-def _key(cursor: RdictIter) -> str:
-    found: bytes = cursor.key()
-    return found[len(_KEY) :].decode()
 
 
 def _place(key: str | None) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 FIRST_US, LAST_US = -(2**62), 2**62
@@ -15,6 +16,12 @@ DIGITS = 19  # of the difference of the two
 def in_us(seconds: float) -> int:
     """A parameter's, which counts to the millisecond."""
     return round(seconds * 1000) * 1000
+
+
+def times_us(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Of a column of timestamps without nulls."""
+    found: NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
+    return found
 
 
 def sortable(time_us: int) -> str:

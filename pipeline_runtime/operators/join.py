@@ -23,6 +23,7 @@ from pipeline_runtime.operators.event_time import (
     newest_before,
     of_sortable,
     sortable,
+    times_us,
     utc,
 )
 from pipeline_runtime.operators.recording import arrow_type
@@ -104,7 +105,7 @@ class Join(BatchProcessor):
     ) -> pa.Table:
         sides = self.sides(ctx.input_schemas)
         progress = Progress(*(states.get([None])[0] or ()))
-        new = [side.taken(inputs[side.port], progress, in_us(self.params.delay_s)) for side in sides]
+        new = [side.taken(inputs[side.port], progress, self.delay_us) for side in sides]
         slots = [side.slots(rows) for side, rows in zip(sides, new, strict=True)]
         names = sorted({name for side in sides for name in side.touched(slots)})
         kept = {name: found for name, found in zip(names, states.get(names), strict=True) if found}
@@ -119,26 +120,25 @@ class Join(BatchProcessor):
             self._keep(side, slots[side.place], kept, progress, states)
         states.put(None, progress.kept())
         made = pa.concat_tables(pairs)
-        return made.take(pa.array(np.argsort(_us(made[_TIME]), kind="stable")))
+        return made.take(pa.array(np.argsort(times_us(made[_TIME]), kind="stable")))
 
     def sides(self, schemas: Mapping[str, StreamSchema]) -> tuple[Side, Side]:
         names = {_LEFT: self.params.left_key, _RIGHT: self.params.right_key}
         types = {schema.fields[schema.names.index(names[port])].type for port, schema in schemas.items()}
-        slot_us = max(in_us(self.params.within_s), _SLOT_US_MIN)
         left, right = (
-            Side(place, port, names[port], len(types) > 1, schemas[port], slot_us)
+            Side(place, port, names[port], len(types) > 1, schemas[port], self._slot_us)
             for place, port in enumerate((_LEFT, _RIGHT))
         )
         return left, right
 
     def _paired(self, left: pa.Table, right: pa.Table, ctx: OperatorContext) -> pa.Table:
-        of_left, of_right = pair_places(left, right, in_us(self.params.within_s))
+        of_left, of_right = pair_places(left, right, self._within_us)
         first, second = left.take(pa.array(of_left)), right.take(pa.array(of_right))
         schemas = ctx.input_schemas
         columns = {name: first[name] for name in schemas[_LEFT].names}
         for name, output in self.right_fields(schemas[_LEFT], schemas[_RIGHT]):
             columns[output.name] = second[name]
-        later = np.maximum(_us(first[_TIME]), _us(second[_TIME]))
+        later = np.maximum(times_us(first[_TIME]), times_us(second[_TIME]))
         return pa.table({**columns, _TIME: pa.array(later).cast(_TIMESTAMP)})
 
     def _keep(
@@ -147,26 +147,25 @@ class Join(BatchProcessor):
         """The new rows, and no slot any more for whose rows no partner can come. Behind a stream that stood
         still there may be many: a part of them goes with each batch."""
         dropped_us = progress.dropped_us[side.place]
-        until_us = (
-            progress.newest_us[1 - side.place] - in_us(self.params.delay_s) - in_us(self.params.within_s)
-        )
+        until_us = progress.newest_us[1 - side.place] - self.delay_us - self._within_us
         until_us = max(until_us - until_us % side.slot_us, dropped_us)
         for (slot_us, key), rows in slots.items():
             if slot_us >= until_us:
                 name = side.name(slot_us, key)
                 before = kept.get(name, {})
                 states.put(name, {column: before.get(column, []) + values for column, values in rows.items()})
+        if until_us == dropped_us:
+            return
         dropped = states.keys(side.name(dropped_us), side.name(until_us), _DROPPED_MAX)
         for name in dropped:
             states.put(name, None)
         is_all = len(dropped) < _DROPPED_MAX
-        progress.dropped_us[side.place] = until_us if is_all else of_sortable(dropped[-1][1 : 1 + DIGITS])
+        progress.dropped_us[side.place] = until_us if is_all else _slot_of(dropped[-1])[0]
 
     def readable_key(self, key: str) -> str:
-        begin_us = of_sortable(key[1 : 1 + DIGITS])
-        slot_us = max(in_us(self.params.within_s), _SLOT_US_MIN)
+        begin_us, of_key = _slot_of(key)
         port = _LEFT if key[0] == _LEFT[0] else _RIGHT
-        return f"{port}, {utc(begin_us)} to {utc(begin_us + slot_us)} UTC, {key[1 + DIGITS :]}"
+        return f"{port}, {utc(begin_us)} to {utc(begin_us + self._slot_us)} UTC, {of_key}"
 
     def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> Any:
         fields = [each for schema in inputs.values() for each in schema.fields]
@@ -176,6 +175,18 @@ class Join(BatchProcessor):
             name: [utc(each) if name in times and each is not None else _finite(each) for each in column]
             for name, column in state.items()
         }
+
+    @property
+    def delay_us(self) -> int:
+        return in_us(self.params.delay_s)
+
+    @property
+    def _within_us(self) -> int:
+        return in_us(self.params.within_s)
+
+    @property
+    def _slot_us(self) -> int:
+        return max(self._within_us, _SLOT_US_MIN)
 
 
 @dataclass
@@ -214,9 +225,9 @@ class Side:
         """The rows that may have a partner: data columns, `_KEY` and `_TIME`."""
         rows = rows.filter(pc.is_valid(rows[_TIME]))
         newest = newest_before(
-            _us(rows[_TIME]), rows["_partition"].to_numpy(), progress.newest_us[self.place]
+            times_us(rows[_TIME]), rows["_partition"].to_numpy(), progress.newest_us[self.place]
         )
-        return self.keyed(rows.filter(pa.array(_us(rows[_TIME]) >= newest - delay_us)))
+        return self.keyed(rows.filter(pa.array(times_us(rows[_TIME]) >= newest - delay_us)))
 
     def keyed(self, rows: pa.Table) -> pa.Table:
         """Those that have a key, with `_KEY`."""
@@ -227,7 +238,7 @@ class Side:
         return rows.select([*self.schema.names, _TIME]).append_column(_KEY, values.cast(pa.string()))
 
     def slots(self, rows: pa.Table) -> Slots:
-        times = _us(rows[_TIME])
+        times = times_us(rows[_TIME])
         begins_us = (times - times % self.slot_us).tolist()
         places: dict[tuple[int, str], list[int]] = {}
         for place, slot in enumerate(zip(begins_us, rows[_KEY].to_pylist(), strict=True)):
@@ -258,8 +269,13 @@ class Side:
             of_schema = self.schema.field(name)
             type_ = _TIMESTAMP if of_schema is None else arrow_type(of_schema.type)
             columns[name] = pa.array([each for found in mine.values() for each in found[name]], type_)
-        keys = [name[1 + DIGITS :] for name, found in mine.items() for _ in found[_TIME]]
+        keys = [_slot_of(name)[1] for name, found in mine.items() for _ in found[_TIME]]
         return pa.table({**columns, _KEY: pa.array(keys, pa.string())})
+
+
+def _slot_of(name: str) -> tuple[int, str]:
+    """When it begins, us, and what its rows pair by."""
+    return of_sortable(name[1 : 1 + DIGITS]), name[1 + DIGITS :]
 
 
 def pair_places(
@@ -269,7 +285,7 @@ def pair_places(
     count = left.num_rows
     keys = pa.chunked_array([*left[_KEY].chunks, *right[_KEY].chunks], pa.string()).combine_chunks()
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    times, others = _us(left[_TIME]), _us(right[_TIME])
+    times, others = times_us(left[_TIME]), times_us(right[_TIME])
     # Ranks instead of times, so that a key and a time are one number, however far clocks are off.
     every, ranks = np.unique(
         np.concatenate([times - within_us, times + within_us, others]), return_inverse=True
@@ -282,11 +298,6 @@ def pair_places(
     counts = behind - first
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(np.arange(count), counts), order[np.repeat(first, counts) + within]
-
-
-def _us(times: pa.ChunkedArray) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
-    return found
 
 
 def _plain(values: pa.ChunkedArray) -> list[Any]:

@@ -24,6 +24,7 @@ from pipeline_runtime.operators.event_time import (
     newest_before,
     of_sortable,
     sortable,
+    times_us,
     utc,
 )
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
@@ -130,7 +131,7 @@ class WindowAggregate(BatchProcessor):
         """Each row once for each window that it is in and that was not complete when it came, whose end is in
         the column `_END`."""
         size_us, slide_us = in_us(self.params.size_s), in_us(self.params.slide_s or self.params.size_s)
-        times = rows["_time"].cast(pa.int64()).to_numpy()
+        times = times_us(rows["_time"])
         newest = newest_before(times, rows["_partition"].to_numpy(), progress.newest_us)
         complete = np.maximum(newest - self.delay_us, progress.closed_us)
         last_start = times - times % slide_us

@@ -258,14 +258,14 @@ class BatchPlanner:
     ) -> tuple[Boundary, Boundary] | None:
         """The owner's next batch, granted; None: nothing has come, or it is not its turn any more."""
         self._pass(start)
-        end = self._arrived(start, found.seq, seen, remaining_s)
+        end = self._arrived(start, found, seen, remaining_s)
         if end is None:
             return None
         match found:
             case Announce(_, last):
                 self._release.announce(end, last=last)
-            case OwnLast(seq):
-                self._release.end_with(seq)
+            case OwnLast():
+                self._release.end_with(found.seq)
             case _:
                 self._release.reset()
         state = self._state
@@ -307,11 +307,15 @@ class BatchPlanner:
         self.timing.granted(own=own)
         return start, boundary
 
-    def _arrived(self, start: Boundary, seq: Seq, seen: int, remaining_s: float) -> Boundary | None:
-        """Where the owner's batch `seq` ends; None: nothing yet, ask again."""
+    def _arrived(
+        self, start: Boundary, found: Own | Announce | OwnLast, seen: int, remaining_s: float
+    ) -> Boundary | None:
+        """Where the owner's batch ends; None: nothing yet, ask again."""
         state, offsets, timing = self._state, self._offsets, self.timing
         ending = self._ending(start.ends)
-        pause_s = timing.begins_at_s(start.ends, ending=ending != start.ends) - monotonic()
+        far_ms = found.round_trip_ms if isinstance(found, OwnLast) else None
+        begins_at_s = timing.begins_at_s(start.ends, ending=ending != start.ends, far_ms=far_ms)
+        pause_s = begins_at_s - monotonic()
         if pause_s > 0:
             state.wait_for_change(seen, min(pause_s, remaining_s))
             return None
@@ -326,7 +330,7 @@ class BatchPlanner:
                 ends = ending
             if ends != start.ends:
                 timing.arrived_at_s = oldest_at_s or monotonic()
-                return Boundary(seq, ends, now_ms)
+                return Boundary(found.seq, ends, now_ms)
             if offsets.has_sources:
                 remaining_s = min(remaining_s, timing.look_s())
             state.wait_for_change(seen, remaining_s)

@@ -85,6 +85,7 @@ class OwnLast:
     """Likewise, and release with it, without a word before: the successor is far."""
 
     seq: Seq
+    round_trip_ms: float  # the successor's: so long before it nothing else is committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def next_batch(
     if armed is None:
         return Own(seq)
     if is_far(armed, facts.batch_ms):
-        return OwnLast(seq)
+        return OwnLast(seq, armed.round_trip_ms)
     return Announce(seq, facts.announced >= LOCKSTEP_BATCHES)
 
 

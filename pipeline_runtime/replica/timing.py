@@ -7,7 +7,6 @@ from time import monotonic
 
 from pipeline_runtime.journal.records import Ends
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.replica.core import is_far, successor
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.measures import percentile
 from pipeline_runtime.replica.pacing import (
@@ -82,9 +81,11 @@ class BatchTiming:
 
     # --- when the next one begins
 
-    def begins_at_s(self, start: Ends, *, ending: bool) -> float:
-        """The batch behind `start`. `ending`: its inputs have ended, and it is to close what is open."""
-        return max(self._paced_from_s + self._interval_ms(start) / 1000, self.due_at_s(start, ending=ending))
+    def begins_at_s(self, start: Ends, *, ending: bool, far_ms: float | None = None) -> float:
+        """The batch behind `start`. `ending`: its inputs have ended, and it is to close what is open.
+        `far_ms`: the round trip of the far successor that is released to with it."""
+        interval_ms = self._interval_ms(start) if far_ms is None else far_interval_ms(self._spec.pace, far_ms)
+        return max(self._paced_from_s + interval_ms / 1000, self.due_at_s(start, ending=ending))
 
     def due_at_s(self, start: Ends, *, ending: bool) -> float:
         """When it has to begin for its oldest row to be out in time; 0: at once."""
@@ -132,15 +133,10 @@ class BatchTiming:
 
     def _interval_ms(self, start: Ends) -> float:
         batch_ms = self.usual_ms()
-        state = self._state
-        if state.directive.release is not None:
-            permit = state.permit
-            armed = successor(state.view, state.directive.release, permit.epoch if permit else None)
-            if armed is not None and is_far(armed, batch_ms):
-                return far_interval_ms(self._spec.pace, armed.round_trip_ms)
+        if self._state.directive.release is not None:
             return lockstep_interval_ms(self._spec.pace, batch_ms)
         waiting = self._offsets.lag_rows(start)
         least_ms = interval_ms(self._spec.pace, self._cpu.ratio(), waiting, stays=self._stays)
-        if not state.directive.followed:
+        if not self._state.directive.followed:
             return least_ms
         return max(least_ms, followed_interval_ms(self._spec.pace, batch_ms))

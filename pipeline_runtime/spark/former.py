@@ -21,7 +21,6 @@ from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators import join, keyed_aggregate, window_aggregate
 from pipeline_runtime.operators.accumulators import Group, Kind, Part
 from pipeline_runtime.operators.aggregates import Function
-from pipeline_runtime.operators.event_time import in_us
 from pipeline_runtime.operators.expressions.sparksql import quote_name
 from pipeline_runtime.operators.join import Join
 from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
@@ -112,7 +111,7 @@ def _of_join(
     """Its watermark was that of both sides: nothing is late that was not."""
     sides = processor.sides(schemas)
     _, past_ms = _watermarks_ms(directory)
-    newest_us = past_ms * 1000 + in_us(processor.params.delay_s)
+    newest_us = past_ms * 1000 + processor.delay_us
     yield None, state_text(join.Progress([newest_us] * len(sides)).kept(), processor)
     outputs = {name: item.name for name, item in processor.right_fields(*schemas.values())}
     for side in sides:

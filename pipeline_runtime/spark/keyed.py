@@ -18,13 +18,13 @@ from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.rows import (
     BY_OFFSET,
     EPOCH,
-    MICROSECOND,
     Asked,
     Inputs,
     PortRows,
     Tagged,
     current_state,
     encoded,
+    instants,
     key_text,
     python_values,
     rejected,
@@ -80,9 +80,8 @@ class KeyedWork:
         schema = self._inputs[index][1]
         values = [python_values(table[column(index, field.name)], field.type) for field in schema.fields]
         times_us = table["time_us"].to_pylist()
-        moments = [EPOCH + time_us * MICROSECOND for time_us in times_us]
         times_ms = [time_us // 1000 for time_us in times_us]
-        return zip(zip(*values, moments, strict=True), times_ms, repeat(index))
+        return zip(zip(*values, instants(times_us), strict=True), times_ms, repeat(index))
 
 
 # -- a key -------------------------------------------------------------------------------------------

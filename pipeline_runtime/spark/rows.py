@@ -18,7 +18,7 @@ TAGGED = pa.schema(
 )
 BY_OFFSET = [("partition", "ascending"), ("offset", "ascending")]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
 
 Inputs = Sequence[tuple[str, StreamSchema]]
 """The connected ports of a processor and what comes there, the first one first."""
@@ -81,11 +81,12 @@ def key_text(value: Any) -> str | None:
 def python_values(values: pa.ChunkedArray, type_: FieldType) -> list[Any]:
     if type_ is not FieldType.TIMESTAMP:
         return values.to_pylist()  # type: ignore[no-any-return]
-    return [None if each is None else instant_at(each) for each in values.cast(pa.int64()).to_pylist()]
+    return instants(values.cast(pa.int64()).to_pylist())
 
 
-def instant_at(time_us: int) -> datetime:
-    return EPOCH + time_us * MICROSECOND  # half of what it takes to make a timedelta of so many
+def instants(times_us: Iterable[int | None]) -> list[datetime | None]:
+    # A product takes half of what it takes to make a timedelta of so many.
+    return [None if time_us is None else EPOCH + time_us * _MICROSECOND for time_us in times_us]
 
 
 def _instant(value: Any) -> str:

@@ -353,7 +353,7 @@ class ReplicaActor:
             case OwnBatch(seq):
                 memory.announced, memory.releases = 0, False
                 self._grant(self._ends(seq))
-            case OwnLast(seq):
+            case OwnLast(seq, _):
                 memory.announced, memory.releases = 0, True
                 self._grant(self._ends(seq))
             case Announce(seq, last):

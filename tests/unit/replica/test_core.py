@@ -56,7 +56,7 @@ def test_the_last_batches_are_announced_to_a_successor_that_hears_of_them_before
 
 
 def test_to_one_that_is_farther_than_that_the_next_batch_is_the_last() -> None:
-    assert next_batch(facts(20.1, 10.0), HERE) == OwnLast(Seq(4))
+    assert next_batch(facts(20.1, 10.0), HERE) == OwnLast(Seq(4), 20.1)
 
 
 def test_who_does_not_know_yet_how_long_a_batch_takes_announces() -> None:

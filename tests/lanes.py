@@ -70,9 +70,15 @@ def lanes(static_checks: bool) -> list[Lane]:
     )
     engine = ("tests/integration/runtime", "tests/unit/operators", "tests/integration/platform")
     with_spark_too = ("tests/contract/checkpoint", f"{workers}/test_held.py")
+    # Without Spark, but as long as the other lanes run, the last one gets too little for all of these.
+    without = (
+        f"{handover}/test_faults.py",
+        f"{workers}/test_policies.py",
+        f"{workers}/test_policies_move.py",
+    )
     return [
         Lane("heavy", heavy),
-        Lane("engine", (*engine, *with_spark_too, f"{handover}/test_faults.py")),
+        Lane("engine", (*engine, *with_spark_too, *without)),
         Lane("rest", (), niceness=10, before=[*checks, [*make, "test-browser-code"]]),
     ]
 

@@ -22,7 +22,7 @@ from tests.handover.stage import Stage, running_stage
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 CHANGES = 50
-FAR_MS = 1000  # many batches
+FAR_MS = 500  # many batches
 EVERY_CLAIM = 5
 
 

@@ -73,7 +73,7 @@ MUTANTS = (
         "keyed state",
         "what a batch that came to nothing has left is kept with the next one",
         "pipeline_runtime/replica/batch_planner.py",
-        "            self._keyed.forget()",
+        "            self._keyed.begin()",
         "            pass",
         ("tests/unit/replica/test_batch_planner.py",),
     ),

@@ -57,6 +57,7 @@ _OF_ROCKSDICT = "rocksdict-config.json"  # beside RocksDB's files: how it was op
 _DAMAGED = ("Corruption", "does not exist", "No such file")
 _AT_ONCE = 10_000
 PATIENCE_S, _RETRY_S = 2.0, 0.05
+_BATCH_S = 0.1  # a running batch that takes longer is not waited for
 _cache = Cache(64 << 20)  # of all groups of this process
 
 
@@ -77,6 +78,8 @@ class KeyedState:
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
         self._pending: dict[str | None, str | None] = {}
         self._absent: set[str | None] = set()  # of what the running batch has asked for
+        self._between_batches = threading.Event()
+        self._between_batches.set()
         try:
             self.count = int(self._db.get(_COUNT) or 0)  # keys
             self.end = _end_of(self._db)  # None: no batch is committed yet
@@ -120,6 +123,11 @@ class KeyedState:
 
     # --- a batch
 
+    def begin(self) -> None:
+        """A batch begins; what one before it may have left came to nothing."""
+        self._between_batches.clear()
+        self._forget()
+
     def get(self, keys: Sequence[str | None]) -> list[str | None]:
         """Of each key what the newest committed batch has left; None: nothing."""
         with self._batch, self._translating():
@@ -141,8 +149,7 @@ class KeyedState:
         """What the running batch leaves, once committed, of keys that it has asked for; None: nothing."""
         self._pending.update(texts)
 
-    def forget(self) -> None:
-        """A batch begins; what one before it may have left came to nothing."""
+    def _forget(self) -> None:
         self._pending, self._absent = {}, set()
 
     def commit(self, end: Mapping[str, Any]) -> None:
@@ -159,7 +166,8 @@ class KeyedState:
         with self._batch, self._translating():
             self._database().write(batch)
             self.count, self.end = count, dict(end)
-        self.forget()
+        self._forget()
+        self._between_batches.set()
 
     # --- beside the batches
 
@@ -168,7 +176,10 @@ class KeyedState:
         be committed meanwhile."""
         with self._linking, self._translating():
             db = self._database()
-            db.flush()  # first, since it lets other threads of this process go on, and a checkpoint does not
+            # A checkpoint lets no other thread of this process go on, so there shall be little to write (a
+            # flush does let them), and no batch that waits for it.
+            self._between_batches.wait(_BATCH_S)
+            db.flush()
             with self._batch:
                 Checkpoint(db).create_checkpoint(str(target))
                 end = self.end

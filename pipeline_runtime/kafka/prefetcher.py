@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -36,6 +37,11 @@ class _Partition:
     next: int
     records: deque[tuple[float, Any]] = field(default_factory=deque)  # (when it came, record)
     seek: bool = True
+
+    def end(self, by_s: float) -> int:
+        came = (record for at_s, record in reversed(self.records) if at_s <= by_s)
+        newest = next(came, None)
+        return self.first if newest is None else newest.offset + 1
 
     def restart(self, offset: int) -> None:
         self.first = self.next = offset
@@ -90,13 +96,10 @@ class Prefetcher:
         """There is more than is kept here: where the topics end must be asked of the broker."""
         return self._gone or self._rows >= AHEAD_ROWS_MAX or self._bytes >= AHEAD_BYTES_MAX
 
-    def ends(self) -> dict[str, int]:
-        """Behind the newest record of each partition that has come so far."""
+    def ends(self, by_s: float = inf) -> dict[str, int]:
+        """Behind the newest record of each partition that has come by then (monotonic), or so far."""
         with self._lock:
-            return {
-                key: part.records[-1][1].offset + 1 if part.records else part.first
-                for key, part in self._parts.items()
-            }
+            return {key: part.end(by_s) for key, part in self._parts.items()}
 
     def oldest_at_s(self) -> float | None:
         """When the oldest record that still waits came (monotonic)."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from time import monotonic, time
 from typing import Any
 
@@ -303,7 +304,7 @@ class BatchPlanner:
         self._state.ahead = boundary.seq not in self._state.view.commits
         self._state.reads = Reads()
         if self._keyed is not None:
-            self._keyed.forget()
+            self._keyed.begin()
         self.timing.granted(own=own)
         return start, boundary
 
@@ -325,7 +326,9 @@ class BatchPlanner:
             if self._shifted_ms:
                 base = offsets.source_shifted(base, self._shifted_ms)
             oldest_at_s = timing.oldest_at_s()
-            ends = offsets.advance(base, now_ms)
+            # What has come since may be at the far successor later than the RELEASE, and is its own to process.
+            by_s = inf if far_ms is None else monotonic() - far_ms / 1000
+            ends = offsets.advance(base, now_ms, by_s=by_s)
             if ends == start.ends:
                 ends = ending
             if ends != start.ends:

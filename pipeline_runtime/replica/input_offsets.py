@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from pipeline_runtime.journal.records import END_STAGE, Ends
@@ -135,9 +136,13 @@ class InputOffsets:
         else:
             self._prefetcher.follow(ends)
 
-    def advance(self, start: Ends, now_ms: int) -> Ends:
-        """The furthest that a batch from `start` may reach; equal to `start`: nothing new."""
+    def advance(self, start: Ends, now_ms: int, *, by_s: float = inf) -> Ends:
+        """The furthest that a batch from `start` may reach; equal to `start`: nothing new. `by_s`: of what waits
+        in topics, only what had come by then (monotonic), if that is anything."""
         known = self._topic_ends(start) if self._partitions else {}
+        if by_s != inf and not self._bulk:
+            older = self._prefetcher.ends(by_s)
+            known = older if any(older[key] > start[key] for key in older) else known
         waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
         reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}
         waiting |= {id: self._sources[id].rows_between(start[id], end) for id, end in reach.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +17,9 @@ from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.replica.input_offsets import InputOffsets
+from pipeline_runtime.spark.inputs import GroupInput
 from tests.ports import free_ports
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -75,6 +79,26 @@ def test_what_arrives_is_here_and_a_commits_own_marker_is_no_news(setting: Setti
     again = setting.prefetcher.records(KEY, 3, 5)
     assert again is not None
     assert [record.offset for record in again] == [4]
+
+
+def test_a_batch_ends_at_what_had_come_by_a_moment_if_that_is_anything(setting: Setting) -> None:
+    only = GroupInput(index=0, source="a.out", schema=StreamSchema(fields=()), topic=setting.topic)
+    offsets = InputOffsets(setting.settings, [only], {}, 100, setting._arrived)
+    try:
+        [key] = only.end_keys()
+        start = {key: 0}
+        offsets.passed(start)
+        before_s = monotonic()
+        setting.write(3)
+        setting.wait_until(lambda: offsets.advance(start, 0) == {key: 3})
+        then_s = monotonic()
+        setting.write(2)  # behind the marker of the first transaction
+        setting.wait_until(lambda: offsets.advance(start, 0) == {key: 6})
+        assert offsets.advance(start, 0, by_s=then_s) == {key: 3}
+        assert offsets.advance(start, 0, by_s=before_s) == {key: 6}
+        assert offsets.advance({key: 3}, 0, by_s=then_s) == {key: 6}
+    finally:
+        offsets.close()
 
 
 def test_what_is_about_to_come_is_waited_for(setting: Setting) -> None:

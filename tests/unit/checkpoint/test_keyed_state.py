@@ -36,7 +36,7 @@ def begun(path: Path) -> KeyedState:
 
 
 def commit(state: KeyedState, seq: int, **texts: str) -> None:
-    state.forget()
+    state.begin()
     state.get(list(texts))
     state.keep(texts.items())
     state.commit(end(seq))
@@ -144,6 +144,34 @@ def test_one_that_is_made_of_a_former_state_is_there_whole_or_not_at_all(tmp_pat
     state = KeyedState(path)
     assert state.end == end(7)
     assert sum(1 for _ in state.items()) == state.count == 25_000
+
+
+def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path) -> None:
+    class Asked(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            asked.set()
+            return super().wait(PATIENCE_S)
+
+    state, asked = begun(tmp_path / "keyed"), threading.Event()
+    commit(state, 1, a="1")
+    state._between_batches = Asked()  # a batch runs
+    found: list[Any] = []
+    linking = threading.Thread(target=lambda: found.append(state.link(tmp_path / "linked")))
+    linking.start()
+    assert asked.wait(PATIENCE_S)
+    state.get(["a"])
+    state.keep([("a", "2")])
+    state.commit(end(2))
+    linking.join(PATIENCE_S)
+    assert found == [end(2)]
+    assert read_end(tmp_path / "linked") == end(2)
+
+
+def test_a_checkpoint_does_not_wait_for_a_batch_that_takes_long(tmp_path: Path) -> None:
+    state = begun(tmp_path / "keyed")
+    commit(state, 1, a="1")
+    state.begin()
+    assert state.link(tmp_path / "linked") == end(1)
 
 
 def test_damaged_files_are_told_from_such_as_are_in_use(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
-from pipeline_runtime.journal.records import END_STAGE, Announce, Boundary, Claim, Commit, Ends
+from pipeline_runtime.journal.records import END_STAGE, Announce, Arm, Boundary, Claim, Commit, Ends
 from pipeline_runtime.kafka.transactions import Fenced
 from pipeline_runtime.model.desired import ClaimOrder, Directive, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -101,13 +102,14 @@ class Arrived:
     """Stands in for Kafka and the CPU: there is always another row, and all the time to process it."""
 
     oldest_at_s: float | None = None
+    waiting = True
     has_sources = False
     gather_s = 0.0
 
     def passed(self, ends: Ends) -> None:
         pass
 
-    def advance(self, ends: dict[str, int], now_ms: int) -> dict[str, int]:
+    def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
         return {"in-0": ends["in-0"] + 1}
 
     def lag_rows(self, ends: object) -> int:
@@ -172,13 +174,34 @@ def test_a_batch_that_was_chosen_while_the_group_was_given_away_is_not_granted()
     made.permit = permit
 
     class GivenAway(Arrived):
-        def advance(self, ends: dict[str, int], now_ms: int) -> dict[str, int]:
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
             made.permit = None
-            return super().advance(ends, now_ms)
+            return super().advance(ends, now_ms, by_s=by_s)
 
     planner = gate(made, offsets=GivenAway())
     let_go_when_it_waits(planner, made)
     assert planner._next() is None
+
+
+@pytest.mark.parametrize(("round_trip_ms", "is_far"), [(400.0, True), (1.0, False)])
+def test_what_a_far_successor_cannot_have_yet_is_left_to_it(round_trip_ms: float, is_far: bool) -> None:
+    made = state([1, 1, 1])
+    made.local = Seq(3)
+    permit: Any = SimpleNamespace(epoch=Epoch(1), commit=lambda _: 1)
+    made.permit, made.directive = permit, Directive(release="h")
+    made.view.apply(Arm(Epoch(2), "token", "h", "b", round_trip_ms))
+    made.measures.batch(1, 10.0)
+    asked: list[float] = []
+
+    class Asked(Arrived):
+        def advance(self, ends: dict[str, int], now_ms: int, *, by_s: float) -> dict[str, int]:
+            asked.append(monotonic() - by_s)
+            return super().advance(ends, now_ms, by_s=by_s)
+
+    planner = gate(made, offsets=Asked())
+    assert planner._next() is not None
+    [before_s] = asked
+    assert before_s >= 0.4 if is_far else before_s == -math.inf
 
 
 def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_them() -> None:

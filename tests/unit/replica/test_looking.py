@@ -72,7 +72,7 @@ class Keeper:
         self.looking = Looking("it", processor, {"in": SCHEMA}, self.state)
 
     def keep(self, texts: Mapping[str | None, str]) -> None:
-        self.state.forget()
+        self.state.begin()
         self.state.get(list(texts))
         self.state.keep(texts.items())
         self.state.commit({"seq": 1, "ends": {}, "batch_time": 0})

@@ -326,7 +326,7 @@ class BatchPlanner:
             if self._shifted_ms:
                 base = offsets.source_shifted(base, self._shifted_ms)
             oldest_at_s = timing.oldest_at_s()
-            # What has come since may be at the far successor later than the RELEASE, and is its own to process.
+            # What has come since may be at the far successor later than the RELEASE: it is left to that.
             by_s = inf if far_ms is None else monotonic() - far_ms / 1000
             ends = offsets.advance(base, now_ms, by_s=by_s)
             if ends == start.ends:

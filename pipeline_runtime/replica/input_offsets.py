@@ -137,8 +137,8 @@ class InputOffsets:
             self._prefetcher.follow(ends)
 
     def advance(self, start: Ends, now_ms: int, *, by_s: float = inf) -> Ends:
-        """The furthest that a batch from `start` may reach; equal to `start`: nothing new. `by_s`: of what waits
-        in topics, only what had come by then (monotonic), if that is anything."""
+        """The furthest that a batch from `start` may reach; equal to `start`: nothing new. `by_s`: of what
+        waits in topics, only what had come by then (monotonic), if that is anything."""
         known = self._topic_ends(start) if self._partitions else {}
         if by_s != inf and not self._bulk:
             older = self._prefetcher.ends(by_s)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from pipeline_runtime.operators.tables import rejects
 
 FIRST_US, LAST_US = -(2**62), 2**62
 """Before and behind all times, with room for a window."""
@@ -35,6 +39,22 @@ def of_sortable(text: str) -> int:
 
 def utc(time_us: int) -> str:
     return (datetime(1970, 1, 1) + timedelta(microseconds=time_us)).isoformat(" ")  # noqa: DTZ001
+
+
+def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Dead letters of the rows without an event time."""
+    found = rows.filter(pc.is_null(rows["_time"]))
+    return rejects(found, names, ["it has no event time"] * found.num_rows)
+
+
+def too_late(
+    rows: pa.Table, names: Sequence[str], newest: NDArray[np.int64], delay_us: int, late: NDArray[np.bool_]
+) -> pa.Table:
+    """Dead letters of those of the rows that are `late`. `newest`: as newest_before says."""
+    found = rows.filter(pa.array(late))
+    behind_s = (newest[late] - times_us(found["_time"])) / 1_000_000
+    told = f"s newer came before it, and delay_s is {delay_us / 1_000_000:g}"
+    return rejects(found, names, [f"it came late: a row that is {each:,.3f} {told}" for each in behind_s])
 
 
 def newest_before(

@@ -24,10 +24,13 @@ from pipeline_runtime.operators.event_time import (
     of_sortable,
     sortable,
     times_us,
+    too_late,
+    untimed,
     utc,
 )
 from pipeline_runtime.operators.recording import arrow_type
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, Port, States
+from pipeline_runtime.operators.tables import with_rejects
 
 _LEFT, _RIGHT = "left", "right"
 # Beside the data columns of a side's rows: what they pair by, as text, and their time.
@@ -54,7 +57,7 @@ class Join(BatchProcessor):
     """Pairs each row of `left` with each row of `right` that has the same key and an event time at most
     `within_s` apart. A pair is emitted as soon as both rows are there; a row without a partner is dropped
     once none can come any more. Rows whose key is null pair with nothing. A row that is more than `delay_s`
-    older than one that has come before it on its side is left out.
+    older than one that has come before it on its side goes to the dead letters.
 
     Rows are kept until the other stream's time is `within_s` + `delay_s` past them, so a stream that stops
     makes the other one's rows wait.
@@ -105,7 +108,9 @@ class Join(BatchProcessor):
     ) -> pa.Table:
         sides = self.sides(ctx.input_schemas)
         progress = Progress(*(states.get([None])[0] or ()))
-        new = [side.taken(inputs[side.port], progress, self.delay_us) for side in sides]
+        new, late = zip(
+            *(side.taken(inputs[side.port], progress, self.delay_us) for side in sides), strict=True
+        )
         slots = [side.slots(rows) for side, rows in zip(sides, new, strict=True)]
         names = sorted({name for side in sides for name in side.touched(slots)})
         kept = {name: found for name, found in zip(names, states.get(names), strict=True) if found}
@@ -120,7 +125,8 @@ class Join(BatchProcessor):
             self._keep(side, slots[side.place], kept, progress, states)
         states.put(None, progress.kept())
         made = pa.concat_tables(pairs)
-        return made.take(pa.array(np.argsort(times_us(made[_TIME]), kind="stable")))
+        made = made.take(pa.array(np.argsort(times_us(made[_TIME]), kind="stable")))
+        return with_rejects(made, *late)
 
     def sides(self, schemas: Mapping[str, StreamSchema]) -> tuple[Side, Side]:
         names = {_LEFT: self.params.left_key, _RIGHT: self.params.right_key}
@@ -221,13 +227,17 @@ class Side:
     schema: StreamSchema
     slot_us: int
 
-    def taken(self, rows: pa.Table, progress: Progress, delay_us: int) -> pa.Table:
-        """The rows that may have a partner: data columns, `_KEY` and `_TIME`."""
+    def taken(self, rows: pa.Table, progress: Progress, delay_us: int) -> tuple[pa.Table, pa.Table]:
+        """The rows that may have a partner (data columns, `_KEY` and `_TIME`), and dead letters of those that
+        came too late."""
+        names, rejected = self.schema.names, untimed(rows, self.schema.names)
         rows = rows.filter(pc.is_valid(rows[_TIME]))
         newest = newest_before(
             times_us(rows[_TIME]), rows["_partition"].to_numpy(), progress.newest_us[self.place]
         )
-        return self.keyed(rows.filter(pa.array(times_us(rows[_TIME]) >= newest - delay_us)))
+        late = times_us(rows[_TIME]) < newest - delay_us
+        rejected = with_rejects(rejected, too_late(rows, names, newest, delay_us, late))
+        return self.keyed(rows.filter(pa.array(~late))), rejected
 
     def keyed(self, rows: pa.Table) -> pa.Table:
         """Those that have a key, with `_KEY`."""

@@ -252,7 +252,8 @@ class BatchProcessor(Processor):
         `inputs`: of each connected port the rows, in offset order: the data columns, `_key`, `_time`
         (timestamp us UTC, may be null), `_partition` and `_offset`. Any may be without rows. `at_end`: no
         more rows will come, so nothing is to be kept back; only asked of an operator that `flushes`, and
-        perhaps twice. What it raises stops the element: a batch comes whole, or not at all.
+        perhaps twice. What it raises stops the element: a batch comes whole, or not at all. Rows with
+        `_reject` and `_raw` (tables.rejects) go to the dead letters, and need nothing else.
         """
 
 

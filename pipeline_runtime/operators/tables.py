@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +55,30 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
     if REJECT in rows.column_names:
         reasons = pc.coalesce(rows[REJECT], reasons)
     return with_column(rows, REJECT, reasons)
+
+
+def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
+    """Each of the rows as a dead letter: why, and what of its columns `names`; with its `_time`."""
+    raw = [quoted(row) for row in rows.select(names).to_pylist()]
+    columns = {REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raw, pa.string())}
+    return pa.table({"_time": rows["_time"], **columns})
+
+
+def with_rejects(rows: pa.Table, *rejected: pa.Table) -> pa.Table:
+    """What comes of a batch, and dead letters as `rejects` gives them."""
+    found = [each for each in rejected if each.num_rows]
+    return pa.concat_tables([rows, *found], promote_options="default") if found else rows
+
+
+def json_instant(value: Any) -> str:
+    """For an encoder: a point in time."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+quoted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=json_instant).encode
+"""As a dead letter quotes a row: also one with numbers that JSON does not have."""
 
 
 def is_rejected(rows: pa.Table) -> Any:

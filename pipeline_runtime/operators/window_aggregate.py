@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pipeline_runtime.model.schema import Field as SchemaField, FieldType, StreamSchema
@@ -25,9 +26,12 @@ from pipeline_runtime.operators.event_time import (
     of_sortable,
     sortable,
     times_us,
+    too_late,
+    untimed,
     utc,
 )
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext, Params, States
+from pipeline_runtime.operators.tables import with_rejects
 
 _END = "_end"
 
@@ -52,9 +56,9 @@ class WindowAggregate(BatchProcessor):
     """Aggregates the rows of each window of event time, of each key if there are `keys`.
 
     A window is emitted once, when it is complete: when a row has come whose time is `delay_s` past the
-    window's end, or the source has ended. A row that comes behind that one is left out. Windows follow
-    one another, or overlap when `slide_s` is shorter than `size_s`; they are aligned to full multiples of
-    their length (UTC).
+    window's end, or the source has ended. A row of which all windows are complete when it comes goes to the
+    dead letters. Windows follow one another, or overlap when `slide_s` is shorter than `size_s`; they are
+    aligned to full multiples of their length (UTC).
 
     Functions: avg, min, max, sum, count, first, last, stddev, and relative_variation, which is
     (max - min) / average in per cent. Output: `window_start`, `window_end`, the keys and the aggregates;
@@ -98,11 +102,15 @@ class WindowAggregate(BatchProcessor):
         self, inputs: Mapping[str, pa.Table], states: States, ctx: OperatorContext, *, at_end: bool
     ) -> pa.Table:
         accumulation = self.accumulation(ctx.input_schemas["in"])
-        rows = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"]))
+        names = ctx.input_schemas["in"].names
+        rows, rejected = inputs["in"].filter(pc.is_valid(inputs["in"]["_time"])), untimed(inputs["in"], names)
         if not rows.num_rows and not at_end:
-            return self._emitted({}, accumulation, ctx)
+            return with_rejects(self._emitted({}, accumulation, ctx), rejected)
         progress = Progress(*(states.get([None])[0] or ()))
-        grown = self._grown(rows, progress, accumulation, states)
+        newest = newest_before(times_us(rows["_time"]), rows["_partition"].to_numpy(), progress.newest_us)
+        complete_us = np.maximum(newest - self.delay_us, progress.closed_us)
+        late = self._last_ends(rows) <= complete_us
+        grown = self._grown(rows, complete_us, accumulation, states)
         if rows.num_rows:
             progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
         until = _bound(LAST_US if at_end else progress.newest_us - self.delay_us)
@@ -112,35 +120,37 @@ class WindowAggregate(BatchProcessor):
             states.put(name, kept)
         progress.closed_us = max([progress.closed_us, *map(_end, complete)])
         states.put(None, progress.kept())
-        return self._emitted(dict(sorted(complete.items())), accumulation, ctx)
+        emitted = self._emitted(dict(sorted(complete.items())), accumulation, ctx)
+        return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, late))
 
     def _grown(
-        self, rows: pa.Table, progress: Progress, accumulation: Accumulation, states: States
+        self, rows: pa.Table, complete_us: NDArray[np.int64], accumulation: Accumulation, states: States
     ) -> dict[str, Kept]:
         """What is to be kept of each window, by its key, that the rows are in."""
         if not rows.num_rows:
             return {}
-        found = accumulation.of(self._in_windows(rows, progress), [_END, *self.params.keys])
+        found = accumulation.of(self._in_windows(rows, complete_us), [_END, *self.params.keys])
         names = [state_key(group) for group in found]
         return {
             name: accumulation.merged(kept, new)
             for name, kept, new in zip(names, states.get(names), found.values(), strict=True)
         }
 
-    def _in_windows(self, rows: pa.Table, progress: Progress) -> pa.Table:
-        """Each row once for each window that it is in and that was not complete when it came, whose end is in
-        the column `_END`."""
-        size_us, slide_us = in_us(self.params.size_s), in_us(self.params.slide_s or self.params.size_s)
-        times = times_us(rows["_time"])
-        newest = newest_before(times, rows["_partition"].to_numpy(), progress.newest_us)
-        complete = np.maximum(newest - self.delay_us, progress.closed_us)
-        last_start = times - times % slide_us
+    def _in_windows(self, rows: pa.Table, complete_us: NDArray[np.int64]) -> pa.Table:
+        """Each row once for each window that it is in and that was not complete when it came (those that end
+        up to `complete_us` were), whose end is in the column `_END`."""
+        times, last_ends = times_us(rows["_time"]), self._last_ends(rows)
         found = []
-        for back in range(-(-size_us // slide_us)):
-            ends = last_start - back * slide_us + size_us
-            taken = (ends > times) & (ends > complete)
+        for back in range(-(-in_us(self.params.size_s) // self._slide_us)):
+            ends = last_ends - back * self._slide_us
+            taken = (ends > times) & (ends > complete_us)
             found.append(rows.append_column(_END, pa.array(ends)).filter(pa.array(taken)))
         return pa.concat_tables(found)
+
+    def _last_ends(self, rows: pa.Table) -> NDArray[np.int64]:
+        """Of each row when the last window ends that it is in."""
+        times = times_us(rows["_time"])
+        return times - times % self._slide_us + in_us(self.params.size_s)
 
     def _emitted(
         self, complete: Mapping[str, Kept], accumulation: Accumulation, ctx: OperatorContext
@@ -164,6 +174,10 @@ class WindowAggregate(BatchProcessor):
 
     def readable_state(self, state: Kept, inputs: Mapping[str, StreamSchema]) -> dict[str, Any]:
         return self.accumulation(inputs["in"]).readable(state, self.output_schema(inputs))
+
+    @property
+    def _slide_us(self) -> int:
+        return in_us(self.params.slide_s or self.params.size_s)
 
     @property
     def delay_us(self) -> int:

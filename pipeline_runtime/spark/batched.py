@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline_runtime.operators.expressions.javatexts import text_of
 from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
+from pipeline_runtime.operators.tables import RAW, REJECT
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.spark.rows import (
@@ -19,6 +21,7 @@ from pipeline_runtime.spark.rows import (
     PortRows,
     Tagged,
     current_state,
+    dead,
     encoded,
     python_values,
     rejected,
@@ -75,6 +78,11 @@ class BatchWork:
 
     def _rows(self, made: pa.Table) -> Iterator[Tagged]:
         element, outputs = self._ctx.element, self._ctx.output_schema
+        if REJECT in made.column_names:
+            letters = made.filter(pc.is_valid(made[REJECT]))
+            for reason, raw in zip(letters[REJECT].to_pylist(), letters[RAW].to_pylist(), strict=True):
+                yield dead(element, reason, raw, 0)  # whose time is that of its batch
+            made = made.filter(pc.is_null(made[REJECT]))
         values = [python_values(made[field.name], field.type) for field in outputs.fields]
         times_us = made["_time"].cast(TIMESTAMP).cast(pa.int64()).to_pylist()
         keys = made["_key"].to_pylist() if "_key" in made.column_names else [None] * made.num_rows

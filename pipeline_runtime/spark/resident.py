@@ -29,7 +29,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.operators.tables import RAW, REJECT, with_column
+from pipeline_runtime.operators.tables import RAW, REJECT, quoted, with_column
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.encode import json_texts
 from pipeline_runtime.spark.gate_client import GateClient, Slice
@@ -42,7 +42,6 @@ from pipeline_runtime.spark.rows import (
     ProcessorWork,
     Tagged,
     dead,
-    encode_any,
     rejected,
     tagged,
 )
@@ -237,7 +236,7 @@ def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema, time_ms:
     reason = row.get(REJECT)
     if reason is None:
         return rejected(element, data, time_ms, ValueError("a number is not finite: JSON has no such"))
-    return dead(element, reason, row.get(RAW) or encode_any(data), time_ms)
+    return dead(element, reason, row.get(RAW) or quoted(data), time_ms)
 
 
 def _port_rows(inputs: Inputs, given: Mapping[str, pa.Table], key: str | None) -> Iterator[PortRows]:

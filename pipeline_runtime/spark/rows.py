@@ -12,6 +12,7 @@ import pyarrow as pa
 from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import Processor
+from pipeline_runtime.operators.tables import json_instant, quoted
 
 TAGGED = pa.schema(
     [("_out", pa.string()), ("_key", pa.string()), ("_time_ms", pa.int64()), ("_value", pa.string())]
@@ -65,7 +66,7 @@ def tagged(rows: Sequence[Tagged]) -> pa.Table:
 
 
 def rejected(element: str, data: Mapping[str, Any], time_ms: int, error: Exception) -> Tagged:
-    return dead(element, f"{type(error).__name__}: {error}", encode_any(data), time_ms)
+    return dead(element, f"{type(error).__name__}: {error}", quoted(data), time_ms)
 
 
 def dead(element: str, reason: str, raw: str, time_ms: int) -> Tagged:
@@ -89,15 +90,7 @@ def instants(times_us: Iterable[int | None]) -> list[datetime | None]:
     return [None if time_us is None else EPOCH + time_us * _MICROSECOND for time_us in times_us]
 
 
-def _instant(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    raise TypeError(f"{type(value).__name__} is not JSON")
-
-
 # One encoder for all rows: json.dumps with these arguments makes a new one for each.
 encoded = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), default=_instant, allow_nan=False
+    ensure_ascii=False, separators=(",", ":"), default=json_instant, allow_nan=False
 ).encode
-encode_any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_instant).encode
-"""Also of numbers that JSON does not have: what is rejected may have them."""

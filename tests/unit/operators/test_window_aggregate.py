@@ -1,11 +1,15 @@
 """Laws of the window aggregate."""
 
+import json
 import random
 import statistics
+from pathlib import Path
 
 import pytest
 
-from pipeline_runtime.trial import at, processed, trial
+from pipeline_runtime.operators.sdk import OperatorContext
+from pipeline_runtime.spark.batched import BatchWork
+from pipeline_runtime.trial import StatesInMemory, _port_rows, at, processed, trial
 from tests.unit.operators.conftest import dicts, schema_of
 
 SCHEMA = schema_of(key="k", k="string", n="integer", x="number", t="timestamp")
@@ -19,9 +23,9 @@ def aggregates(*functions, column="x"):
 
 @pytest.fixture
 def run(operator):
-    def of(params, rows, **options):
+    def of(params, rows, *, late=0, **options):
         outcome = trial(operator("window-aggregate", params), given(rows), SCHEMA, **options)
-        assert not outcome.rejected
+        assert len(outcome.rejected) == late
         return outcome.rows
 
     return of
@@ -130,6 +134,32 @@ def test_the_end_of_the_input_closes_what_is_open(stream):
     assert stream({"delay_s": 60}, [[0, 0.5], [1.5]], ends=True) == [(at(0), 2), (at(1), 1)]
 
 
+def test_a_row_that_no_window_takes_goes_to_the_dead_letters_and_says_why(operator):
+    window = operator("window-aggregate", {"size_s": 1, "slide_s": 0.5, "delay_s": 0.5, "aggregates": COUNT})
+    rows = given([(0, "a", 1, 1.0), (1.9, "a", 1, 1.0), (0.6, "a", 7, 2.5, at(3)), (0.4, "é", 8, None)])
+    rows.append({**rows[0], "_time": None})
+    found = letters(window, rows)
+    assert found == [
+        ("it has no event time", {"k": "a", "n": 1, "x": 1.0, "t": None}),
+        (
+            "it came late: a row that is 1.500 s newer came before it, and delay_s is 0.5",
+            {"k": "é", "n": 8, "x": None, "t": None},
+        ),
+    ]
+    # The one before is in one of its windows.
+    assert letters(window, rows[:3]) == []
+    assert letters(window, rows[-1:]) == found[:1]
+
+
+def letters(window, rows):
+    output = window.output_schema({"in": SCHEMA})
+    context = OperatorContext("w", output, {"in": SCHEMA}, Path(), Path)
+    work = BatchWork(window, [("in", SCHEMA)], context)
+    made = work.made_of([(0, each) for each in _port_rows(0, rows, SCHEMA, 0)], StatesInMemory())
+    told = [json.loads(row["_value"]) for row in made.to_pylist() if row["_out"] == "w.dead"]
+    return [(each["reason"], json.loads(each["raw"])) for each in told]
+
+
 @pytest.mark.parametrize(
     "batches", [[[0], [2.5], [0.1, 9], [9.1], [0.2], [99]], [[0, 2.5, 0.1, 9, 9.1, 0.2, 99]]]
 )
@@ -155,10 +185,11 @@ def test_windows_are_those_of_an_oracle_however_rows_are_cut_and_late(run, seed)
         clock += chance.choice([0, 1, 4, 20])
         times.append(max(0, clock - chance.choice([0, 0, 3, 25])))
     rows = [(time / 10, chance.choice("ab"), number, 1.0) for number, time in enumerate(times)]
-    expected, newest = {}, -1000
+    expected, newest, late = {}, -1000, 0
     base = round(at(0).timestamp()) * 10
     for time, (_, key, number, _) in zip(times, rows, strict=True):
         start = (base + time) // slide * slide - base
+        late += start + size <= newest - delay
         while start + size > time:
             if start + size > newest - delay:
                 expected.setdefault((start, key), []).append(number)
@@ -175,6 +206,7 @@ def test_windows_are_those_of_an_oracle_however_rows_are_cut_and_late(run, seed)
         },
         rows,
         seed=seed,
+        late=late,
     )
 
     made = {

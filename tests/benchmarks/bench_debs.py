@@ -80,7 +80,7 @@ def _send(bootstrap: str, topic: str, commands: Connection) -> None:
     producer.partitions_for(topic)
     begin_ms, sent = time() * 1000, 0
     while not commands.poll(_TICK_S):
-        due = int((time() * 1000 - begin_ms) / signals.INTERVAL_MS)
+        due = int((time() * 1000 - begin_ms) / signals.INTERVAL_MS) + 1  # the first at once
         for sample in signals.samples(begin_ms, sent, due):
             producer.send(topic, sample.encode(), partition=0, timestamp_ms=sample.time_ms)
         sent = max(sent, due)

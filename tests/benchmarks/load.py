@@ -49,7 +49,7 @@ def _produce_steadily(
         producer.partitions_for(topic)
     begin, begin_ms, sent = monotonic(), time() * 1000, 0
     while (elapsed := monotonic() - begin) < seconds:
-        due = int(elapsed * rate)
+        due = int(elapsed * rate) + 1  # the first at once
         events = [Event(first + n, int(begin_ms + n * 1000 / rate)) for n in range(sent, due)]
         encoded = [(event.encode(), event.key, event.time_ms) for event in events]
         send_all(

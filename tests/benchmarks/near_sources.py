@@ -147,7 +147,7 @@ def _send(bootstrap: str, topic: str, hall: str, rate: float, commands: Connecti
     producer.partitions_for(topic)
     begin, begin_ms, sent = monotonic(), time() * 1000, 0
     while not commands.poll(_TICK_S):
-        due = int((monotonic() - begin) * rate)
+        due = int((monotonic() - begin) * rate) + 1  # the first at once
         for n in range(sent, due):
             row = halls.row(hall, n)
             at_ms = int(begin_ms + n * 1000 / rate)

@@ -101,7 +101,7 @@ def _send(producer: KafkaProducer, record: OutgoingRecord, partition: int | None
 
 def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[OutgoingRecord]) -> list[Any]:
     accumulator = producer._accumulator
-    batch_bytes = producer.config["batch_size"]
+    batch_bytes, compression = producer.config["batch_size"], accumulator.config["compression_attrs"]
     now_ms = int(time() * 1000)
     futures: list[Any] = []
     position = 0
@@ -111,7 +111,7 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
             futures.append(_send(producer, run[position], partition.partition))
             position += 1
             continue
-        batch = ProducerBatch(partition, MemoryRecordsBuilder(2, 0, batch_bytes))
+        batch = ProducerBatch(partition, MemoryRecordsBuilder(2, compression, batch_bytes))
         taken = fill(batch, run, position, batch_bytes, now_ms)
         futures.append(batch._record_futures[0])
         # As RecordAccumulator.append does, for a whole batch.

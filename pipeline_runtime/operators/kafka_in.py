@@ -43,9 +43,9 @@ class KafkaIn(TransformOperator):
 
     `columns` lists the fields that the pipeline uses, with their types; other fields are ignored, a
     missing one is null. Event time is the record's timestamp. A record that is no JSON object, or a field
-    that is not of its type, goes to the dead letters with the reason. Uncommitted and aborted records of
-    transactional producers are never read. The topic is only read: Fogline does not create, change or
-    delete it.
+    that is not of its type, goes to the dead letters with the reason. The topic may be compressed (gzip,
+    snappy, lz4, zstd). Uncommitted and aborted records of transactional producers are never read. The topic
+    is only read: Fogline does not create, change or delete it.
     """
 
     type = "kafka-in"

@@ -203,6 +203,7 @@ def plain_producer(kafka: KafkaSettings) -> KafkaProducer:
         enable_idempotence=True,
         acks="all",
         linger_ms=0,
+        compression_type="zstd",
         batch_size=256 * 1024,
         max_request_size=4 * 1024 * 1024,
         metrics_enabled=False,

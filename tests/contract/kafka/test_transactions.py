@@ -13,6 +13,7 @@ from kafka.partitioner import murmur2
 
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
+from pipeline_runtime.kafka.incoming import read_whole_batches
 from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import (
     END_HEADER,
@@ -199,3 +200,19 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     assert [record.value for record in read(kafka, topic, 1)[0]] == [b"the first row"]
     for each in (quiet, forgotten, ends):
         each.close()
+
+
+def test_what_is_written_is_compressed(kafka: str) -> None:
+    topic = new_topic(kafka, 1)
+    transactions = opened(kafka, f"{topic}-id")
+    rows = [b'{"machine":"m1","power":%d,"on":true}' % n for n in range(100)]
+    transactions.commit(OutgoingRecord(topic, row) for row in rows)
+    transactions.close()
+    consumer, partition = open_consumer(KafkaSettings(kafka)), TopicPartition(topic, 0)
+    read_whole_batches(consumer)
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    batches: list[Any] = []
+    wait_until(lambda: batches.extend(consumer.poll(200).get(partition, ())) or batches, "a batch")
+    consumer.close()
+    assert sum(each.value.batch.size_in_bytes for each in batches) < sum(map(len, rows)) / 3

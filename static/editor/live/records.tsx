@@ -134,7 +134,7 @@ export function DeadLetters({ pipeline, element }: { pipeline: string; element: 
   if (!records) return <Skeleton lines={4} />;
   if (records.length === 0)
     return (
-      <Nothing text="None. A row that cannot be parsed or processed lands here with its reason, and never stops the pipeline." />
+      <Nothing text="None. A row that cannot be parsed or processed, or comes too late, lands here with its reason, and never stops the pipeline." />
     );
   const newest = [...records].reverse();
   return (

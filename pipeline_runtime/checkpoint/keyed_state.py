@@ -176,8 +176,9 @@ class KeyedState:
         be committed meanwhile."""
         with self._linking, self._translating():
             db = self._database()
-            # A checkpoint lets no other thread of this process go on, so there shall be little to write (a
-            # flush does let them), and no batch that waits for it.
+            # A flush lets other threads of this process go on, and a checkpoint does not: so most is written
+            # before it, and it is made where no batch would have to wait.
+            db.flush()
             self._between_batches.wait(_BATCH_S)
             db.flush()
             with self._batch:

@@ -23,7 +23,12 @@ TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
         "message.timestamp.type": "CreateTime",
         "message.timestamp.after.max.ms": str(2**63 - 1),
     },
-    "dead": {"retention.ms": str(30 * 24 * 3600 * 1000), "message.timestamp.type": "LogAppendTime"},
+    # One clock that is far ahead may make all other rows late: as many letters as there are rows.
+    "dead": {
+        "retention.ms": str(30 * 24 * 3600 * 1000),
+        "retention.bytes": str(1024**3),
+        "message.timestamp.type": "LogAppendTime",
+    },
     # It never expires, by time or by size: it is trimmed behind the oldest retained checkpoint.
     "journal": {
         "retention.ms": "-1",

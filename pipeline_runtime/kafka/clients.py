@@ -159,7 +159,7 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         "transactional_id": transactional_id,
         "acks": "all",
         "linger_ms": 0,
-        # Lines between sites are slow, and JSON is long: a batch is a seventh to two thirds of it then.
+        # Lines between sites are slow, and JSON is long: docs/decisions/0033-compressed-streams.md
         "compression_type": "zstd",
         "batch_size": 256 * 1024,
         "max_request_size": 4 * 1024 * 1024,

@@ -41,20 +41,30 @@ def utc(time_us: int) -> str:
     return (datetime(1970, 1, 1) + timedelta(microseconds=time_us)).isoformat(" ")  # noqa: DTZ001
 
 
-def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Dead letters of the rows without an event time."""
+def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table | None:
+    """Dead letters of the rows without an event time; None: there are none."""
+    if not rows["_time"].null_count:
+        return None
     found = rows.filter(pc.is_null(rows["_time"]))
     return rejects(found, names, ["it has no event time"] * found.num_rows)
 
 
 def too_late(
     rows: pa.Table, names: Sequence[str], newest: NDArray[np.int64], delay_us: int, late: NDArray[np.bool_]
-) -> pa.Table:
-    """Dead letters of those of the rows that are `late`. `newest`: as newest_before says."""
+) -> pa.Table | None:
+    """Likewise of those that are `late`. `newest`: as newest_before says."""
+    if not late.any():
+        return None
     found = rows.filter(pa.array(late))
-    behind_s = (newest[late] - times_us(found["_time"])) / 1_000_000
-    told = f"s newer came before it, and delay_s is {delay_us / 1_000_000:g}"
-    return rejects(found, names, [f"it came late: a row that is {each:,.3f} {told}" for each in behind_s])
+    behind_us = (newest[late] - times_us(found["_time"])).tolist()
+    return rejects(found, names, [_why_late(each, delay_us) for each in behind_us])
+
+
+def _why_late(behind_us: int, delay_us: int) -> str:
+    if behind_us <= delay_us:  # its input had ended before, or the delay was shorter
+        return "it came late: what it belongs to had been emitted"
+    newer = f"a row that is {behind_us / 1_000_000:,.3f} s newer came before it"
+    return f"it came late: {newer}, and delay_s is {delay_us / 1_000_000:g}"
 
 
 def newest_before(

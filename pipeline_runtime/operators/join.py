@@ -108,7 +108,7 @@ class Join(BatchProcessor):
     ) -> pa.Table:
         sides = self.sides(ctx.input_schemas)
         progress = Progress(*(states.get([None])[0] or ()))
-        new, late = zip(
+        new, rejected = zip(
             *(side.taken(inputs[side.port], progress, self.delay_us) for side in sides), strict=True
         )
         slots = [side.slots(rows) for side, rows in zip(sides, new, strict=True)]
@@ -126,7 +126,7 @@ class Join(BatchProcessor):
         states.put(None, progress.kept())
         made = pa.concat_tables(pairs)
         made = made.take(pa.array(np.argsort(times_us(made[_TIME]), kind="stable")))
-        return with_rejects(made, *late)
+        return with_rejects(made, *(letters for of_side in rejected for letters in of_side))
 
     def sides(self, schemas: Mapping[str, StreamSchema]) -> tuple[Side, Side]:
         names = {_LEFT: self.params.left_key, _RIGHT: self.params.right_key}
@@ -227,16 +227,18 @@ class Side:
     schema: StreamSchema
     slot_us: int
 
-    def taken(self, rows: pa.Table, progress: Progress, delay_us: int) -> tuple[pa.Table, pa.Table]:
+    def taken(
+        self, rows: pa.Table, progress: Progress, delay_us: int
+    ) -> tuple[pa.Table, tuple[pa.Table | None, ...]]:
         """The rows that may have a partner (data columns, `_KEY` and `_TIME`), and dead letters of those that
-        came too late."""
-        names, rejected = self.schema.names, untimed(rows, self.schema.names)
+        have no time or came too late."""
+        names, without_time = self.schema.names, untimed(rows, self.schema.names)
         rows = rows.filter(pc.is_valid(rows[_TIME]))
         newest = newest_before(
             times_us(rows[_TIME]), rows["_partition"].to_numpy(), progress.newest_us[self.place]
         )
         late = times_us(rows[_TIME]) < newest - delay_us
-        rejected = with_rejects(rejected, too_late(rows, names, newest, delay_us, late))
+        rejected = without_time, too_late(rows, names, newest, delay_us, late)
         return self.keyed(rows.filter(pa.array(~late))), rejected
 
     def keyed(self, rows: pa.Table) -> pa.Table:

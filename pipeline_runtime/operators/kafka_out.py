@@ -27,6 +27,7 @@ class KafkaOut(TransformOperator):
 
     Records are written in the same transaction that commits the batch, so a reader with
     `isolation.level=read_committed` sees each one exactly once, whatever is moved or restored meanwhile.
+    They are compressed by zstd.
     """
 
     type = "kafka-out"

@@ -58,16 +58,26 @@ def rejecting(rows: pa.Table, failed: pa.ChunkedArray | None, reason: str) -> pa
 
 
 def rejects(rows: pa.Table, names: Sequence[str], reasons: Sequence[str]) -> pa.Table:
-    """Each of the rows as a dead letter: why, and what of its columns `names`; with its `_time`."""
-    raw = [quoted(row) for row in rows.select(names).to_pylist()]
-    columns = {REJECT: pa.array(reasons, pa.string()), RAW: pa.array(raw, pa.string())}
-    return pa.table({"_time": rows["_time"], **columns})
+    """Each of the rows as a dead letter: why, and what of its columns `names`."""
+    texts = quoted_rows(rows, names)
+    return pa.table({REJECT: pa.array(reasons, pa.string()), RAW: pa.array(texts, pa.string())})
 
 
-def with_rejects(rows: pa.Table, *rejected: pa.Table) -> pa.Table:
-    """What comes of a batch, and dead letters as `rejects` gives them."""
-    found = [each for each in rejected if each.num_rows]
+def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:
+    """What comes of a batch, and dead letters as `rejects` gives them; None: there are none."""
+    found = [each for each in rejected if each is not None]
     return pa.concat_tables([rows, *found], promote_options="default") if found else rows
+
+
+def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:
+    """As dead letters quote them. Arrow writes the times, since there are some that Python does not have."""
+    columns = [_plain(rows[name]).to_pylist() for name in names]
+    return [quoted(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_time = pa.types.is_timestamp(values.type)
+    return pc.replace_substring(values.cast(pa.string()), " ", "T") if is_time else values
 
 
 def json_instant(value: Any) -> str:

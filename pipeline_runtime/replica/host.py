@@ -17,8 +17,8 @@ from pipeline_runtime.spark.engine import SparkEngine
 
 # How often batches alone are told of: what looks then costs more than a small batch.
 PROGRESS_EVERY_S = 1.0
-# How long a thread computes while others wait for Python. A batch asks for it again after each word with its
-# task and with the broker; by the usual 5 ms it would wait for half of a checkpoint each time.
+# So long a thread may go on computing when another one wants Python, 5 ms without this. A batch wants it back
+# after each word with its task and with the broker, a dozen times, beside a checkpoint that is being stored.
 _SWITCH_S = 0.0005
 
 

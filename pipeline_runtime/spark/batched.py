@@ -81,7 +81,7 @@ class BatchWork:
         if REJECT in made.column_names:
             letters = made.filter(pc.is_valid(made[REJECT]))
             for reason, raw in zip(letters[REJECT].to_pylist(), letters[RAW].to_pylist(), strict=True):
-                yield dead(element, reason, raw, 0)  # whose time is that of its batch
+                yield dead(element, reason, raw)
             made = made.filter(pc.is_null(made[REJECT]))
         values = [python_values(made[field.name], field.type) for field in outputs.fields]
         times_us = made["_time"].cast(TIMESTAMP).cast(pa.int64()).to_pylist()
@@ -92,7 +92,7 @@ class BatchWork:
             try:
                 yield f"{element}.out", record_key, time_us // 1000, encoded(data)
             except ValueError as error:  # a number that JSON does not have
-                yield rejected(element, data, time_us // 1000, error)
+                yield rejected(element, data, error)
 
 
 class GateStates:

@@ -200,7 +200,7 @@ class KeyedRows:
                 # So that many failures do not run all good rows again for each.
                 stored.save(state, timers)
                 good.clear()
-                output.append(rejected(self._element, self._row(port, values[:-1]), now_ms, error))
+                output.append(rejected(self._element, self._row(port, values[:-1]), error))
         stored.save(state, timers)
 
     def _row(self, port: int, values: tuple[Any, ...]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +28,7 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.operators.tables import RAW, REJECT, quoted, with_column
+from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows, with_column
 from pipeline_runtime.spark.columns import column
 from pipeline_runtime.spark.encode import json_texts
 from pipeline_runtime.spark.gate_client import GateClient, Slice
@@ -42,7 +41,6 @@ from pipeline_runtime.spark.rows import (
     ProcessorWork,
     Tagged,
     dead,
-    rejected,
     tagged,
 )
 from pipeline_runtime.spark.slices import GroupReader
@@ -209,12 +207,8 @@ class GroupWork:
             bad = pc.or_(bad, pc.is_valid(rows[REJECT]))
         if not pc.any(bad).as_py():
             return made
-        element, times_ms = source.partition(".")[0], made["_time_ms"].filter(bad).to_pylist()
-        letters = [
-            _letter(element, row, schema, time_ms)
-            for row, time_ms in zip(rows.filter(bad).to_pylist(), times_ms, strict=True)
-        ]
-        return pa.concat_tables([made.filter(pc.invert(bad)), tagged(letters)])
+        letters = tagged(_letters(source.partition(".")[0], rows.filter(bad), schema))
+        return pa.concat_tables([made.filter(pc.invert(bad)), letters])
 
 
 def _keyed(schema: StreamSchema, rows: pa.Table) -> pa.Table:
@@ -231,12 +225,16 @@ def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     return rows.filter(good).drop_columns(own), rows.filter(pc.invert(good))
 
 
-def _letter(element: str, row: Mapping[str, Any], schema: StreamSchema, time_ms: int) -> Tagged:
-    data = {name: row[name] for name in schema.names}
-    reason = row.get(REJECT)
-    if reason is None:
-        return rejected(element, data, time_ms, ValueError("a number is not finite: JSON has no such"))
-    return dead(element, reason, row.get(RAW) or quoted(data), time_ms)
+def _letters(element: str, rows: pa.Table, schema: StreamSchema) -> list[Tagged]:
+    """Of rows that were rejected, or have a number that JSON does not have."""
+    reasons, raws = (
+        rows[name].to_pylist() if name in rows.column_names else [None] * rows.num_rows
+        for name in (REJECT, RAW)
+    )
+    return [
+        dead(element, reason or "ValueError: a number is not finite: JSON has no such", raw or text)
+        for reason, raw, text in zip(reasons, raws, quoted_rows(rows, schema.names), strict=True)
+    ]
 
 
 def _port_rows(inputs: Inputs, given: Mapping[str, pa.Table], key: str | None) -> Iterator[PortRows]:

@@ -65,13 +65,14 @@ def tagged(rows: Sequence[Tagged]) -> pa.Table:
     )
 
 
-def rejected(element: str, data: Mapping[str, Any], time_ms: int, error: Exception) -> Tagged:
-    return dead(element, f"{type(error).__name__}: {error}", quoted(data), time_ms)
+def rejected(element: str, data: Mapping[str, Any], error: Exception) -> Tagged:
+    return dead(element, f"{type(error).__name__}: {error}", quoted(data))
 
 
-def dead(element: str, reason: str, raw: str, time_ms: int) -> Tagged:
+def dead(element: str, reason: str, raw: str) -> Tagged:
     letter = {"reason": reason, "raw": raw}
-    return (f"{element}.{DEAD}", None, time_ms, json.dumps(letter, ensure_ascii=False))
+    no_time_ms = 0  # the broker sets it
+    return (f"{element}.{DEAD}", None, no_time_ms, json.dumps(letter, ensure_ascii=False))
 
 
 def key_text(value: Any) -> str | None:

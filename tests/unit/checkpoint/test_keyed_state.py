@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.checkpoint import keyed_state
 from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
@@ -146,25 +147,36 @@ def test_one_that_is_made_of_a_former_state_is_there_whole_or_not_at_all(tmp_pat
     assert sum(1 for _ in state.items()) == state.count == 25_000
 
 
-def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path) -> None:
-    class Asked(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            asked.set()
-            return super().wait(PATIENCE_S)
-
-    state, asked = begun(tmp_path / "keyed"), threading.Event()
+def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_state, "_BATCH_S", PATIENCE_S)
+    state, waits = begun(tmp_path / "keyed"), threading.Event()
     commit(state, 1, a="1")
-    state._between_batches = Asked()  # a batch runs
+    monkeypatch.setattr(state, "_between_batches", Told(state._between_batches, waits))
+    assert state.link(tmp_path / "none runs") == end(1)
+    assert not waits.is_set()
+    state.begin()
     found: list[Any] = []
     linking = threading.Thread(target=lambda: found.append(state.link(tmp_path / "linked")))
     linking.start()
-    assert asked.wait(PATIENCE_S)
+    assert waits.wait(PATIENCE_S)
     state.get(["a"])
     state.keep([("a", "2")])
     state.commit(end(2))
     linking.join(PATIENCE_S)
     assert found == [end(2)]
     assert read_end(tmp_path / "linked") == end(2)
+
+
+class Told:
+    """An event that tells when somebody waits for it in earnest."""
+
+    def __init__(self, event: threading.Event, waits: threading.Event) -> None:
+        self.set, self.clear, self._event, self._waits = event.set, event.clear, event, waits
+
+    def wait(self, timeout_s: float) -> bool:
+        if not self._event.is_set():
+            self._waits.set()
+        return self._event.wait(timeout_s)
 
 
 def test_a_checkpoint_does_not_wait_for_a_batch_that_takes_long(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import random
 import statistics
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipeline_runtime.operators.sdk import OperatorContext
@@ -146,16 +147,34 @@ def test_a_row_that_no_window_takes_goes_to_the_dead_letters_and_says_why(operat
             {"k": "é", "n": 8, "x": None, "t": None},
         ),
     ]
-    # The one before is in one of its windows.
+    # The third is in one of its windows.
     assert letters(window, rows[:3]) == []
     assert letters(window, rows[-1:]) == found[:1]
 
 
-def letters(window, rows):
+def test_a_late_row_is_quoted_also_with_a_time_that_python_does_not_have(operator):
+    window = operator("window-aggregate", {"size_s": 1, "aggregates": COUNT})
+    [table] = _port_rows(0, given([(5, "a", 1, 1.0), (0, "a", 2, 1.0, at(0))]), SCHEMA, 0)
+    before_christ = pa.array([0, -62167219200000000], pa.timestamp("us", "UTC"))
+    [(_, row)] = letters(
+        window, [], [table.set_column(table.schema.names.index("i0_t"), "i0_t", before_christ)]
+    )
+    assert row == {"k": "a", "n": 2, "x": 1.0, "t": "0000-01-01T00:00:00.000000Z"}
+
+
+def test_a_row_for_windows_that_ended_with_the_input_says_so(operator):
+    window, states = operator("window-aggregate", {"size_s": 60, "aggregates": COUNT}), StatesInMemory()
+    letters(window, given([(10, "a", 1, 1.0)]), states=states, at_end=True)
+    [(reason, _)] = letters(window, given([(30, "a", 1, 1.0)]), states=states)
+    assert reason == "it came late: what it belongs to had been emitted"
+
+
+def letters(window, rows, tables=None, states=None, at_end=False):
     output = window.output_schema({"in": SCHEMA})
     context = OperatorContext("w", output, {"in": SCHEMA}, Path(), Path)
     work = BatchWork(window, [("in", SCHEMA)], context)
-    made = work.made_of([(0, each) for each in _port_rows(0, rows, SCHEMA, 0)], StatesInMemory())
+    arrived = [(0, each) for each in tables or _port_rows(0, rows, SCHEMA, 0)]
+    made = work.made_of(arrived, states or StatesInMemory(), at_end=at_end)
     told = [json.loads(row["_value"]) for row in made.to_pylist() if row["_out"] == "w.dead"]
     return [(each["reason"], json.loads(each["raw"])) for each in told]
 

@@ -70,14 +70,19 @@ def with_rejects(rows: pa.Table, *rejected: pa.Table | None) -> pa.Table:
 
 
 def quoted_rows(rows: pa.Table, names: Sequence[str]) -> list[str]:
-    """As dead letters quote them. Arrow writes the times, since there are some that Python does not have."""
-    columns = [_plain(rows[name]).to_pylist() for name in names]
-    return [quoted(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+    """As dead letters quote them."""
+    rows = rows.select(names)
+    for place, column in enumerate(rows.columns):
+        if pa.types.is_timestamp(column.type):
+            texts = pc.binary_join_element_wise(utc_texts(column), "Z", "")
+            rows = rows.set_column(place, rows.column_names[place], texts)
+    return [quoted(row) for row in rows.to_pylist()]
 
 
-def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    is_time = pa.types.is_timestamp(values.type)
-    return pc.replace_substring(values.cast(pa.string()), " ", "T") if is_time else values
+def utc_texts(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """2024-05-01T12:00:00.000000 of each. By Arrow, since there are times that Python does not have; without
+    the zone, since with it Arrow takes ten times as long."""
+    return pc.replace_substring(times.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
 
 
 def json_instant(value: Any) -> str:

@@ -109,8 +109,9 @@ class WindowAggregate(BatchProcessor):
         progress = Progress(*(states.get([None])[0] or ()))
         newest = newest_before(times_us(rows["_time"]), rows["_partition"].to_numpy(), progress.newest_us)
         complete_us = np.maximum(newest - self.delay_us, progress.closed_us)
-        late = self._last_ends(rows) <= complete_us
-        grown = self._grown(rows, complete_us, accumulation, states)
+        last_ends = self._last_ends(rows)
+        late = last_ends <= complete_us
+        grown = self._grown(self._in_windows(rows, last_ends, complete_us), accumulation, states)
         if rows.num_rows:
             progress.newest_us = max(progress.newest_us, pc.max(rows["_time"]).cast(pa.int64()).as_py())
         until = _bound(LAST_US if at_end else progress.newest_us - self.delay_us)
@@ -123,24 +124,24 @@ class WindowAggregate(BatchProcessor):
         emitted = self._emitted(dict(sorted(complete.items())), accumulation, ctx)
         return with_rejects(emitted, rejected, too_late(rows, names, newest, self.delay_us, late))
 
-    def _grown(
-        self, rows: pa.Table, complete_us: NDArray[np.int64], accumulation: Accumulation, states: States
-    ) -> dict[str, Kept]:
-        """What is to be kept of each window, by its key, that the rows are in."""
+    def _grown(self, rows: pa.Table, accumulation: Accumulation, states: States) -> dict[str, Kept]:
+        """What is to be kept of each window, by its key, that has some of the rows, as `_in_windows` gives
+        them."""
         if not rows.num_rows:
             return {}
-        found = accumulation.of(self._in_windows(rows, complete_us), [_END, *self.params.keys])
+        found = accumulation.of(rows, [_END, *self.params.keys])
         names = [state_key(group) for group in found]
         return {
             name: accumulation.merged(kept, new)
             for name, kept, new in zip(names, states.get(names), found.values(), strict=True)
         }
 
-    def _in_windows(self, rows: pa.Table, complete_us: NDArray[np.int64]) -> pa.Table:
+    def _in_windows(
+        self, rows: pa.Table, last_ends: NDArray[np.int64], complete_us: NDArray[np.int64]
+    ) -> pa.Table:
         """Each row once for each window that it is in and that was not complete when it came (those that end
         up to `complete_us` were), whose end is in the column `_END`."""
-        times, last_ends = times_us(rows["_time"]), self._last_ends(rows)
-        found = []
+        times, found = times_us(rows["_time"]), []
         for back in range(-(-in_us(self.params.size_s) // self._slide_us)):
             ends = last_ends - back * self._slide_us
             taken = (ends > times) & (ends > complete_us)

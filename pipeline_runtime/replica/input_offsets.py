@@ -140,8 +140,7 @@ class InputOffsets:
         """The furthest that a batch from `start` may reach; equal to `start`: nothing new. `by_s`: of what
         waits in topics, only what had come by then (monotonic), but the oldest in any case."""
         known = self._topic_ends(start) if self._partitions else {}
-        oldest_at_s = self.oldest_at_s
-        if by_s != inf and oldest_at_s is not None:
+        if by_s != inf and (oldest_at_s := self.oldest_at_s) is not None:
             known = self._prefetcher.ends(max(by_s, oldest_at_s))
         waiting = {key: max(0, known[key] - start[key]) for key in self._partitions}
         reach = {id: s.advance(start[id], now_ms, self._rows_max) for id, s in self._sources.items()}

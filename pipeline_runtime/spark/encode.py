@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline_runtime.model.schema import FieldType, StreamSchema
+from pipeline_runtime.operators.tables import utc_texts
 
 JSON_OPTIONS = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
@@ -37,8 +38,7 @@ def _value_texts(values: pa.ChunkedArray, type_: FieldType) -> pa.ChunkedArray:
             )
             texts = _with_decimals(there.cast(pa.string()))
         case FieldType.TIMESTAMP:
-            local = values.cast(pa.timestamp("us")).cast(pa.string())
-            texts = pc.binary_join_element_wise('"', pc.replace_substring(local, " ", "T"), 'Z"', "")
+            texts = pc.binary_join_element_wise('"', utc_texts(values), 'Z"', "")
         case FieldType.STRING:
             texts = _quoted(_escaped(values))
         case _:

@@ -290,3 +290,13 @@ def test_the_demo_recording_has_three_windows_above_30_per_cent(operator, contex
             values = [row[phase] for row in rows]
             above[phase] += (max(values) - min(values)) / statistics.mean(values) > 0.30
     assert above[:2] == [3, 3]
+
+
+def test_a_late_row_of_a_stream_without_columns_is_a_dead_letter(operator):
+    schema = schema_of()
+    rows = [{"_time": at(second)} for second in (5, 0)]
+    found = processed(
+        operator("window-aggregate", {"size_s": 1, "aggregates": COUNT}), [{"in": rows}], {"in": schema}
+    )
+    assert len(found.rejected) == 1
+    assert [row["n"] for row in found.rows] == [1]

@@ -7,7 +7,8 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Protocol
 from uuid import uuid4
 
 from pipeline_runtime.handover.crash_points import reached
@@ -73,6 +74,20 @@ class CommitPermit:
         return self._transactions.requests - before
 
 
+class JournalReader(Protocol):
+    """What reads the replica's journal. All but `stop_listening` may raise Doubtful."""
+
+    def read_for(self, order_id: str, whole: bool) -> JournalEnd:
+        """To its end as of now, for that order; `whole`: past what an open transaction hides."""
+        ...
+
+    def listen(self, round_trip_ms: float) -> bool:
+        """Hear of a release sooner than by the journal, if the broker is that far; whether it does."""
+        ...
+
+    def stop_listening(self) -> None: ...
+
+
 class Ownership:
     """One replica's way to ownership and out of it.
 
@@ -85,19 +100,18 @@ class Ownership:
         spec: GroupSpec,
         kafka: KafkaSettings,
         node: str,
-        read_journal: Callable[[str, bool], JournalEnd],
+        journal: JournalReader,
         start_ends: Callable[[Mapping[str, Any]], Ends],
         begins_anew: Callable[[], bool],
         moves: Callable[[Mapping[str, Any]], Ends | None],
     ) -> None:
-        """`read_journal(order id, whole)`: to its end as of now; `whole`: past what an open transaction
-        hides. `begins_anew`: whether an order to begin anew still leaves a state behind, by what was read
-        then. `start_ends` and `moves`, of ClaimOrder.positions: as in CLAIM. All but `begins_anew` raise
-        Doubtful, and what else they raise ends the claim."""
+        """`begins_anew`: whether an order to begin anew still leaves a state behind, by what was read last.
+        `start_ends` and `moves`, of ClaimOrder.positions: as in CLAIM; both may raise Doubtful, and what else
+        they raise ends the claim."""
         self._spec = spec
         self._kafka = kafka
         self._node = node
-        self._read_journal = read_journal
+        self._journal = journal
         self._start_ends = start_ends
         self._begins_anew = begins_anew
         self._moves = moves
@@ -182,8 +196,9 @@ class Ownership:
         [action] = actions
         assert isinstance(action, CommitRelease)
         reached("releasing")
-        record = journal.Release(action.epoch, seq, action.token, handover, armed.node)
-        requests = permit.commit([*last, record], outputs)
+        records = [*last, journal.Release(action.epoch, seq, action.token, handover, armed.node)]
+        told = [OutgoingRecord(self._spec.released, encode(record)) for record in records]
+        requests = permit.commit(records, [*outputs, *(told if armed.listens else ())])
         reached("released")
         return requests
 
@@ -191,6 +206,12 @@ class Ownership:
         """Nobody commits by its permit any more."""
         self.state, _ = decide(self.state, Committed())
         self._drop()
+
+    def prepare_release(self, armed: journal.Arm) -> None:
+        """Fetch what the owner's release to `armed` would wait for."""
+        if armed.listens and self._permit is not None and self._transactions is not None:
+            with suppress(Doubtful):  # the release itself will say so
+                self._transactions.warm([self._spec.released])
 
     def close_unused(self, older_than_s: float) -> None:
         """An owner's transaction that was opened ahead, and not used for so long."""
@@ -217,6 +238,7 @@ class Ownership:
             if isinstance(action, Own):
                 assert self._transactions is not None
                 self._permit = CommitPermit(_MINT, action.epoch, self._spec.journal, self._transactions)
+                self._journal.stop_listening()
                 return self._permit
             event = self._perform(action)
             self.state, actions = decide(self.state, event)
@@ -237,7 +259,7 @@ class Ownership:
                     # A transaction that somebody long fenced has left open at another id may hide what
                     # was committed since. The first read must not wait for that: it may be the owner's
                     # own, which the fence ends.
-                    return self._read_journal(order.id, isinstance(self.state, Rereading))
+                    return self._journal.read_for(order.id, isinstance(self.state, Rereading))
                 case Initialise(epoch):
                     self._drop()
                     self._transactions = Transactions(self._kafka, self._spec.transactional_id(epoch))
@@ -251,7 +273,8 @@ class Ownership:
                 case CommitArmed(epoch, token):
                     assert self._transactions is not None
                     round_trip_ms = round(self._transactions.round_trip_ms, 1)
-                    self._commit(journal.Arm(epoch, token, order.id, self._node, round_trip_ms))
+                    listens = self._journal.listen(round_trip_ms)
+                    self._commit(journal.Arm(epoch, token, order.id, self._node, round_trip_ms, listens))
                     reached("armed")
                     return Committed()
         except Fenced as error:
@@ -297,6 +320,7 @@ class Ownership:
 
     def _drop(self) -> None:
         self._permit = None
+        self._journal.stop_listening()
         if self._transactions is not None:
             self._transactions.close()
             self._transactions = None

@@ -106,16 +106,19 @@ class JournalTail:
                     f"{self._topic} has the offsets from {first} up to {end}, but {resume} is needed"
                 )
             consumer.seek(tp, first if resume is None else resume)
+            self._has_come_to(consumer.position(tp))
             while not self._closing.is_set():
                 records = consumer.poll(_POLL_MS).get(tp, [])
                 if records:
                     self._apply(
                         [(record.offset, record.timestamp, decode(record.value)) for record in records]
                     )
-                position = consumer.position(tp)
-                if position != self._position:
-                    with self._progress:
-                        self._position = position
-                        self._progress.notify_all()
+                self._has_come_to(consumer.position(tp))
         finally:
             close_spent(consumer)
+
+    def _has_come_to(self, position: int) -> None:
+        if position != self._position:
+            with self._progress:
+                self._position = position
+                self._progress.notify_all()

@@ -98,6 +98,7 @@ class Arm:
     order: str  # the handover's
     node: str = ""
     round_trip_ms: float = 0.0  # of a request to the broker; 0: not said
+    listens: bool = False  # on GroupSpec.released, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPart
 
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_admin, open_consumer
 
-TopicKind = Literal["stream", "dead", "journal"]
+TopicKind = Literal["stream", "dead", "journal", "released"]
 
 TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
     # Records carry event time as their timestamp, and a replayed recording's may be years old: time
@@ -36,6 +36,8 @@ TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
         "cleanup.policy": "delete",
         "message.timestamp.type": "LogAppendTime",
     },
+    # The journal has all of it: here it only comes sooner.
+    "released": {"retention.ms": str(3600 * 1000), "message.timestamp.type": "LogAppendTime"},
 }
 
 

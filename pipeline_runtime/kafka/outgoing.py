@@ -114,16 +114,21 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
         batch = ProducerBatch(partition, MemoryRecordsBuilder(2, compression, batch_bytes))
         taken = fill(batch, run, position, batch_bytes, now_ms)
         futures.append(batch._record_futures[0])
-        # As RecordAccumulator.append does, for a whole batch.
-        if producer._transaction_manager.is_transactional():
-            producer._transaction_manager.maybe_add_partition_to_transaction(partition)
-        with accumulator._tp_lock(partition):
-            accumulator._batches[partition].append(batch)
-            accumulator._incomplete.add(batch)
+        enqueue(producer, batch)
         position += taken
         if position < len(run):
             producer._sender.wakeup()  # a full batch need not wait for the next
     return futures
+
+
+def enqueue(producer: KafkaProducer, batch: ProducerBatch) -> None:
+    """As RecordAccumulator.append does with a record, for a whole batch; the sender is not woken."""
+    accumulator, partition = producer._accumulator, batch.topic_partition
+    if producer._transaction_manager.is_transactional():
+        producer._transaction_manager.maybe_add_partition_to_transaction(partition)
+    with accumulator._tp_lock(partition):
+        accumulator._batches[partition].append(batch)
+        accumulator._incomplete.add(batch)
 
 
 def _is_unusual(record: OutgoingRecord, batch_bytes: int) -> bool:

@@ -16,6 +16,8 @@ OWN_TOPICS = "fl."
 DEAD = "dead"
 """Beside its outputs, the rows that an element could not process."""
 JOURNAL = "journal"
+RELEASED = "released"
+"""Beside its journal, what a successor that is far is told of it at once."""
 
 
 GROUP_NUMBER = "_"
@@ -42,6 +44,10 @@ def dead_letter_topic(deployment: str, element: str) -> str:
 
 def journal_topic(deployment: str, group: str) -> str:
     return f"{OWN_TOPICS}{deployment}.{group}.{JOURNAL}"
+
+
+def released_topic(deployment: str, group: str) -> str:
+    return f"{OWN_TOPICS}{deployment}.{group}.{RELEASED}"
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:

@@ -13,6 +13,7 @@ from pipeline_runtime.model.ids import (
     Epoch,
     dead_letter_topic,
     journal_topic,
+    released_topic,
     transactional_id,
 )
 from pipeline_runtime.model.schema import StreamSchema
@@ -91,6 +92,11 @@ class GroupSpec(Frozen):
     @property
     def journal(self) -> str:
         return journal_topic(self.deployment, self.group)
+
+    @property
+    def released(self) -> str:
+        """The topic of its releases to successors that are far."""
+        return released_topic(self.deployment, self.group)
 
     def dead_letters(self, element: str) -> str:
         return dead_letter_topic(self.deployment, element)

@@ -42,7 +42,7 @@ class TopicSpec(Frozen):
 
     name: str
     partitions: int
-    kind: Literal["stream", "journal", "dead"]
+    kind: Literal["stream", "journal", "released", "dead"]
 
 
 def plan_groups(
@@ -106,7 +106,11 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
     dead = [
         TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
     ]
-    return (*streams, TopicSpec(name=spec.journal, partitions=1, kind="journal"), *dead)
+    own = [
+        TopicSpec(name=spec.journal, partitions=1, kind="journal"),
+        TopicSpec(name=spec.released, partitions=1, kind="released"),
+    ]
+    return (*streams, *own, *dead)
 
 
 class _Plan:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
+from itertools import dropwhile, pairwise
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from pipeline_runtime.handover.protocol import JournalEnd
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
-from pipeline_runtime.journal.records import Claim, Record
+from pipeline_runtime.journal.records import Claim, Commit, Record, Release
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.kafka.clients import KafkaSettings
+from pipeline_runtime.kafka.admin import Topic, TopicsFailed, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd
+from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
@@ -20,12 +24,25 @@ from pipeline_runtime.replica.errors import RewindUndone
 from pipeline_runtime.replica.local_state import JournalMark, LocalStateDamaged, read_mark, write_mark
 from pipeline_runtime.replica.state import ReplicaState
 
+log = logging.getLogger(__name__)
+
 _TIMEOUT_S = 10.0
 _MARK_EVERY_S = 2.0
+# Who is nearer than that hears of a release as soon by the journal, and needs no other connection.
+LISTENS_FROM_MS = 20.0
+_LISTEN_S = 10.0
 
 
 class JournalFollower:
-    """Reads into `state.view`. `failure` is what ended the reading, if anything did."""
+    """Reads into `state.view`. `failure` is what ended the reading, if anything did.
+
+    Who has just been sent a COMMIT is sent what follows it when it has asked again, up to a round trip after
+    that was written. An armed successor that is far therefore reads GroupSpec.released as well, where nothing
+    else is written, so that its question waits at the broker. The owner's last COMMIT and RELEASE stand there
+    in the same transaction as in the journal, and are its next records once all before them has been read:
+    a claim fences the owner before it is written, so none lies in between. Only another's ARMED may, to which
+    this RELEASE is not.
+    """
 
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
         self._spec = spec
@@ -34,6 +51,10 @@ class JournalFollower:
         self._directory = directory
         self._state = state
         self._tail: JournalTail | None = None
+        self._released: JournalTail | None = None
+        # Of what stands there: what the journal has not said yet, each with the broker's time.
+        self._told: list[tuple[int, Record]] = []
+        self._ahead: list[Record] = []  # of those what is in the view, and still to be read in the journal
         self._marked_at_s = 0.0
 
     def follow(self, local: Seq) -> dict[str, Any]:
@@ -61,6 +82,7 @@ class JournalFollower:
             self._state.journal_offset = mark.offset if mark else 0
             self._state.local = local
             self._state.granted = self._state.plan = None
+            self._told, self._ahead = [], []
         self._tail = JournalTail(
             self._kafka,
             self._spec.journal,
@@ -123,7 +145,7 @@ class JournalFollower:
         self._marked_at_s = monotonic()
         with self._state.changed:
             view, offset = self._state.view, self._state.journal_offset
-            if view.last_seq > seq or view.last_seq == 0:
+            if view.last_seq > seq or view.last_seq == 0 or self._ahead:
                 return
             mark = JournalMark(offset, JournalView.from_json(view.to_json()))
         write_mark(self._directory, mark)
@@ -132,7 +154,57 @@ class JournalFollower:
     def failure(self) -> BaseException | None:
         return self._tail.failure if self._tail is not None else None
 
+    # --- a release that is told
+
+    def listen(self, round_trip_ms: float) -> bool:
+        """As ownership.JournalReader says; False also where that topic cannot be made or read."""
+        if round_trip_ms < LISTENS_FROM_MS:
+            return False
+        self.stop_listening()
+        try:
+            # A group that was deployed before there were any has none.
+            ensure_topics(self._kafka, [Topic(self._spec.released, "released")])
+        except (KafkaError, TopicsFailed) as error:
+            log.warning("%s: a release is not heard of but by its journal (%s)", self._spec.id, error)
+            return False
+        hear = partial(self._hear, self._state.view)
+        self._released = JournalTail(self._kafka, self._spec.released, None, hear)
+        self._released.start()
+        try:
+            self._released.wait_until(0, _LISTEN_S)
+        except Doubtful:
+            self.stop_listening()
+        return self._released is not None
+
+    def stop_listening(self) -> None:
+        if self._released is not None:
+            self._released.close()
+            self._released = None
+
+    def _hear(self, view: JournalView, records: list[tuple[int, int, Record]]) -> None:
+        with self._state.changed:
+            if self._state.view is not view:
+                return
+            self._told += [(at_ms, record) for _, at_ms, record in records]
+            if self._take_told(view):
+                self._state.tell()
+
+    def _take_told(self, view: JournalView) -> bool:
+        """Whether a RELEASE that was told is the journal's next word, and the view has it now. With `changed`
+        held."""
+        for (commit_ms, commit), (release_ms, release) in pairwise(self._told):
+            if not (isinstance(commit, Commit) and isinstance(release, Release)):
+                continue
+            if (release.epoch, commit.seq) == (view.granted, view.last_seq + 1):
+                view.apply(commit, commit_ms)
+                view.apply(release, release_ms)
+                self._ahead = [commit, release]
+                break
+        self._told = list(dropwhile(lambda told: not is_to_come(told[1], view), self._told))
+        return bool(self._ahead)
+
     def close(self) -> None:
+        self.stop_listening()
         if self._tail is not None:
             self._tail.close()
         self._ends.close()
@@ -148,6 +220,14 @@ class JournalFollower:
             if self._state.view is not view:
                 return
             for offset, at_ms, record in records:
-                view.apply(record, at_ms)
+                if self._ahead[:1] == [record]:
+                    del self._ahead[0]
+                else:
+                    view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1
+            self._take_told(view)
             self._state.tell()
+
+
+def is_to_come(record: Record, view: JournalView) -> bool:
+    return isinstance(record, Commit) and record.seq > view.last_seq

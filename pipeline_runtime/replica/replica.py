@@ -84,7 +84,7 @@ class Replica:
             spec,
             host.kafka,
             host.node,
-            self._journal.read_for,
+            self._journal,
             self._start_ends,
             self._begins_anew,
             self._moves,

@@ -16,7 +16,7 @@ from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import Refused, Stopped
 from pipeline_runtime.model.desired import ClaimOrder, ReplicaError, Role
 from pipeline_runtime.model.ids import Epoch, Seq
-from pipeline_runtime.replica.core import has_former_state, is_taken_over
+from pipeline_runtime.replica.core import has_former_state, is_taken_over, successor
 from pipeline_runtime.replica.errors import replaced
 from pipeline_runtime.replica.pacing import stay_warm_s
 from pipeline_runtime.replica.state import ReplicaState
@@ -100,7 +100,10 @@ class Roles:
             granted = state.view.granted
             released = state.view.released.token if state.view.released is not None else None
             self._release_begun |= state.view.announced is not None
-            owns = state.permit is not None
+            permit = state.permit
+            armed = (
+                successor(state.view, state.directive.release, permit.epoch) if permit is not None else None
+            )
         if taken is not None:
             self.give_way(taken)
         elif order is not None:
@@ -109,7 +112,9 @@ class Roles:
             self._as_successor(succeed, granted, released)
         elif may_arm and succeed is not None:
             self._arm(succeed)
-        elif owns:
+        elif permit is not None:
+            if armed is not None:
+                self._ownership.prepare_release(armed)
             self._ownership.close_unused(stay_warm_s(release_begun=True))
         elif self.role is Role.OWNER:
             self._released()

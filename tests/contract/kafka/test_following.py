@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline_runtime.journal.positions import read_positions
-from pipeline_runtime.journal.records import Boundary, Claim, Commit, encode
+from pipeline_runtime.journal.records import Arm, Boundary, Claim, Commit, Release, encode
 from pipeline_runtime.kafka import reading
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
@@ -62,6 +62,29 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
 
         assert marks.result(PATIENCE_S) == {"sink": "second"}
     assert (state.view.last_seq, state.view.granted) == (2, ONE)
+    follower.close()
+    owner.close()
+
+
+def test_a_far_successor_is_told_of_a_release_by_its_own_topic(kafka: str, tmp_path: Path) -> None:
+    settings = KafkaSettings(kafka)
+    spec = SPEC.model_copy(update={"deployment": "told"})
+    follower = JournalFollower(spec, settings, tmp_path, state := ReplicaState())
+    ensure_topics(settings, [Topic(spec.journal, "journal")])
+    owner = opened(kafka, "told-owner")
+    records = [Claim(ONE, "o", "a"), Arm(Epoch(2), "token", "h", "b")]
+    owner.commit([OutgoingRecord(spec.journal, encode(record)) for record in records])
+    follower.follow(Seq(0))
+    assert not follower.listen(1.0), "it is near"
+    assert follower.listen(100.0)
+
+    last = [Commit(ONE, Boundary(Seq(1), {}, 1)), Release(ONE, Seq(1), "token", "h", "b")]
+    owner.commit([OutgoingRecord(spec.released, encode(record)) for record in last])
+    wait_until(lambda: state.view.granted == 2, "the successor to be told")
+    assert state.journal_offset == 2, "the journal has said nothing"
+    owner.commit([OutgoingRecord(spec.journal, encode(record)) for record in last])
+    wait_until(lambda: state.journal_offset == 5, "the journal to be read, with a marker at 2")
+    assert (state.view.last_seq, state.view.granted) == (1, 2)
     follower.close()
     owner.close()
 

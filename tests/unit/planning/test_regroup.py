@@ -133,7 +133,9 @@ def test_what_is_not_touched_is_no_part_of_it(plan):
     assert {name.removeprefix("fl.dep.") for name in obsolete_topics(old, new)} == {
         "b.out",
         "b.journal",
+        "b.released",
         "c.journal",
+        "c.released",
     }
 
 

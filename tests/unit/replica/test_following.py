@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline_runtime.handover.ownership import Ownership
-from pipeline_runtime.handover.protocol import JournalEnd
-from pipeline_runtime.journal.records import SPEC_BYTES_MAX, Boundary, Claim, Commit, decode, encode
+from pipeline_runtime.journal.records import (
+    SPEC_BYTES_MAX,
+    Arm,
+    Boundary,
+    Claim,
+    Commit,
+    Record,
+    Release,
+    decode,
+    encode,
+)
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.model.desired import ClaimOrder
@@ -17,6 +27,7 @@ from pipeline_runtime.model.spec import ElementSpec, GroupSpec
 from pipeline_runtime.replica import definitions
 from pipeline_runtime.replica.core import Facts, needs_another_definition
 from pipeline_runtime.replica.following import JournalFollower
+from pipeline_runtime.replica.local_state import read_mark
 from pipeline_runtime.replica.state import ReplicaState
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="g", type="filter"),))
@@ -42,10 +53,8 @@ def definition(version: str, params: dict[str, object] | None = None) -> GroupSp
 def claim(spec: GroupSpec, epoch: int) -> Claim:
     """As the owner that runs `spec` writes it, and anybody reads it."""
 
-    def nothing_read(order: str, whole: bool) -> JournalEnd:
-        raise AssertionError("nothing reads it here")
-
-    owner = Ownership(spec, KafkaSettings("none:1"), "a", nothing_read, lambda _: {}, bool, lambda _: None)
+    unread: Any = None  # nothing is read here
+    owner = Ownership(spec, KafkaSettings("none:1"), "a", unread, lambda _: {}, bool, lambda _: None)
     record = owner._claim_record(Epoch(epoch), ClaimOrder(id=f"o{epoch}", over=Epoch(epoch - 1)))
     written = decode(encode(record))
     assert isinstance(written, Claim)
@@ -125,3 +134,80 @@ def test_what_a_broker_might_not_take_is_left_out_of_a_claim() -> None:
     assert (large.definition, large.spec) == ("v2", None)
     smaller = claim(definition("v2", {"condition": "x" * (SPEC_BYTES_MAX // 2)}), 2)
     assert len(encode(smaller)) > SPEC_BYTES_MAX // 2
+
+
+# -- a release that a far successor is told of before it reads it in the journal
+
+ONE = Epoch(1)
+JOURNAL: list[Record] = [
+    Claim(ONE, "o", "a"),
+    Commit(ONE, Boundary(Seq(1), {}, 1)),
+    Arm(Epoch(2), "token", "h", "b", 100.0, True),
+    Commit(ONE, Boundary(Seq(2), {}, 2), rows_out=1),
+    Release(ONE, Seq(2), "token", "h", "b"),
+    Commit(Epoch(2), Boundary(Seq(3), {}, 3)),
+]
+READ = [(offset, 10 * offset, record) for offset, record in enumerate(JOURNAL)]
+TOLD = [(0, 30, JOURNAL[3]), (1, 40, JOURNAL[4])]
+
+
+def far_successor(directory: Path) -> tuple[JournalFollower, ReplicaState]:
+    follower = JournalFollower(SPEC, KafkaSettings("none:1"), directory, state := ReplicaState())
+    state.view.begin_at(Seq(0))
+    return follower, state
+
+
+def test_a_release_that_is_told_counts_at_once_and_not_again_when_it_is_read(tmp_path: Path) -> None:
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ[:3])
+    follower._hear(state.view, TOLD)
+    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 2, 3)
+    follower._apply_records(state.view, READ[3:4])
+    follower._apply_records(state.view, READ[4:])
+    assert (state.view.last_seq, state.journal_offset) == (3, 6)
+    read = JournalView()
+    for _, at_ms, record in READ:
+        read.apply(record, at_ms)
+    assert state.view == read
+
+
+def test_a_release_that_is_told_waits_until_all_before_it_has_been_read(tmp_path: Path) -> None:
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ[:1])
+    follower._hear(state.view, TOLD[:1])
+    follower._hear(state.view, TOLD[1:])
+    assert (state.view.granted, state.view.last_seq) == (1, 0)
+    follower._apply_records(state.view, READ[1:3])
+    assert (state.view.granted, state.view.last_seq) == (2, 2)
+
+
+def test_a_release_that_was_read_already_is_not_taken_again(tmp_path: Path) -> None:
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ[:5])
+    follower._hear(state.view, TOLD)
+    follower._apply_records(state.view, READ[5:])
+    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 3, 6)
+    assert follower._told == []
+
+
+def test_what_was_told_for_a_view_that_is_given_up_is_not_taken(tmp_path: Path) -> None:
+    follower, state = far_successor(tmp_path)
+    former, state.view = state.view, JournalView()
+    follower._apply_records(state.view, READ[:3])
+    follower._hear(former, TOLD)
+    assert state.view.granted == 1
+
+
+def test_no_mark_says_less_than_its_view(tmp_path: Path) -> None:
+    """What was told is in the view, and lies behind the offset: from there it would be taken twice."""
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ[:3])
+    follower._hear(state.view, TOLD)
+    follower.remember(Seq(2))
+    assert read_mark(tmp_path, Seq(2)) is None
+    follower._apply_records(state.view, READ[3:5])
+    follower._marked_at_s = 0.0
+    follower.remember(Seq(2))
+    mark = read_mark(tmp_path, Seq(2))
+    assert mark is not None
+    assert mark.offset == 5

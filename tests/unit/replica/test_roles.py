@@ -31,15 +31,23 @@ NO_TRANSACTIONS = cast(Transactions, None)  # nothing is committed here
 SPEC = GroupSpec(deployment="d1", pipeline="p", group="g", elements=())
 
 
-def no_journal(order: str, whole: bool) -> JournalEnd:
-    raise AssertionError("nothing reads it here")
+class NoJournal:
+    """Nothing reads it here."""
+
+    def read_for(self, order_id: str, whole: bool) -> JournalEnd:
+        raise AssertionError
+
+    def listen(self, round_trip_ms: float) -> bool:
+        raise AssertionError
+
+    def stop_listening(self) -> None: ...
 
 
 class Claims(Ownership):
     """Takes note of the orders by which it was to claim; a broker is not needed for that."""
 
     def __init__(self) -> None:
-        super().__init__(SPEC, NOWHERE, "a", no_journal, lambda _: {}, bool, lambda _: None)
+        super().__init__(SPEC, NOWHERE, "a", NoJournal(), lambda _: {}, bool, lambda _: None)
         self.orders: list[str] = []
 
     def claim(self, order: ClaimOrder) -> CommitPermit | None:

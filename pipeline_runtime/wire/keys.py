@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REPORTS_STREAM = "fogline:reports"
 REPORT_FIELD = b"report"
-"""The one field of an entry of the stream: a NodeReport as JSON."""
+"""The one field of an entry of the stream: a NodeReport, as `wire.reports` packs it."""
 REPORTS_CURSOR = "fogline:ingest:cursor"
 """The id of the newest entry of the stream that control has taken in."""
 CONTROL_STATE = "fogline:control"

@@ -19,6 +19,7 @@ from pipeline_runtime.model.desired import NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import document_group
 from pipeline_runtime.settings import NODE_NAME
 from pipeline_runtime.wire import keys
+from pipeline_runtime.wire.reports import ReportDamaged, json_of
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.backends.control_state import BLIND, EACH_S, STORE, tell_control_state
@@ -171,8 +172,8 @@ class Ingest:
 
     def _parse(self, fields: dict[bytes, bytes], heard_ms: int) -> NodeReport | None:
         try:
-            report = NodeReport.model_validate_json(fields[keys.REPORT_FIELD])
-        except (KeyError, ValidationError) as error:
+            report = NodeReport.model_validate_json(json_of(fields[keys.REPORT_FIELD]))
+        except (KeyError, ReportDamaged, ValidationError) as error:
             node = _sender(fields)
             if node:
                 self._heard_ms[node] = self._silence_ms(heard_ms)
@@ -413,7 +414,7 @@ def _reading(node: str) -> str:
 def _sender(fields: dict[bytes, bytes]) -> str:
     """The registered node that a report which cannot be read names; "": none."""
     try:
-        name = json.loads(fields[keys.REPORT_FIELD])["node"]
+        name = json.loads(json_of(fields[keys.REPORT_FIELD]))["node"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return ""
     # A database does not take every text that JSON can hold.

@@ -12,6 +12,7 @@ import redis
 
 from pipeline_runtime.model.desired import NodeReport
 from pipeline_runtime.wire.keys import CONTROL_STATE, REPORT_FIELD, REPORTS_STREAM
+from pipeline_runtime.wire.reports import packed
 from workers.messages import REPORTS_LENGTH_MAX
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class Heartbeat:
             report = self._make_report(self._number).model_copy(update={"kind": kind})
             self._redis.xadd(
                 REPORTS_STREAM,
-                {REPORT_FIELD: report.model_dump_json().encode()},
+                {REPORT_FIELD: packed(report)},
                 maxlen=REPORTS_LENGTH_MAX,
                 approximate=True,
             )

@@ -14,6 +14,7 @@ import redis
 
 from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
+from pipeline_runtime.wire.reports import json_of
 from workers.supervisor.processes import ProcessSpec
 from workers.supervisor.services import Kafka, Redis, Service
 
@@ -154,7 +155,7 @@ def reported_ready(redis_url: str, node: str, since_s: float) -> bool:
             entries = client.xrevrange(REPORTS_STREAM, count=_REPORTS_LOOKED_AT)
     except redis.RedisError:
         return False
-    reports = (json.loads(fields[REPORT_FIELD]) for _, fields in entries)
+    reports = (json.loads(json_of(fields[REPORT_FIELD])) for _, fields in entries)
     return any(
         report["node"] == node and report["ready"] and report["at_ms"] >= since_s * 1000 for report in reports
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import keys, tasks
+from pipeline_runtime.wire.reports import BYTES_MAX
 from webapp.audit.models import Event
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -181,6 +183,17 @@ def test_a_report_that_cannot_be_read_is_told_once_and_shows_no_value(
     assert "cores: Input should be a valid integer" in caplog.text
     assert SECRET not in caplog.text
     assert len(caplog.records) == 2, "one of edge-a, one of nobody"
+
+
+def test_what_was_not_packed_as_a_report_is_stops_nobody(
+    context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis
+) -> None:
+    whole = zlib.compress(b'{"node": "edge-a"}')
+    for raw in (b"\x00", b"", whole[:-6], zlib.compress(b" " * (BYTES_MAX + 1))):
+        real_redis.xadd(keys.REPORTS_STREAM, {keys.REPORT_FIELD: raw})
+    sent(real_redis, "edge-b", 1)
+    Ingest(context)._round()
+    assert numbers()["edge-b"] == 1
 
 
 @pytest.mark.parametrize("name", [r"\ud800", r"\u0000"])

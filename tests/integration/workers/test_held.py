@@ -25,6 +25,7 @@ from pipeline_runtime.model.ids import Epoch
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.wire.keys import REPORT_FIELD, REPORTS_STREAM
+from pipeline_runtime.wire.reports import json_of
 from tests.integration.runtime.documents import events
 from tests.integration.runtime.engine import Deployed, create_topic, produce
 from tests.ports import free_ports
@@ -105,7 +106,7 @@ class RealNode:
     def report(self) -> NodeReport | None:
         """The last one."""
         newest = self._redis.xrevrange(REPORTS_STREAM, count=1)
-        return NodeReport.model_validate_json(newest[0][1][REPORT_FIELD]) if newest else None
+        return NodeReport.model_validate_json(json_of(newest[0][1][REPORT_FIELD])) if newest else None
 
     def is_ready(self) -> bool:
         report = self.report()

@@ -6,8 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -75,10 +74,11 @@ class CommitPermit:
 
 
 class JournalReader(Protocol):
-    """What reads the replica's journal. All but `stop_listening` may raise Doubtful."""
+    """What reads the replica's journal."""
 
     def read_for(self, order_id: str, whole: bool) -> JournalEnd:
-        """To its end as of now, for that order; `whole`: past what an open transaction hides."""
+        """To its end as of now, for that order; `whole`: past what an open transaction hides. Raises
+        Doubtful."""
         ...
 
     def listen(self, round_trip_ms: float) -> bool:
@@ -91,8 +91,8 @@ class JournalReader(Protocol):
 class Ownership:
     """One replica's way to ownership and out of it.
 
-    `claim`, `arm` and `stay_warm` ask the broker and block their caller, a thread of the replica; the
-    rest is answered from what is known.
+    `claim`, `arm`, `stay_warm` and `prepare_release` ask the broker and block their caller, a thread of the
+    replica; the rest is answered from what is known.
     """
 
     def __init__(
@@ -117,6 +117,7 @@ class Ownership:
         self._moves = moves
         self._transactions: Transactions | None = None
         self._permit: CommitPermit | None = None
+        self._tells: bool | None = None  # a release by its own topic, too; None: it has not tried yet
         self.state: State = Following()
         self.cancelled = threading.Event()
 
@@ -181,7 +182,7 @@ class Ownership:
         handover: str,
         armed: journal.Arm,
         seq: Seq,
-        last: Iterable[Record] = (),
+        last: Sequence[Record] = (),
         outputs: Iterable[OutgoingRecord] = (),
     ) -> int | None:
         """Give the group away behind `seq`, in one transaction with the `last` batch's COMMIT and outputs; as
@@ -196,9 +197,11 @@ class Ownership:
         [action] = actions
         assert isinstance(action, CommitRelease)
         reached("releasing")
-        records = [*last, journal.Release(action.epoch, seq, action.token, handover, armed.node)]
-        told = [OutgoingRecord(self._spec.released, encode(record)) for record in records]
-        requests = permit.commit(records, [*outputs, *(told if armed.listens else ())])
+        release = journal.Release(action.epoch, seq, action.token, handover, armed.node)
+        records, told = [*last, release], list[OutgoingRecord]()
+        if armed.listens and self._tells and last:
+            told = [OutgoingRecord(self._spec.released, encode(record)) for record in records]
+        requests = permit.commit(records, [*outputs, *told])
         reached("released")
         return requests
 
@@ -208,10 +211,18 @@ class Ownership:
         self._drop()
 
     def prepare_release(self, armed: journal.Arm) -> None:
-        """Fetch what the owner's release to `armed` would wait for."""
-        if armed.listens and self._permit is not None and self._transactions is not None:
-            with suppress(Doubtful):  # the release itself will say so
-                self._transactions.warm([self._spec.released])
+        """Fetch, once, what the owner's release to `armed` would wait for."""
+        transactions = self._transactions
+        if not armed.listens or self._tells is not None or transactions is None:
+            return
+        try:
+            transactions.warm([self._spec.released])
+            self._tells = True
+        except (
+            Exception
+        ) as error:  # say, it was deleted, or the owner has just released: the journal is enough
+            log.warning("%s: it releases by its journal alone (%s)", self._spec.id, error)
+            self._tells = False
 
     def close_unused(self, older_than_s: float) -> None:
         """An owner's transaction that was opened ahead, and not used for so long."""
@@ -274,6 +285,8 @@ class Ownership:
                     assert self._transactions is not None
                     round_trip_ms = round(self._transactions.round_trip_ms, 1)
                     listens = self._journal.listen(round_trip_ms)
+                    if self.cancelled.is_set():
+                        return Unsure("it is to end")
                     self._commit(journal.Arm(epoch, token, order.id, self._node, round_trip_ms, listens))
                     reached("armed")
                     return Committed()
@@ -319,7 +332,7 @@ class Ownership:
         return [*(output.topic for output in spec.outputs), *dead, spec.journal]
 
     def _drop(self) -> None:
-        self._permit = None
+        self._permit, self._tells = None, None
         self._journal.stop_listening()
         if self._transactions is not None:
             self._transactions.close()

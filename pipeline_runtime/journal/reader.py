@@ -43,10 +43,14 @@ class JournalTail:
         topic: str,
         start_offset: int | None,
         apply: Callable[[list[tuple[int, int, Record]]], None],
+        *,
+        from_end: bool = False,
     ) -> None:
+        """`from_end`: only what comes from when it has started."""
         self._kafka = kafka
         self._topic = topic
         self._start_offset = start_offset
+        self._from_end = from_end
         self._apply = apply
         self._closing = threading.Event()
         self._progress = threading.Condition()
@@ -101,6 +105,8 @@ class JournalTail:
             consumer.assign([tp])
             first, end = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
             resume = self._position if self._position >= 0 else self._start_offset
+            if resume is None and self._from_end:
+                resume = end
             if resume is not None and not first <= resume <= end:
                 raise JournalTrimmed(
                     f"{self._topic} has the offsets from {first} up to {end}, but {resume} is needed"

@@ -16,8 +16,6 @@ OWN_TOPICS = "fl."
 DEAD = "dead"
 """Beside its outputs, the rows that an element could not process."""
 JOURNAL = "journal"
-RELEASED = "released"
-"""Beside its journal, what a successor that is far is told of it at once."""
 
 
 GROUP_NUMBER = "_"
@@ -47,7 +45,7 @@ def journal_topic(deployment: str, group: str) -> str:
 
 
 def released_topic(deployment: str, group: str) -> str:
-    return f"{OWN_TOPICS}{deployment}.{group}.{RELEASED}"
+    return f"{journal_topic(deployment, group)}.released"  # no element has a port of such a name
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:

@@ -13,10 +13,9 @@ from pipeline_runtime.handover.protocol import JournalEnd
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Claim, Commit, Record, Release
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.kafka.admin import Topic, TopicsFailed, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings
+from pipeline_runtime.kafka.admin import Topic, ensure_topics
+from pipeline_runtime.kafka.clients import KafkaSettings, within
 from pipeline_runtime.kafka.reading import TopicEnd
-from pipeline_runtime.kafka.transactions import Doubtful
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MARK_EVERY_S = 2.0
 # Who is nearer than that hears of a release as soon by the journal, and needs no other connection.
-LISTENS_FROM_MS = 20.0
+_LISTENS_FROM_MS = 20.0
 _LISTEN_S = 10.0
 
 
@@ -40,8 +39,8 @@ class JournalFollower:
     that was written. An armed successor that is far therefore reads GroupSpec.released as well, where nothing
     else is written, so that its question waits at the broker. The owner's last COMMIT and RELEASE stand there
     in the same transaction as in the journal, and are its next records once all before them has been read:
-    a claim fences the owner before it is written, so none lies in between. Only another's ARMED may, to which
-    this RELEASE is not.
+    a claim fences the owner before it is written, so none lies in between. What may, says nothing more by
+    then: another's ARMED, to which this RELEASE is not, or an ANNOUNCE.
     """
 
     def __init__(self, spec: GroupSpec, kafka: KafkaSettings, directory: Path, state: ReplicaState) -> None:
@@ -73,7 +72,7 @@ class JournalFollower:
             return self._follow_from(None, local)
 
     def _follow_from(self, mark: JournalMark | None, local: Seq) -> dict[str, Any]:
-        self.close()
+        self._close_tail()
         # The journal itself says it when it is read from before.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
@@ -158,53 +157,54 @@ class JournalFollower:
 
     def listen(self, round_trip_ms: float) -> bool:
         """As ownership.JournalReader says; False also where that topic cannot be made or read."""
-        if round_trip_ms < LISTENS_FROM_MS:
+        if round_trip_ms < _LISTENS_FROM_MS:
             return False
         self.stop_listening()
+        released = JournalTail(self._kafka, self._spec.released, None, self._hear, from_end=True)
         try:
             # A group that was deployed before there were any has none.
-            ensure_topics(self._kafka, [Topic(self._spec.released, "released")])
-        except (KafkaError, TopicsFailed) as error:
-            log.warning("%s: a release is not heard of but by its journal (%s)", self._spec.id, error)
+            topics = [Topic(self._spec.released, "released")]
+            within(_LISTEN_S, partial(ensure_topics, self._kafka, topics))
+            released.start()
+            released.wait_until(0, _LISTEN_S)
+        except Exception as error:  # whatever it is: the journal is enough
+            log.warning("%s: it hears of a release by its journal alone (%s)", self._spec.id, error)
+            released.close()
             return False
-        hear = partial(self._hear, self._state.view)
-        self._released = JournalTail(self._kafka, self._spec.released, None, hear)
-        self._released.start()
-        try:
-            self._released.wait_until(0, _LISTEN_S)
-        except Doubtful:
-            self.stop_listening()
-        return self._released is not None
+        self._released = released
+        return True
 
     def stop_listening(self) -> None:
-        if self._released is not None:
-            self._released.close()
-            self._released = None
+        released, self._released = self._released, None
+        if released is not None:
+            released.close()
 
-    def _hear(self, view: JournalView, records: list[tuple[int, int, Record]]) -> None:
+    def _hear(self, records: list[tuple[int, int, Record]]) -> None:
         with self._state.changed:
-            if self._state.view is not view:
-                return
             self._told += [(at_ms, record) for _, at_ms, record in records]
-            if self._take_told(view):
+            if self._take_told():
                 self._state.tell()
 
-    def _take_told(self, view: JournalView) -> bool:
-        """Whether a RELEASE that was told is the journal's next word, and the view has it now. With `changed`
+    def _take_told(self) -> bool:
+        """If a release that was told is the journal's next word, the view has it from now on. With `changed`
         held."""
+        view, taken = self._state.view, False
         for (commit_ms, commit), (release_ms, release) in pairwise(self._told):
             if not (isinstance(commit, Commit) and isinstance(release, Release)):
                 continue
             if (release.epoch, commit.seq) == (view.granted, view.last_seq + 1):
                 view.apply(commit, commit_ms)
                 view.apply(release, release_ms)
-                self._ahead = [commit, release]
-                break
-        self._told = list(dropwhile(lambda told: not is_to_come(told[1], view), self._told))
-        return bool(self._ahead)
+                self._ahead += [commit, release]
+                taken = True
+        self._told = list(dropwhile(lambda told: not _is_commit_to_come(told[1], view), self._told))
+        return taken
 
     def close(self) -> None:
         self.stop_listening()
+        self._close_tail()
+
+    def _close_tail(self) -> None:
         if self._tail is not None:
             self._tail.close()
         self._ends.close()
@@ -225,9 +225,9 @@ class JournalFollower:
                 else:
                     view.apply(record, at_ms)
                 self._state.journal_offset = offset + 1
-            self._take_told(view)
+            self._take_told()
             self._state.tell()
 
 
-def is_to_come(record: Record, view: JournalView) -> bool:
+def _is_commit_to_come(record: Record, view: JournalView) -> bool:
     return isinstance(record, Commit) and record.seq > view.last_seq

@@ -7,7 +7,7 @@ owner pauses for a round trip, so that the successor's question waits at the bro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import monotonic
 
 from pipeline_runtime.handover.crash_points import reached
@@ -70,7 +70,7 @@ class OwnerRelease:
         self._release(seq)
 
     def _release(
-        self, seq: Seq, last: Iterable[Record] = (), outputs: Iterable[OutgoingRecord] = ()
+        self, seq: Seq, last: Sequence[Record] = (), outputs: Iterable[OutgoingRecord] = ()
     ) -> int | None:
         state = self._state
         with state.changed:

@@ -29,6 +29,7 @@ from tests.benchmarks.events import Event, up_front
 from tests.benchmarks.harness import plain_producer
 
 _TOGETHER_S = 0.005
+_READY_S = 300.0  # millions of events are encoded before the first is due
 _context = multiprocessing.get_context("spawn")
 
 
@@ -73,9 +74,10 @@ def _steady(
     for begin in range(0, count, together):
         numbers = range(begin, min(begin + together, count))
         events = [Event(first + n, int(n * 1000 / rate)) for n in numbers]
+        encoded = [(event.encode(), event.key, event.time_ms) for event in events]
         batches = []
         for topic in topics:
-            run = [OutgoingRecord(topic, event.encode(), event.key, event.time_ms) for event in events]
+            run = [OutgoingRecord(topic, *each) for each in encoded]
             position = 0
             while position < len(run):
                 records = MemoryRecordsBuilder(2, compression, batch_bytes)
@@ -94,13 +96,15 @@ def _produce_steadily(
         producer.partitions_for(topic)
     ready = list(_steady(producer, topics, rate, seconds, first))
     gc.freeze()
-    begin, begin_ms, sent = monotonic(), int(time() * 1000), 0
+    answer.send("ready")
+    begin_ms = int(time() * 1000) + 1  # a whole one: none is stamped earlier than it is due
+    begin, sent = monotonic() + begin_ms / 1000 - time(), 0
     for due in ready:
         sleep(max(0.0, begin + due.at_s - monotonic()))
         due.send(producer, begin_ms)
         sent += due.count
     producer.flush()
-    late_s = monotonic() - begin - seconds
+    late_s = max(0.0, monotonic() - begin - seconds)
     producer.close()
     answer.send((sent, late_s))
 
@@ -159,7 +163,7 @@ def observing(kafka: KafkaSettings, topics: list[str]) -> Iterator[Observed]:
 
 
 class LoadProcess:
-    """Events first, first + 1, ... at `rate` per second into each topic."""
+    """Events first, first + 1, ... at `rate` per second into each topic, from when it is made."""
 
     def __init__(
         self, kafka: KafkaSettings, topics: list[str], rate: float, seconds: float, first: int
@@ -169,6 +173,9 @@ class LoadProcess:
         arguments: tuple[Any, ...] = (kafka.bootstrap, topics, rate, seconds, first, theirs)
         self.process = _context.Process(target=_produce_steadily, args=arguments, daemon=True)
         self.process.start()
+        if not self._mine.poll(_READY_S):
+            raise TimeoutError("the load does not get ready")
+        self._mine.recv()
 
     def wait(self) -> tuple[int, float]:
         """Events per topic, and by how much the load was too slow, in seconds."""

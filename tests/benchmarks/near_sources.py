@@ -35,7 +35,7 @@ from pipeline_runtime.placement.constraints import Candidate, Ground, GroupToPla
 from tests.benchmarks import halls
 from tests.benchmarks.harness import QUICK, log, machine, plain_producer, write_results
 from tests.benchmarks.load import observing
-from tests.benchmarks.sites import KINDS, Site, Sites, running_sites
+from tests.benchmarks.sites import KINDS, TARGET_MS, Site, Sites, running_sites
 from tests.handover.rig import Journal
 from tests.integration.pipelines.driving import API, deploy
 from tests.waiting import wait_until
@@ -340,6 +340,7 @@ def measure() -> int:
         "round_trips_ms": {hall.name: hall.rtt_ms for hall in HALLS},
         "between_halls_ms": BETWEEN_HALLS_RTT_MS,
         "merged_by_the_rule_at": where_the_rule_merges(),
+        "target_ms": TARGET_MS,
         "measured_s": MEASURE_S,
         "rounds": ROUNDS,
     }

@@ -44,6 +44,7 @@ from workers.supervisor.tether import tethered
 KINDS = ("kafka", "redis", "central", "node")
 READY_S = 300.0
 _GONE_S = 30.0
+TARGET_MS = int(os.environ.get("TARGET_MS", "500"))  # the latency target; the product's default
 _HOST = "127.0.0.1"
 
 
@@ -143,6 +144,7 @@ class Sites:
             behind = range(first + 2 + len(halls), first + 200)
             self._node_ports = dict(zip(self.sites, behind, strict=False))
             environ = {"FOGLINE_TRIM_S": "0", "FOGLINE_RESTORE": "manual", "FOGLINE_SILENCE_S": "20"}
+            environ["FOGLINE_LATENCY_MS"] = str(TARGET_MS)
             environ["FOGLINE_KAFKA"] = f"{_HOST}:{first}"
             fogline = RunningFogline(self.directory / "fogline", **environ)
             redis, central = (int(fogline.environ[f"FOGLINE_{name}_PORT"]) for name in ("REDIS", "CHUNK"))

@@ -24,6 +24,15 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 CHANGES = 50
 FAR_MS = 500  # many batches
+LISTENING_MS = 60  # far enough to listen
+FAR_CELLS = [
+    Cell("live", "releasing", "kill"),
+    Cell("live", "releasing", "broker"),
+    Cell("live", "released", "kill"),
+    Cell("live", "released", "broker"),
+    Cell("live", "released-to", "kill"),
+    Cell("live", "released-to", "cut"),
+]
 EVERY_CLAIM = 5
 
 
@@ -69,6 +78,21 @@ def test_to_a_far_node_the_owner_announces_nothing(control: Control) -> None:
     assert Announce not in map(type, last)
     assert armed.listens
     assert list(read_once(control.rig.kafka, control.group.spec.released))[-2:] == last[-2:]
+
+
+@pytest.mark.parametrize("cell", FAR_CELLS, ids=str)
+def test_a_fault_in_a_release_to_a_far_node(control: Control, cell: Cell) -> None:
+    """It is told of the release before it reads it in the journal, or the release never comes."""
+    far = [control.rig.proxy(node) for node in control.followers()]
+    for line in far:
+        line.delay(LISTENING_MS)
+    try:
+        meet(control, cell)
+        assert any(isinstance(each, Arm) and each.listens for _, each in control.group.journal.records)
+        change_owner(control)
+    finally:
+        for line in far:
+            line.delay(0)
 
 
 def test_fifty_changes_of_owner(control: Control) -> None:

@@ -80,10 +80,10 @@ def test_users_topics_are_external_and_never_created(plan, pipeline):
     assert created == {
         "fl.dep.in.out",
         "fl.dep.in.journal",
-        "fl.dep.in.released",
+        "fl.dep.in.journal.released",
         "fl.dep.in.dead",
         "fl.dep.out.journal",
-        "fl.dep.out.released",
+        "fl.dep.out.journal.released",
         "fl.dep.out.dead",
     }
 

@@ -133,9 +133,9 @@ def test_what_is_not_touched_is_no_part_of_it(plan):
     assert {name.removeprefix("fl.dep.") for name in obsolete_topics(old, new)} == {
         "b.out",
         "b.journal",
-        "b.released",
+        "b.journal.released",
         "c.journal",
-        "c.released",
+        "c.journal.released",
     }
 
 

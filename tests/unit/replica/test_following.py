@@ -160,7 +160,7 @@ def far_successor(directory: Path) -> tuple[JournalFollower, ReplicaState]:
 def test_a_release_that_is_told_counts_at_once_and_not_again_when_it_is_read(tmp_path: Path) -> None:
     follower, state = far_successor(tmp_path)
     follower._apply_records(state.view, READ[:3])
-    follower._hear(state.view, TOLD)
+    follower._hear(TOLD)
     assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 2, 3)
     follower._apply_records(state.view, READ[3:4])
     follower._apply_records(state.view, READ[4:])
@@ -174,8 +174,8 @@ def test_a_release_that_is_told_counts_at_once_and_not_again_when_it_is_read(tmp
 def test_a_release_that_is_told_waits_until_all_before_it_has_been_read(tmp_path: Path) -> None:
     follower, state = far_successor(tmp_path)
     follower._apply_records(state.view, READ[:1])
-    follower._hear(state.view, TOLD[:1])
-    follower._hear(state.view, TOLD[1:])
+    follower._hear(TOLD[:1])
+    follower._hear(TOLD[1:])
     assert (state.view.granted, state.view.last_seq) == (1, 0)
     follower._apply_records(state.view, READ[1:3])
     assert (state.view.granted, state.view.last_seq) == (2, 2)
@@ -184,25 +184,38 @@ def test_a_release_that_is_told_waits_until_all_before_it_has_been_read(tmp_path
 def test_a_release_that_was_read_already_is_not_taken_again(tmp_path: Path) -> None:
     follower, state = far_successor(tmp_path)
     follower._apply_records(state.view, READ[:5])
-    follower._hear(state.view, TOLD)
+    follower._hear(TOLD)
     follower._apply_records(state.view, READ[5:])
     assert (state.view.granted, state.view.last_seq, state.journal_offset) == (2, 3, 6)
     assert follower._told == []
 
 
-def test_what_was_told_for_a_view_that_is_given_up_is_not_taken(tmp_path: Path) -> None:
+def test_a_release_is_told_behind_another_that_the_journal_has_not_said_yet(tmp_path: Path) -> None:
+    """A successor that lags: the next owner has released with its first batch."""
     follower, state = far_successor(tmp_path)
-    former, state.view = state.view, JournalView()
     follower._apply_records(state.view, READ[:3])
-    follower._hear(former, TOLD)
-    assert state.view.granted == 1
+    again = Release(Epoch(2), Seq(3), "another token", "h2", "a")
+    follower._hear([*TOLD, (2, 50, JOURNAL[5]), (3, 60, again)])
+    assert (state.view.granted, state.view.last_seq) == (3, 3)
+    # Somebody else's ARMED, which says nothing by now.
+    late = Arm(Epoch(2), "late", "h0", "c")
+    follower._apply_records(state.view, [(3, 25, late), *((at + 1, ms, each) for at, ms, each in READ[3:])])
+    follower._apply_records(state.view, [(7, 60, again)])
+    assert (state.view.granted, state.view.last_seq, state.journal_offset) == (3, 3, 8)
+
+
+def test_what_was_told_too_late_is_not_kept(tmp_path: Path) -> None:
+    follower, state = far_successor(tmp_path)
+    follower._apply_records(state.view, READ)
+    follower._hear(TOLD)
+    assert (state.view.granted, follower._told, follower._ahead) == (2, [], [])
 
 
 def test_no_mark_says_less_than_its_view(tmp_path: Path) -> None:
     """What was told is in the view, and lies behind the offset: from there it would be taken twice."""
     follower, state = far_successor(tmp_path)
     follower._apply_records(state.view, READ[:3])
-    follower._hear(state.view, TOLD)
+    follower._hear(TOLD)
     follower.remember(Seq(2))
     assert read_mark(tmp_path, Seq(2)) is None
     follower._apply_records(state.view, READ[3:5])

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import zlib
 
-from pipeline_runtime.model.desired import NodeReport
-
 BYTES_MAX = 16 * 1024**2
 
 
@@ -17,8 +15,9 @@ class ReportDamaged(ValueError):
     """It is not compressed as a report is, or too large when it is not any more."""
 
 
-def packed(report: NodeReport) -> bytes:
-    return zlib.compress(report.model_dump_json().encode(), level=1)
+def packed(report: str) -> bytes:
+    """`report`: as JSON."""
+    return zlib.compress(report.encode(), level=1)
 
 
 def json_of(raw: bytes) -> bytes:

@@ -97,7 +97,7 @@ class Heartbeat:
             report = self._make_report(self._number).model_copy(update={"kind": kind})
             self._redis.xadd(
                 REPORTS_STREAM,
-                {REPORT_FIELD: packed(report)},
+                {REPORT_FIELD: packed(report.model_dump_json())},
                 maxlen=REPORTS_LENGTH_MAX,
                 approximate=True,
             )

@@ -64,12 +64,14 @@ class CommitPermit:
         self._journal = journal
         self._transactions = transactions
 
-    def commit(self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = ()) -> int:
+    def commit(
+        self, records: Iterable[Record], outputs: Iterable[OutgoingRecord] = (), *, last: bool = False
+    ) -> int:
         """Outputs and the journal's records in one transaction; how many requests it took that wait for each
-        other. Raises Fenced or Doubtful."""
+        other. `last`: it commits nothing more. Raises Fenced or Doubtful."""
         before = self._transactions.requests
         written = [OutgoingRecord(self._journal, encode(record)) for record in records]
-        self._transactions.commit([*outputs, *written])
+        self._transactions.commit([*outputs, *written], again=not last)
         return self._transactions.requests - before
 
 
@@ -201,7 +203,7 @@ class Ownership:
         records, told = [*last, release], list[OutgoingRecord]()
         if armed.listens and self._tells and last:
             told = [OutgoingRecord(self._spec.released, encode(record)) for record in records]
-        requests = permit.commit(records, [*outputs, *told])
+        requests = permit.commit(records, [*outputs, *told], last=True)
         reached("released")
         return requests
 
@@ -213,10 +215,11 @@ class Ownership:
     def prepare_release(self, armed: journal.Arm) -> None:
         """Fetch, once, what the owner's release to `armed` would wait for."""
         transactions = self._transactions
-        if not armed.listens or self._tells is not None or transactions is None:
+        to = self._spec.released
+        if not (armed.listens and to) or self._tells is not None or transactions is None:
             return
         try:
-            transactions.warm([self._spec.released])
+            transactions.warm([to])
             self._tells = True
         except (
             Exception

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any
@@ -26,7 +26,10 @@ from kafka.errors import (
 from pipeline_runtime.kafka.clients import TRANSACTION_TIMEOUT_MS, KafkaSettings, open_producer
 from pipeline_runtime.kafka.outgoing import OutgoingRecord, send_all
 
-__all__ = ["END_HEADER", "Doubtful", "Fenced", "OutgoingRecord", "Transactions"]
+__all__ = ["END_HEADER", "FAR_MS", "Doubtful", "Fenced", "OutgoingRecord", "Transactions"]
+
+FAR_MS = 20.0
+"""Who is that far from the broker, by a round trip, spares one where that costs something else."""
 
 END_HEADER = ("fogline-end", b"1")
 """Header of the control record that tells a stream's readers that nothing follows."""
@@ -94,8 +97,10 @@ class Transactions:
         except KafkaError as error:
             raise self._explained(error) from error
 
-    def warm(self, topics: Iterable[str]) -> None:
-        """Fetch the metadata that the first transaction would otherwise wait for."""
+    def warm(self, topics: Collection[str]) -> None:
+        """Fetch, at once, the metadata that the first transaction would otherwise wait for."""
+        for topic in topics:
+            self._producer._sender.add_topic(topic)
         for topic in topics:
             try:
                 self._producer.partitions_for(topic)
@@ -118,7 +123,7 @@ class Transactions:
     def close_unused(self, older_than_s: float) -> None:
         """End the transaction that `keep_open` has opened, if nothing was committed in it for so long: the
         broker would end it, and fence its owner."""
-        if not self._open:
+        if not self._open or monotonic() - self._opened_at_s < older_than_s:
             return  # and does not wait for a commit that is under way
         with self._lock:
             if not self._open or monotonic() - self._opened_at_s < older_than_s:
@@ -145,20 +150,34 @@ class Transactions:
                 raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
             sleep(0.002)  # kafka-python tells nobody
 
-    def commit(self, records: Iterable[OutgoingRecord]) -> None:
-        """Write all `records` in one transaction."""
+    def commit(self, records: Iterable[OutgoingRecord], *, again: bool = False) -> None:
+        """Write all `records` in one transaction. `again`: the next one will most likely write to the same
+        partitions. Where the broker is far, it is told so at once: to commit waits for two answers then, and
+        not for three. Until something is written, the open transaction hides nothing from anybody."""
         with self._lock:
-            self._commit(records)
+            sent = self._commit(records)
+            if again and self.round_trip_ms >= FAR_MS:
+                self._open_ahead({future._produce_future.topic_partition for future in sent})
 
-    def _commit(self, records: Iterable[OutgoingRecord]) -> None:
+    def _commit(self, records: Iterable[OutgoingRecord]) -> list[Any]:
         try:
             if not self._open:
                 self._producer.begin_transaction()
             self._open = False
-            self._await_written(send_all(self._producer, records))
+            sent = send_all(self._producer, records)
+            self._await_written(sent)
             self._end_transaction()
+            return sent
         except KafkaError as error:
             raise self._explained(error) from error
+
+    def _open_ahead(self, partitions: Iterable[TopicPartition]) -> None:
+        with suppress(KafkaError):  # what was committed is; the next commit says what is the matter
+            self._producer.begin_transaction()
+            self._open, self._opened_at_s = True, monotonic()
+            for partition in partitions:
+                self._producer._transaction_manager.maybe_add_partition_to_transaction(partition)
+            self._producer._sender.wakeup()
 
     def _await_written(self, sent: Iterable[Any]) -> None:
         """Before the commit is asked for: kafka-python gives up what was not written in time, and would

@@ -13,7 +13,6 @@ from pipeline_runtime.model.ids import (
     Epoch,
     dead_letter_topic,
     journal_topic,
-    released_topic,
     transactional_id,
 )
 from pipeline_runtime.model.schema import StreamSchema
@@ -82,6 +81,7 @@ class GroupSpec(Frozen):
     follow: Follow = "exact"
     pace: Pace = Pace()
     files: dict[str, str] = {}  # file reference in a parameter -> sha256 in the file store
+    released: str = PydanticField(default="", description="topic of its releases to far nodes; empty: none")
     version: str = PydanticField(default="1", description="changes when the group's code or parameters do")
 
     @property
@@ -92,11 +92,6 @@ class GroupSpec(Frozen):
     @property
     def journal(self) -> str:
         return journal_topic(self.deployment, self.group)
-
-    @property
-    def released(self) -> str:
-        """The topic of its releases to successors that are far."""
-        return released_topic(self.deployment, self.group)
 
     def dead_letters(self, element: str) -> str:
         return dead_letter_topic(self.deployment, element)

@@ -13,9 +13,9 @@ from pipeline_runtime.handover.protocol import JournalEnd
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.journal.records import Claim, Commit, Record, Release
 from pipeline_runtime.journal.view import JournalView
-from pipeline_runtime.kafka.admin import Topic, ensure_topics
-from pipeline_runtime.kafka.clients import KafkaSettings, within
+from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.reading import TopicEnd
+from pipeline_runtime.kafka.transactions import FAR_MS
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica import definitions
@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 10.0
 _MARK_EVERY_S = 2.0
-# Who is nearer than that hears of a release as soon by the journal, and needs no other connection.
-_LISTENS_FROM_MS = 20.0
 _LISTEN_S = 10.0
 
 
@@ -156,15 +154,12 @@ class JournalFollower:
     # --- a release that is told
 
     def listen(self, round_trip_ms: float) -> bool:
-        """As ownership.JournalReader says; False also where that topic cannot be made or read."""
-        if round_trip_ms < _LISTENS_FROM_MS:
-            return False
+        """As ownership.JournalReader says; False also where that topic cannot be read."""
+        if round_trip_ms < FAR_MS or not self._spec.released:
+            return False  # by the journal it hears of it about as soon
         self.stop_listening()
         released = JournalTail(self._kafka, self._spec.released, None, self._hear, from_end=True)
         try:
-            # A group that was deployed before there were any has none.
-            topics = [Topic(self._spec.released, "released")]
-            within(_LISTEN_S, partial(ensure_topics, self._kafka, topics))
             released.start()
             released.wait_until(0, _LISTEN_S)
         except Exception as error:  # whatever it is: the journal is enough

@@ -68,9 +68,9 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
 
 def test_a_far_successor_is_told_of_a_release_by_its_own_topic(kafka: str, tmp_path: Path) -> None:
     settings = KafkaSettings(kafka)
-    spec = SPEC.model_copy(update={"deployment": "told"})
+    spec = SPEC.model_copy(update={"deployment": "told", "released": "fl.told.g.journal.released"})
     follower = JournalFollower(spec, settings, tmp_path, state := ReplicaState())
-    ensure_topics(settings, [Topic(spec.journal, "journal")])
+    ensure_topics(settings, [Topic(spec.journal, "journal"), Topic(spec.released, "released")])
     owner = opened(kafka, "told-owner")
     records = [Claim(ONE, "o", "a"), Arm(Epoch(2), "token", "h", "b")]
     owner.commit([OutgoingRecord(spec.journal, encode(record)) for record in records])

@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewTopic
 from kafka.partitioner import murmur2
 
+from pipeline_runtime.kafka import transactions as transactions_module
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.incoming import read_whole_batches
@@ -200,6 +201,53 @@ def test_a_new_owner_that_has_nothing_to_commit_is_not_fenced_by_the_broker(kafk
     assert [record.value for record in read(kafka, topic, 1)[0]] == [b"the first row"]
     for each in (quiet, forgotten, ends):
         each.close()
+
+
+def test_far_from_the_broker_a_commit_waits_for_two_answers(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, other = new_topic(kafka, 1), new_topic(kafka, 1)
+    transactions = opened(kafka, f"{topic}-id")
+    transactions.warm([topic, other])
+    manager = transactions._producer._transaction_manager
+
+    def requests_of(*records: OutgoingRecord, again: bool = True) -> int:
+        before = transactions.requests
+        transactions.commit(records, again=again)
+        return transactions.requests - before
+
+    to_first, to_other = OutgoingRecord(topic, b"row"), OutgoingRecord(other, b"row")
+    assert requests_of(to_first) == 3, "it is near"
+    monkeypatch.setattr(transactions_module, "FAR_MS", 0.0)
+    assert requests_of(to_first) >= 3
+    wait_until(lambda: manager.is_partition_added(TopicPartition(topic, 0)), "the next one to be open")
+    ends = TopicEnd(KafkaSettings(kafka), topic)
+    assert ends.ask() == ends.ask(hidden=True), "it hides nothing"
+    assert requests_of(to_first, again=False) == 2
+    assert requests_of(to_first) >= 3
+    wait_until(lambda: manager.is_partition_added(TopicPartition(topic, 0)), "the next one to be open")
+    assert requests_of(to_other, again=False) == 3, "not what was expected: it is told then"
+    assert len(read(kafka, topic, 1)[0]) == 4
+    assert len(read(kafka, other, 1)[0]) == 1
+    transactions.close()
+    ends.close()
+
+
+def test_an_owner_that_is_taken_over_between_two_commits_is_fenced(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its next transaction is open already."""
+    monkeypatch.setattr(transactions_module, "FAR_MS", 0.0)
+    topic = new_topic(kafka, 1)
+    owner = opened(kafka, f"{topic}-id")
+    owner.commit([OutgoingRecord(topic, b"first")], again=True)
+    claimant = opened(kafka, f"{topic}-id")
+    with pytest.raises(Fenced):
+        owner.commit([OutgoingRecord(topic, b"late")], again=True)
+    claimant.commit([OutgoingRecord(topic, b"second")])
+    owner.close()
+    claimant.close()
+    assert [record.value for record in read(kafka, topic, 1)[0]] == [b"first", b"second"]
 
 
 def test_what_is_written_is_compressed(kafka: str) -> None:

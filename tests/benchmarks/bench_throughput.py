@@ -288,7 +288,11 @@ def partitions_row(node: Node, topic: str, count: int) -> dict[str, Any]:
         for partitions, source in ((1, topic), (PARTITIONS, wide)):
             runs[partitions].append(fogline_round(node, case, source, count, partitions))
         one, many = (runs[partitions][-1].events_per_s for partitions in runs)
-        log(f"{PARTITIONS} partitions {number + 1}: {many:,.0f} events/s, one {one:,.0f}: {many / one:.2f}")
+        cpu_us = [round(runs[partitions][-1].cpu_us_per_event, 1) for partitions in runs]
+        log(
+            f"{PARTITIONS} partitions {number + 1}: {many:,.0f} events/s, one {one:,.0f}: {many / one:.2f};"
+            f" CPU {cpu_us[1]} and {cpu_us[0]} us per event"
+        )
     alone, shared = ([run.events_per_s for run in runs[partitions]] for partitions in runs)
     verdict = sum((run.verdict for each in runs.values() for run in each), events.NOTHING_WRONG)
     return {
@@ -297,6 +301,8 @@ def partitions_row(node: Node, topic: str, count: int) -> dict[str, Any]:
         "events_per_s": spread(shared),
         "one_partition_events_per_s": spread(alone),
         "ratio": spread(many / one for many, one in zip(shared, alone, strict=True)),
+        "cpu_us_per_event": spread(run.cpu_us_per_event for run in runs[PARTITIONS]),
+        "one_partition_cpu_us_per_event": spread(run.cpu_us_per_event for run in runs[1]),
         **vars(verdict),
     }
 

@@ -16,6 +16,7 @@ from pipeline_runtime.checkpoint import keyed_state, spark_state
 from pipeline_runtime.checkpoint.errors import NothingCommitted, SnapshotFailed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
+from pipeline_runtime.checkpoint.turns import short_turns
 from pipeline_runtime.model.ids import Seq
 
 _ATTEMPTS = 20
@@ -57,6 +58,7 @@ class _Vanished(Exception):
     starts again right now."""
 
 
+@short_turns()
 def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Snapshot:
     """Hard-link the newest committed batch's files into a new directory under `work`.
 

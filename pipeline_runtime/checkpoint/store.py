@@ -17,6 +17,7 @@ from pipeline_runtime.checkpoint.database import StateDatabase
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged, CheckpointError, SnapshotFailed
 from pipeline_runtime.checkpoint.manifest import FileEntry, Manifest
 from pipeline_runtime.checkpoint.snapshot import Snapshot, SnapshotFile
+from pipeline_runtime.checkpoint.turns import short_turns
 from pipeline_runtime.model.ids import Epoch
 
 Fetch = Callable[[str], bytes]
@@ -25,6 +26,7 @@ Fetch = Callable[[str], bytes]
 _NOT_AFFECTED = "Older checkpoints and the running query are not affected."
 
 
+@short_turns()
 def store(
     snapshot: Snapshot,
     database: StateDatabase,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -17,9 +16,6 @@ from pipeline_runtime.spark.engine import SparkEngine
 
 # How often batches alone are told of: what looks then costs more than a small batch.
 PROGRESS_EVERY_S = 1.0
-# So long a thread may go on computing when another one wants Python, 5 ms without this. A batch wants it back
-# after each word with its task and with the broker, a dozen times, beside a checkpoint that is being stored.
-_SWITCH_S = 0.0005
 
 
 class ReplicaHost:
@@ -51,7 +47,6 @@ class ReplicaHost:
 
     def start(self) -> None:
         """Spark's session takes 5 to 12 s."""
-        sys.setswitchinterval(_SWITCH_S)
         self._gate = GateServer()
         self.engine.start(self._gate.directory)
 

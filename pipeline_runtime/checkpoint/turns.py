@@ -1,0 +1,36 @@
+"""Threads take shorter turns while a checkpoint is made.
+
+A batch wants Python back after each word with its task and with the broker, a dozen times, and a thread that
+computes keeps it from that for 5 ms each time. A shorter interval all the time would cost what several
+threads compute at once: four partitions had a sixth less throughput.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SHORT_S = 0.0005
+_lock = threading.Lock()
+_makes = 0
+_usual_s = sys.getswitchinterval()
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """In the whole process, until the last of those who asked for it is done."""
+    global _makes, _usual_s
+    with _lock:
+        if _makes == 0:
+            _usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(SHORT_S)
+        _makes += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _makes -= 1
+            if _makes == 0:
+                sys.setswitchinterval(_usual_s)

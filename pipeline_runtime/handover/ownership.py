@@ -214,16 +214,14 @@ class Ownership:
 
     def prepare_release(self, armed: journal.Arm) -> None:
         """Fetch, once, what the owner's release to `armed` would wait for."""
-        transactions = self._transactions
-        to = self._spec.released
+        transactions, to = self._transactions, self._spec.released
         if not (armed.listens and to) or self._tells is not None or transactions is None:
             return
         try:
             transactions.warm([to])
             self._tells = True
-        except (
-            Exception
-        ) as error:  # say, it was deleted, or the owner has just released: the journal is enough
+        except Exception as error:
+            # Say, the topic was deleted, or the owner has just released: the journal is enough.
             log.warning("%s: it releases by its journal alone (%s)", self._spec.id, error)
             self._tells = False
 

@@ -158,6 +158,14 @@ MUTANTS = (
         ("tests/unit/operators/test_window_aggregate.py",),
     ),
     Mutant(
+        "release, told",
+        "a far successor takes a release for the journal's next word before it has read what lies before it",
+        "pipeline_runtime/replica/following.py",
+        "            if (release.epoch, commit.seq) == (view.granted, view.last_seq + 1):\n",
+        "            if release.epoch == view.granted:\n",
+        ("tests/unit/replica/test_following.py",),
+    ),
+    Mutant(
         "keyed state, forgotten",
         "what is kept no more is still there",
         "pipeline_runtime/checkpoint/keyed_state.py",

@@ -207,7 +207,7 @@ def test_what_an_upgrade_made_for_what_it_never_placed_is_left_to_be_cleared_awa
     operation.refresh_from_db()
     assert operation.status == "failed"
     assert operation.obsolete == [
-        f"fl.{deployment.pk}.readings.{part}" for part in ("dead", "journal", "out")
+        f"fl.{deployment.pk}.readings.{part}" for part in ("dead", "journal", "journal.released", "out")
     ]
 
 

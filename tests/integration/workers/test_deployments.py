@@ -185,8 +185,8 @@ def test_elements_come_and_go_while_the_others_run(kafka_cluster: Cluster, topic
     deployment.save()
     operation = ended(Operation.objects.create(kind="upgrade", deployment=deployment, replaces=before))
     assert operation.status == "done", operation.message
-    parts = ("numbers.out", "numbers.journal", "numbers.dead", "kept.out", "kept.journal", "kept.dead")
-    topics = {f"fl.{deployment.pk}.{part}" for part in parts}
+    parts = ("out", "journal", "journal.released", "dead")
+    topics = {f"fl.{deployment.pk}.{id}.{part}" for id in ("numbers", "kept") for part in parts}
     wait_until(lambda: topics_of(deployment) == topics, "streams come and go with their elements")
     wait_until(lambda: kafka_cluster.owns(deployment, "kept", "edge-b"))
     assert {epoch for epoch, _ in kafka_cluster.commits(deployment, "numbers")} == {1}, "it was not touched"

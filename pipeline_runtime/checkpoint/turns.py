@@ -15,16 +15,15 @@ from contextlib import contextmanager
 SHORT_S = 0.0005
 _lock = threading.Lock()
 _makes = 0
-_usual_s = sys.getswitchinterval()
+_USUAL_S = sys.getswitchinterval()
 
 
 @contextmanager
 def short_turns() -> Iterator[None]:
     """In the whole process, until the last of those who asked for it is done."""
-    global _makes, _usual_s
+    global _makes
     with _lock:
         if _makes == 0:
-            _usual_s = sys.getswitchinterval()
             sys.setswitchinterval(SHORT_S)
         _makes += 1
     try:
@@ -33,4 +32,4 @@ def short_turns() -> Iterator[None]:
         with _lock:
             _makes -= 1
             if _makes == 0:
-                sys.setswitchinterval(_usual_s)
+                sys.setswitchinterval(_USUAL_S)

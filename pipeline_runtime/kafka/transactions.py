@@ -112,21 +112,24 @@ class Transactions:
         commit has not to wait for that. Call it again before the transaction times out."""
         self.close_unused(0)
         with self._lock:
-            self._opened_at_s = monotonic()
             try:
-                self._producer.begin_transaction()
-                self._open = True
-                self._add_partitions(topics)
+                partitions = {
+                    TopicPartition(topic, partition)
+                    for topic in topics
+                    for partition in self._producer.partitions_for(topic) or ()
+                }
+                self._open_ahead(partitions)
+                self._await_added(partitions)
             except KafkaError as error:
                 raise self._explained(error) from error
 
     def close_unused(self, older_than_s: float) -> None:
-        """End the transaction that `keep_open` has opened, if nothing was committed in it for so long: the
+        """End the transaction that was opened ahead, if nothing was committed in it for so long: the
         broker would end it, and fence its owner."""
-        if not self._open or monotonic() - self._opened_at_s < older_than_s:
+        if not self._is_unused(older_than_s):
             return  # and does not wait for a commit that is under way
         with self._lock:
-            if not self._open or monotonic() - self._opened_at_s < older_than_s:
+            if not self._is_unused(older_than_s):
                 return
             self._open = False
             try:
@@ -134,18 +137,21 @@ class Transactions:
             except KafkaError as error:
                 raise self._explained(error) from error
 
-    def _add_partitions(self, topics: Iterable[str]) -> None:
-        manager = self._producer._transaction_manager
-        wanted = [
-            TopicPartition(topic, partition)
-            for topic in topics
-            for partition in self._producer.partitions_for(topic) or ()
-        ]
-        for partition in wanted:
-            manager.maybe_add_partition_to_transaction(partition)
+    def _is_unused(self, older_than_s: float) -> bool:
+        return self._open and monotonic() - self._opened_at_s >= older_than_s
+
+    def _open_ahead(self, partitions: Iterable[TopicPartition]) -> None:
+        """The coordinator is told them, and not waited for."""
+        self._producer.begin_transaction()
+        self._open, self._opened_at_s = True, monotonic()
+        for partition in partitions:
+            self._producer._transaction_manager.maybe_add_partition_to_transaction(partition)
         self._producer._sender.wakeup()
+
+    def _await_added(self, partitions: Iterable[TopicPartition]) -> None:
+        manager = self._producer._transaction_manager
         deadline = monotonic() + TRANSACTION_TIMEOUT_MS / 1000
-        while not all(manager.is_partition_added(partition) for partition in wanted):
+        while not all(manager.is_partition_added(partition) for partition in partitions):
             if manager.has_error() or monotonic() > deadline:
                 raise manager.last_error or KafkaTimeoutError(f"{self.transactional_id}: not answered")
             sleep(0.002)  # kafka-python tells nobody
@@ -157,7 +163,8 @@ class Transactions:
         with self._lock:
             sent = self._commit(records)
             if again and self.round_trip_ms >= FAR_MS:
-                self._open_ahead({future._produce_future.topic_partition for future in sent})
+                with suppress(KafkaError):  # what was committed is; the next commit says what is the matter
+                    self._open_ahead({future._produce_future.topic_partition for future in sent})
 
     def _commit(self, records: Iterable[OutgoingRecord]) -> list[Any]:
         try:
@@ -170,14 +177,6 @@ class Transactions:
             return sent
         except KafkaError as error:
             raise self._explained(error) from error
-
-    def _open_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        with suppress(KafkaError):  # what was committed is; the next commit says what is the matter
-            self._producer.begin_transaction()
-            self._open, self._opened_at_s = True, monotonic()
-            for partition in partitions:
-                self._producer._transaction_manager.maybe_add_partition_to_transaction(partition)
-            self._producer._sender.wakeup()
 
     def _await_written(self, sent: Iterable[Any]) -> None:
         """Before the commit is asked for: kafka-python gives up what was not written in time, and would

@@ -116,8 +116,8 @@ def _processed_by_key(
     schemas: Mapping[str, StreamSchema],
 ) -> Outcome:
     # Here, so that Spark is imported only for it.
-    from pipeline_runtime.spark.keyed import Arrived, KeyedRows, KeyState
-    from pipeline_runtime.spark.rows import instants
+    from pipeline_runtime.batch.keyed import Arrived, KeyedRows, KeyState
+    from pipeline_runtime.batch.rows import instants
 
     output = operator.output_schema(schemas)
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
@@ -142,7 +142,7 @@ def _processed_by_key(
 
 
 class StatesInMemory:
-    """Implements spark.rows.Asked: as a replica whose batches are committed at once."""
+    """Implements batch.rows.Asked: as a replica whose batches are committed at once."""
 
     def __init__(self) -> None:
         self.texts: dict[str | None, str] = {}
@@ -176,7 +176,7 @@ def processed(
 ) -> Outcome:
     """Each of the batches (of each port its rows) by a processor that is made anew; `ends`: and then the
     input's end, if it `flushes`. A row may say its `_partition`, an integer."""
-    from pipeline_runtime.spark.batched import BatchWork
+    from pipeline_runtime.batch.batched import BatchWork
 
     inputs = [(port.name, schemas[port.name]) for port in operator.inputs if port.name in schemas]
     states, found, output = StatesInMemory(), Outcome(), operator.output_schema(schemas)
@@ -199,7 +199,7 @@ def processed(
 def _port_rows(
     place: int, rows: Sequence[Row], schema: StreamSchema, offset: int
 ) -> Sequence[pa.RecordBatch]:
-    from pipeline_runtime.spark.columns import column
+    from pipeline_runtime.batch.columns import column
 
     table = table_of(rows, schema)
     columns = {

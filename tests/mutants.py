@@ -88,10 +88,10 @@ MUTANTS = (
     Mutant(
         "tasks",
         "two tasks process rows of one key in the same batch",
-        "pipeline_runtime/replica/tasks.py",
+        "pipeline_runtime/batch/tasks.py",
         "if self._keys.setdefault(key, task) != task:",
         "if self._keys.setdefault(key, task) is None:",
-        ("tests/unit/replica/test_tasks.py",),
+        ("tests/unit/batch/test_tasks.py",),
     ),
     Mutant(
         "sink",

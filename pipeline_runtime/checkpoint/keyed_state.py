@@ -1,6 +1,6 @@
 """The states of a processor: a RocksDB of the replica's own, which stands at the end of one batch.
 
-    k<key>    what is kept for a key, a text (spark.keyed.KeyState's, or spark.batched's)
+    k<key>    what is kept for a key, a text (batch.keyed.KeyState's, or batch.batched's)
     w         what is kept of the element as a whole: the key None
     n         how many keys there are
     e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; none before the first

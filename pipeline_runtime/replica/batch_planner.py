@@ -8,7 +8,7 @@ successor the batch that was announced; while it owns, what has arrived, no more
 A batch that was never granted comes to nothing: its tasks are let go when the query ends, and it does not
 count.
 
-The task of a resident group (spark.resident) stays: it hands over here what comes of a batch, and asks for
+The task of a resident group (batch.group) stays: it hands over here what comes of a batch, and asks for
 the next one. To Spark all of them are one batch, which comes to nothing.
 """
 
@@ -21,6 +21,8 @@ from math import inf
 from time import monotonic, time
 from typing import Any
 
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.tasks import KeysShared, Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.journal.records import END_STAGE, Boundary, Ends
@@ -45,9 +47,7 @@ from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
 from pipeline_runtime.replica.state import Reads, ReplicaState
-from pipeline_runtime.replica.tasks import KeysShared, Tasks
 from pipeline_runtime.replica.timing import BatchTiming
-from pipeline_runtime.spark.inputs import GroupInput
 
 # How often an owner looks although nothing was told.
 LOOK_S = 2.0

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
+from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.operators.sdk import FileResolver
 from pipeline_runtime.replica.engine import Engine
-from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.starts import StartTurns
 from pipeline_runtime.spark.engine import SparkEngine

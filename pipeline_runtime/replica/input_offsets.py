@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
+from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.records import END_STAGE, Ends
 from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, close_spent, open_consumer
 from pipeline_runtime.kafka.prefetcher import AHEAD_ROWS_MAX, Prefetcher
 from pipeline_runtime.operators.sdk import SourceReader
-from pipeline_runtime.spark.inputs import GroupInput
 
 _AHEAD_WAIT_S = 1.0
 
@@ -18,7 +18,7 @@ _AHEAD_WAIT_S = 1.0
 def slices_between(
     inputs: Sequence[GroupInput], start: Ends, end: Ends, batch_time_ms: int, *, flushes: bool
 ) -> list[dict[str, Any]]:
-    """What tasks read for a batch: `spark.gate_client.Slice`s as JSON. Pure."""
+    """What tasks read for a batch: `batch.gate_client.Slice`s as JSON. Pure."""
     parts: list[dict[str, Any]] = []
     for item in inputs:
         for partition, key in enumerate(item.end_keys()):

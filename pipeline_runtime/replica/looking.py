@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Any
 
+from pipeline_runtime.batch.inputs import input_schemas, operator_of
+from pipeline_runtime.batch.rows import current_state
 from pipeline_runtime.checkpoint.keyed_state import KeyedState, KeyedStateClosed
 from pipeline_runtime.model.kept import KeptAnswer, KeptEntry, KeptQuestion
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import Processor
-from pipeline_runtime.spark.inputs import input_schemas, operator_of
-from pipeline_runtime.spark.rows import current_state
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ LOOKED_MAX = 5_000
 """How many keys one question looks through for what it searches."""
 _AT_ONCE = 25
 _REST_S = 0.001
-_STATE = '{"state":'  # how all that is kept begins (spark.keyed, spark.batched)
+_STATE = '{"state":'  # how all that is kept begins (batch.keyed, batch.batched)
 
 
 class Looking:

@@ -1,5 +1,5 @@
 """How often a group starts a batch: a batch costs Spark 60 to 70 ms of CPU whatever its size, and a task that
-stays (spark.resident) about 10.
+stays (batch.group) about 10.
 
 As seldom as its latency target allows: a batch begins when the oldest row that waits would be late else.
 Where the machine is busy beyond CPU_RELAXED batches are further apart than that, and fuller.

@@ -22,6 +22,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from pipeline_runtime.batch.inputs import group_inputs
+from pipeline_runtime.batch.tasks import KeysShared
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.ownership import Ownership
 from pipeline_runtime.journal.records import Boundary, Ends, Retire
@@ -51,8 +53,6 @@ from pipeline_runtime.replica.roles import Roles, now_ms
 from pipeline_runtime.replica.run import Run, Start
 from pipeline_runtime.replica.sink import NotCommitted
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.tasks import KeysShared
-from pipeline_runtime.spark.inputs import group_inputs
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from pipeline_runtime.batch.inputs import open_source
+from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
@@ -30,9 +32,7 @@ from pipeline_runtime.replica.looking import Looking
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.tasks import Tasks
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.inputs import open_source
 
 log = logging.getLogger(__name__)
 

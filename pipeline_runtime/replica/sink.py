@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline_runtime.batch.group import unpacked
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.handover.crash_points import reached
 from pipeline_runtime.handover.ownership import CommitPermit
@@ -32,7 +33,6 @@ from pipeline_runtime.replica.outputs import Outgoing, element_rows, outgoing
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.resident import unpacked
 
 
 class NotDeterministic(RuntimeError):

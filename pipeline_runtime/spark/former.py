@@ -16,6 +16,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
+from pipeline_runtime.batch.batched import state_text
+from pipeline_runtime.batch.inputs import operator_of
+from pipeline_runtime.batch.processors import processor_inputs
 from pipeline_runtime.checkpoint import spark_state
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.operators import join, keyed_aggregate, window_aggregate
@@ -25,10 +28,7 @@ from pipeline_runtime.operators.expressions.sparksql import quote_name
 from pipeline_runtime.operators.join import Join
 from pipeline_runtime.operators.keyed_aggregate import KeyedAggregate
 from pipeline_runtime.operators.window_aggregate import Progress, WindowAggregate
-from pipeline_runtime.spark.batched import state_text
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.inputs import operator_of
-from pipeline_runtime.spark.processors import processor_inputs
 
 Call = tuple[str, str | None]
 """One of Spark's aggregate functions, and the column that it was of; None: of whole rows."""

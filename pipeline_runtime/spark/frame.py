@@ -24,6 +24,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from pipeline_runtime.batch.columns import column, source_schema
+from pipeline_runtime.batch.encode import JSON_OPTIONS
+from pipeline_runtime.batch.group import partitions_apart, staying
+from pipeline_runtime.batch.inputs import GroupInput, group_inputs, operator_context, operator_of
+from pipeline_runtime.batch.processors import processor_inputs
+from pipeline_runtime.batch.rows import TAGGED
+from pipeline_runtime.batch.streams import behind, needed_streams, read_again, rows_of, sink_streams, times_of
 from pipeline_runtime.model.ids import DEAD
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
@@ -34,14 +41,9 @@ from pipeline_runtime.operators.sdk import (
     SourceOperator,
     TransformOperator,
 )
-from pipeline_runtime.spark.columns import column, source_schema, spark_schema
-from pipeline_runtime.spark.encode import JSON_OPTIONS
-from pipeline_runtime.spark.inputs import GroupInput, group_inputs, operator_context, operator_of
-from pipeline_runtime.spark.processors import apply_processor, processor_inputs
-from pipeline_runtime.spark.resident import partitions_apart, staying
-from pipeline_runtime.spark.rows import TAGGED
+from pipeline_runtime.spark.handed_over import apply_processor
+from pipeline_runtime.spark.schema import spark_schema
 from pipeline_runtime.spark.source import FORMAT
-from pipeline_runtime.spark.streams import behind, needed_streams, read_again, rows_of, sink_streams, times_of
 
 _DATA_META = ("_key", "_time", "_batch_time", "_partition", "_offset")
 
@@ -76,7 +78,7 @@ class GroupFrame:
 
     @property
     def resident(self) -> bool:
-        """Whether its batches are run by tasks that stay (spark.resident)."""
+        """Whether its batches are run by tasks that stay (batch.group)."""
         return self._staying is not None
 
     @property

@@ -1,6 +1,6 @@
 """The streaming data source of every group: it reads what the replica's gate has granted.
 
-The gate (pipeline_runtime.replica.gate) tells Spark of a next batch at once, and its tasks what to read of it
+The gate (pipeline_runtime.batch.gate) tells Spark of a next batch at once, and its tasks what to read of it
 when that is decided: they wait for it. `slices` reads the rows; `resident` reads those of all batches to
 come, and gives Spark none. One instance reads all inputs of a group, so that one gate bounds them all.
 """
@@ -16,11 +16,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
+from pipeline_runtime.batch.gate_client import Slice, gate, is_connected
 from pipeline_runtime.spark.garbage import freeze
-from pipeline_runtime.spark.gate_client import Slice, gate, is_connected
 
 if TYPE_CHECKING:
-    from pipeline_runtime.spark.slices import GroupReader
+    from pipeline_runtime.batch.reader import GroupReader
 
 FORMAT = "fogline"
 
@@ -56,7 +56,7 @@ class GatedReader(DataSourceStreamReader):
         assert isinstance(partition, Part)
         reader, client = _reader(self._address), gate(self._address)
         if partition.resident:
-            from pipeline_runtime.spark.resident import GroupWork, run_batches  # as in `_reader`
+            from pipeline_runtime.batch.group import GroupWork, run_batches  # as in `_reader`
 
             work = GroupWork(client, reader)
             freeze(dropped=False)
@@ -85,7 +85,7 @@ def _reader(address: str) -> GroupReader:
     """This worker process's reader for that gate, with its connections."""
     if address not in _readers:
         # Here, since a process that does not read, as each query's start waits for one, needs nothing of it.
-        from pipeline_runtime.spark.slices import GroupReader
+        from pipeline_runtime.batch.reader import GroupReader
 
         client = gate(address)
         # Spark uses its worker processes for all groups: those that have left the node leave them here.

@@ -33,8 +33,8 @@ _IMPORTED = (
     *("numpy", "pandas", "pyarrow.compute", "pyspark.worker", "pyspark.sql.pandas.serializers"),
     *("pyspark.sql.pandas.types", "pyspark.sql.conversion", "pyspark.sql.worker.lookup_data_sources"),
     *("pyspark.sql.worker.create_data_source", "pyspark.sql.worker.plan_data_source_read"),
-    *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.spark.slices"),
-    "pipeline_runtime.spark.resident",
+    *("pyspark.sql.streaming.datasource", "pipeline_runtime.spark.source", "pipeline_runtime.batch.reader"),
+    "pipeline_runtime.batch.group",
 )
 # Arrow's own allocator takes 4 MB more of each process, and is no faster here.
 _ENVIRON = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}

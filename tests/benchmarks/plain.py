@@ -24,10 +24,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
+from pipeline_runtime.batch.decode import TIMESTAMP, arrow_schema, decode
 from pipeline_runtime.kafka.clients import KafkaSettings, open_consumer
 from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.spark.decode import TIMESTAMP, arrow_schema, decode
 from tests.benchmarks.events import COLUMNS
 
 FORMAT = "plain"

@@ -15,12 +15,12 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from pipeline_runtime.batch.gate_client import GateClient
+from pipeline_runtime.batch.group import GroupWork, run_batches
+from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.batch.rows import TAGGED
 from pipeline_runtime.replica.engine import OnBatch
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.gate_client import GateClient
-from pipeline_runtime.spark.resident import GroupWork, run_batches
-from pipeline_runtime.spark.rows import TAGGED
-from pipeline_runtime.spark.slices import GroupReader
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
     python -m workers.supervisor.class_archive
 
-As `pipeline_runtime.replica.class_archive` for Spark: Kafka starts and stops once, and Java keeps what it has
+As `pipeline_runtime.spark.class_archive` for Spark: Kafka starts and stops once, and Java keeps what it has
 loaded. Each later start, and each formatting of a new data directory, takes little more than half the CPU.
 """
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
+from pipeline_runtime.batch.inputs import GroupInput
 from pipeline_runtime.journal.reader import JournalTail, JournalTrimmed
 from pipeline_runtime.kafka.admin import Topic, ensure_topics
 from pipeline_runtime.kafka.clients import KafkaError, KafkaSettings, open_admin, open_consumer
@@ -19,7 +20,6 @@ from pipeline_runtime.kafka.reading import TopicEnd
 from pipeline_runtime.kafka.transactions import OutgoingRecord, Transactions
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.replica.input_offsets import InputOffsets
-from pipeline_runtime.spark.inputs import GroupInput
 from tests.ports import free_ports
 from tests.waiting import PATIENCE_S, wait_until
 

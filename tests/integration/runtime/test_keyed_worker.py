@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from pipeline_runtime.replica.tasks import ROWS_A_TASK, Tasks
+from pipeline_runtime.batch.tasks import ROWS_A_TASK, Tasks
 from tests.integration.runtime.documents import by_key, events, out, running_sums, sums
 from tests.integration.runtime.engine import (
     Deployed,

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.batched import GateStates
 from pipeline_runtime.operators import join as join_module
 from pipeline_runtime.operators.join import Join, JoinParams, pair_places
 from pipeline_runtime.operators.sdk import OperatorContext
-from pipeline_runtime.spark.batched import GateStates
 from pipeline_runtime.trial import StatesInMemory, processed
 from tests.unit.operators.conftest import at, dicts, schema_of
 

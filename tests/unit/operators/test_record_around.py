@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.keyed import KeyState, KeyTimers
 from pipeline_runtime.operators import recordings
 from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.record_around import RecordAround
 from pipeline_runtime.operators.recordings import AroundParams
-from pipeline_runtime.spark.keyed import KeyState, KeyTimers
 from tests.unit.operators.conftest import at, keyed_output, schema_of
 
 SCHEMA = schema_of(key="k", k="string", x="number", alarm="boolean", t="timestamp")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.batched import BatchWork
 from pipeline_runtime.operators.sdk import OperatorContext
-from pipeline_runtime.spark.batched import BatchWork
 from pipeline_runtime.trial import StatesInMemory, _port_rows, at, processed, trial
 from tests.unit.operators.conftest import dicts, schema_of
 

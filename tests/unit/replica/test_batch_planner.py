@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.inputs import GroupInput
+from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import END_STAGE, Announce, Arm, Boundary, Claim, Commit, Ends
 from pipeline_runtime.kafka.transactions import Fenced
@@ -26,8 +28,6 @@ from pipeline_runtime.replica.core import followed_from, next_followed
 from pipeline_runtime.replica.input_offsets import shares, slices_between
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.replica.tasks import Tasks
-from pipeline_runtime.spark.inputs import GroupInput
 from tests.waiting import PATIENCE_S
 
 SCHEMA = StreamSchema(fields=())

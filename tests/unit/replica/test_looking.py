@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.keyed import KeyState, KeyTimers
 from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.model.kept import KeptAnswer, KeptQuestion
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
@@ -18,7 +19,6 @@ from pipeline_runtime.operators import keyed_aggregate, window_aggregate
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Processor, Timers
 from pipeline_runtime.replica import looking
 from pipeline_runtime.replica.looking import KEY_MAX, STATE_MAX, Looking
-from pipeline_runtime.spark.keyed import KeyState, KeyTimers
 
 END_US = 1_700_000_040_000_000  # 22:14:00
 COUNT = {"function": "count", "as": "n"}

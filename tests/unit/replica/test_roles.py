@@ -8,6 +8,8 @@ from typing import cast
 
 import pytest
 
+from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.gate_client import GateClient
 from pipeline_runtime.handover.ownership import CommitPermit, Ownership
 from pipeline_runtime.handover.protocol import JournalEnd, Owning, Refused
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
@@ -17,13 +19,11 @@ from pipeline_runtime.model.desired import ClaimOrder, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.replica.batch_planner import BatchPlanner
-from pipeline_runtime.replica.gate import GateServer
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.roles import Roles
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.spark.gate_client import GateClient
 from tests.permits import unused_permit
 
 NOWHERE = KafkaSettings("none:1")

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.group import packed
 from pipeline_runtime.checkpoint.growing import GrowingFiles
 from pipeline_runtime.journal.records import Boundary, Claim, Commit
 from pipeline_runtime.kafka.transactions import Fenced
@@ -20,7 +21,6 @@ from pipeline_runtime.replica.local_state import note_end
 from pipeline_runtime.replica.release import OwnerRelease
 from pipeline_runtime.replica.sink import BatchSink, NotCommitted, NotDeterministic, Stopped
 from pipeline_runtime.replica.state import ReplicaState
-from pipeline_runtime.spark.resident import packed
 
 SPEC = GroupSpec(deployment="d", pipeline="p", group="g", elements=(ElementSpec(id="out", type="csv-sink"),))
 PATH = "elements/out/power.csv"

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from pipeline_runtime.batch import gate_client
+from pipeline_runtime.batch.gate import GateServer
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.replica.gate import GateServer
-from pipeline_runtime.spark import gate_client, source
+from pipeline_runtime.spark import source
 
 
 class Keeper:

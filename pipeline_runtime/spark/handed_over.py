@@ -1,9 +1,9 @@
-"""How a group's processor is handed its rows, where other elements of the group stand before it.
+"""Hands a group's processor its rows, where Spark runs other elements of the group before it.
 
 Spark hands them over as Arrow columns (`mapInArrow`), batch by batch, to one of its Python processes. That
-asks the gate for the states that it needs, and tells it what becomes of them: the replica keeps them, not
-Spark (see checkpoint.keyed_state). Where the group reads nothing else, the process has the rows from the gate
-itself (see spark.resident).
+process asks the gate for the states that it needs, and tells the gate what becomes of them: the replica keeps
+the states, not Spark (see checkpoint.keyed_state). Where the group has no such element, the process has the
+rows from the gate itself (see batch.group).
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions as F
 
+from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.gate_client import GateClient, gate, is_connected
+from pipeline_runtime.batch.processors import processor_work
+from pipeline_runtime.batch.rows import Inputs, PortRows, ProcessorWork
 from pipeline_runtime.model.spec import GroupSpec
-from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor, Processor
-from pipeline_runtime.spark.batched import BatchWork
-from pipeline_runtime.spark.columns import column
+from pipeline_runtime.operators.sdk import KeyedProcessor, Processor
 from pipeline_runtime.spark.garbage import freeze
-from pipeline_runtime.spark.gate_client import GateClient, gate, is_connected
-from pipeline_runtime.spark.inputs import operator_context, operator_of
-from pipeline_runtime.spark.keyed import KeyedWork
-from pipeline_runtime.spark.rows import Inputs, PortRows, ProcessorWork
 
 _OUTPUT = "_out string, _key string, _time_ms long, _value string"
 
@@ -65,27 +63,11 @@ def _key(processor: Processor):  # type: ignore[no-untyped-def]
 def _body(address: str, element: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # By its name: what is in here is made anew in each batch, with all that it refers to.
-        from pipeline_runtime.spark.processors import process_batches
+        from pipeline_runtime.spark.handed_over import process_batches
 
         return process_batches(address, element, batches)
 
     return process
-
-
-def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
-    """Of a processor of the group."""
-    [item] = [item for item in spec.elements if item.id == element]
-    ports = [port.name for port in operator_of(spec, element).inputs if port.name in item.inputs]
-    return [(port, spec.schemas[item.inputs[port]]) for port in ports]
-
-
-def processor_work(spec: GroupSpec, element: str, files: Mapping[str, str], directory: Path) -> ProcessorWork:
-    """`files`: file reference -> local path; `directory`: the replica's."""
-    processor, inputs = operator_of(spec, element), processor_inputs(spec, element)
-    if isinstance(processor, BatchProcessor):
-        return BatchWork(processor, inputs, operator_context(spec, element, files, directory))
-    assert isinstance(processor, KeyedProcessor), element
-    return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])
 
 
 # -- a batch, in Spark's Python process --------------------------------------------------------------

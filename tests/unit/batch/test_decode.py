@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.decode import decode
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.spark.decode import decode
 
 SCHEMA = StreamSchema(
     fields=(Field(name="a", type=FieldType.INTEGER), Field(name="t", type=FieldType.STRING))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
 from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP
 
 # `_input`: which input the row is of. `_flush`: the row has no data, it only moves the watermark.
 ENVELOPE = pa.schema(
@@ -35,7 +33,3 @@ def source_schema(schemas: Sequence[StreamSchema]) -> pa.Schema:
     for index, schema in enumerate(schemas):
         fields += [pa.field(column(index, field.name), ARROW_TYPES[field.type]) for field in schema.fields]
     return pa.schema(fields)
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    return from_arrow_schema(schema, prefer_timestamp_ntz=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipeline_runtime.replica.tasks import ROWS_A_TASK, KeysShared, Tasks
+from pipeline_runtime.batch.tasks import ROWS_A_TASK, KeysShared, Tasks
 from tests.waiting import PATIENCE_S, wait_until
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.keyed import KeyedWork, KeyState, KeyTimers, process_row
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
 from pipeline_runtime.operators.sdk import KeyedProcessor, Params, Port, Timers
-from pipeline_runtime.spark.keyed import KeyedWork, KeyState, KeyTimers, process_row
-from pipeline_runtime.spark.processors import by_port
+from pipeline_runtime.spark.handed_over import by_port
 from pipeline_runtime.trial import StatesInMemory
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

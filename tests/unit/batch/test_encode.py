@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 from hypothesis import given, strategies as st
 
+from pipeline_runtime.batch.decode import arrow_schema, decode
+from pipeline_runtime.batch.encode import json_texts
 from pipeline_runtime.model.schema import Field, FieldType, StreamSchema
-from pipeline_runtime.spark.decode import arrow_schema, decode
-from pipeline_runtime.spark.encode import json_texts
 
 SCHEMA = StreamSchema(
     fields=(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pipeline_runtime.replica import gate as gate_module
-from pipeline_runtime.replica.gate import GateServer
-from pipeline_runtime.spark.gate_client import GateClient, GateClosed
+from pipeline_runtime.batch import gate as gate_module
+from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.gate_client import GateClient, GateClosed
 from tests.shortages import no_more_files, no_more_threads
 from tests.waiting import PATIENCE_S, wait_until
 

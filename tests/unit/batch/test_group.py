@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline_runtime.batch.decode import TIMESTAMP
+from pipeline_runtime.batch.gate_client import Slice
+from pipeline_runtime.batch.group import GroupWork, run_batches, unpacked
+from pipeline_runtime.batch.reader import GroupReader
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.spark.decode import TIMESTAMP
 from pipeline_runtime.spark.frame import GroupFrame
-from pipeline_runtime.spark.gate_client import Slice
-from pipeline_runtime.spark.resident import GroupWork, run_batches, unpacked
-from pipeline_runtime.spark.slices import GroupReader
 
 COLUMNS = [{"name": "k"}, {"name": "n", "type": "integer"}, {"name": "x", "type": "number"}]
 TOPIC = {

@@ -16,6 +16,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.encode import json_texts
+from pipeline_runtime.batch.gate_client import GateClient, Slice
+from pipeline_runtime.batch.inputs import GroupInput, operator_context, operator_of
+from pipeline_runtime.batch.processors import processor_inputs, processor_work
+from pipeline_runtime.batch.reader import GroupReader
+from pipeline_runtime.batch.rows import (
+    TAGGED,
+    Inputs,
+    PortRows,
+    ProcessorWork,
+    Tagged,
+    dead,
+    tagged,
+)
+from pipeline_runtime.batch.streams import behind, needed_streams, read_again
 from pipeline_runtime.model.schema import FieldType, StreamSchema
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.expressions.arrow import floored
@@ -29,22 +45,6 @@ from pipeline_runtime.operators.sdk import (
     TransformOperator,
 )
 from pipeline_runtime.operators.tables import RAW, REJECT, quoted_rows, with_column
-from pipeline_runtime.spark.columns import column
-from pipeline_runtime.spark.encode import json_texts
-from pipeline_runtime.spark.gate_client import GateClient, Slice
-from pipeline_runtime.spark.inputs import GroupInput, operator_context, operator_of
-from pipeline_runtime.spark.processors import processor_inputs, processor_work
-from pipeline_runtime.spark.rows import (
-    TAGGED,
-    Inputs,
-    PortRows,
-    ProcessorWork,
-    Tagged,
-    dead,
-    tagged,
-)
-from pipeline_runtime.spark.slices import GroupReader
-from pipeline_runtime.spark.streams import behind, needed_streams, read_again
 
 # Their texts are the same, whether Spark makes them or Arrow.
 _KEY_TYPES = (FieldType.STRING, FieldType.INTEGER, FieldType.BOOLEAN)
@@ -108,7 +108,7 @@ def _processor_key_type(spec: GroupSpec, operator: Operator, element: str) -> Fi
 def partitions_apart(spec: GroupSpec, inputs: Sequence[GroupInput], processor: str | None) -> int:
     """How many tasks may share a batch: each has whole partitions, and no key is in two of them, if they are
     written as they are said to be, by the key that the processor groups by. A row without a key may be in any
-    of them; replica.tasks notices that."""
+    of them; batch.tasks notices that."""
     if processor is None:
         return sum(len(item.end_keys()) for item in inputs)
     operator, [item, *others] = operator_of(spec, processor), inputs
@@ -150,7 +150,7 @@ class GroupWork:
             self._processor_key = _grouped_by(operator_of(spec, found.processor))
 
     def made_of(self, slices: Sequence[Slice], task: int) -> pa.Table:
-        """What comes of a batch's rows, as spark.rows.TAGGED says."""
+        """What comes of a batch's rows, as batch.rows.TAGGED says."""
         streams = self._read([part for part in slices if part.input >= 0])
         left = [self._encoded(source, rows) for source, rows in streams.items() if source in self._needed]
         for id in self._staying.elements:

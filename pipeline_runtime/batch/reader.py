@@ -9,6 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline_runtime.batch.columns import column, source_schema
+from pipeline_runtime.batch.decode import TIMESTAMP, Decoded, decode
+from pipeline_runtime.batch.gate_client import GateClient, Slice
+from pipeline_runtime.batch.inputs import GroupInput, group_inputs, open_source
 from pipeline_runtime.kafka.ahead import unpack
 from pipeline_runtime.kafka.clients import KafkaSettings
 from pipeline_runtime.kafka.incoming import Records
@@ -16,10 +20,6 @@ from pipeline_runtime.kafka.partition_reader import PartitionReader
 from pipeline_runtime.kafka.transactions import END_HEADER
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SourceReader
-from pipeline_runtime.spark.columns import column, source_schema
-from pipeline_runtime.spark.decode import TIMESTAMP, Decoded, decode
-from pipeline_runtime.spark.gate_client import GateClient, Slice
-from pipeline_runtime.spark.inputs import GroupInput, group_inputs, open_source
 
 # Further than any window reaches: the watermark that it leaves closes them all.
 FLUSH_TIME = datetime(2200, 1, 1, tzinfo=UTC)

@@ -12,10 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline_runtime.model.schema import StreamSchema
-from pipeline_runtime.operators.sdk import KeyedProcessor
-from pipeline_runtime.spark.columns import column
-from pipeline_runtime.spark.rows import (
+from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.rows import (
     BY_OFFSET,
     EPOCH,
     Asked,
@@ -30,6 +28,8 @@ from pipeline_runtime.spark.rows import (
     rejected,
     tagged,
 )
+from pipeline_runtime.model.schema import StreamSchema
+from pipeline_runtime.operators.sdk import KeyedProcessor
 
 # Whose states are in memory together: they may be large.
 _KEYS_AT_ONCE = 256

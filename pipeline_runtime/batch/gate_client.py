@@ -1,4 +1,4 @@
-"""Speaks to a replica's gate from Spark's Python processes, as pipeline_runtime.replica.gate says."""
+"""Speaks to a replica's gate from Spark's Python processes, as pipeline_runtime.batch.gate says."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline_runtime.batch.decode import TIMESTAMP, decode
+from pipeline_runtime.batch.inputs import operator_of
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.sdk import SinkOperator
-from pipeline_runtime.spark.decode import TIMESTAMP, decode
-from pipeline_runtime.spark.inputs import operator_of
 
 
 def sink_streams(spec: GroupSpec) -> dict[str, str]:
@@ -38,7 +38,7 @@ def behind(spec: GroupSpec, element: str | None) -> tuple[str, ...]:
 
 
 def rows_of(collected: pa.Table, source: str, spec: GroupSpec) -> tuple[pa.Table, pa.Table]:
-    """One stream's rows as they were collected (spark.rows.TAGGED), and what is in them, row by row.
+    """One stream's rows as they were collected (batch.rows.TAGGED), and what is in them, row by row.
 
     A row that does not fit its schema (an operator that made infinity) is in neither: whoever reads
     the stream's topic rejects it as well, and the batch must not fail of it.

@@ -9,12 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline_runtime.operators.expressions.javatexts import text_of
-from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
-from pipeline_runtime.operators.tables import RAW, REJECT
-from pipeline_runtime.spark.columns import column
-from pipeline_runtime.spark.decode import ARROW_TYPES, TIMESTAMP
-from pipeline_runtime.spark.rows import (
+from pipeline_runtime.batch.columns import column
+from pipeline_runtime.batch.decode import ARROW_TYPES, TIMESTAMP
+from pipeline_runtime.batch.rows import (
     BY_OFFSET,
     Asked,
     Inputs,
@@ -27,6 +24,9 @@ from pipeline_runtime.spark.rows import (
     rejected,
     tagged,
 )
+from pipeline_runtime.operators.expressions.javatexts import text_of
+from pipeline_runtime.operators.sdk import BatchProcessor, OperatorContext
+from pipeline_runtime.operators.tables import RAW, REJECT
 
 _KEYS_AT_ONCE = 10_000
 

@@ -1,6 +1,6 @@
 """Makes the archive of Java classes from which each node's Java starts, at install:
 
-    python -m pipeline_runtime.replica.class_archive
+    python -m pipeline_runtime.spark.class_archive
 
 Near half of the CPU of a cold start goes into reading and checking the same classes as the last time. Java
 can keep them as they lie in memory (application class-data sharing, JEP 310 and 350). So three small groups
@@ -21,13 +21,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from pipeline_runtime.batch.gate import GateServer
+from pipeline_runtime.batch.tasks import Tasks
 from pipeline_runtime.checkpoint.spark_state import TOKEN
 from pipeline_runtime.model.document import parse_document
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.operators.registry import default_registry
 from pipeline_runtime.planning.plan import plan_groups
-from pipeline_runtime.replica.gate import GateServer
-from pipeline_runtime.replica.tasks import Tasks
 from pipeline_runtime.spark.engine import SparkEngine
 from pipeline_runtime.spark.frame import GroupFrame
 from pipeline_runtime.spark.session import CLASS_ARCHIVE, SMALL_MACHINE_JAVA_OPTIONS, java_process

@@ -1,0 +1,29 @@
+"""A group's processor, as a worker process runs it: what comes to its ports, and the work that it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline_runtime.batch.batched import BatchWork
+from pipeline_runtime.batch.inputs import operator_context, operator_of
+from pipeline_runtime.batch.keyed import KeyedWork
+from pipeline_runtime.batch.rows import Inputs, ProcessorWork
+from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.operators.sdk import BatchProcessor, KeyedProcessor
+
+
+def processor_inputs(spec: GroupSpec, element: str) -> Inputs:
+    """Of a processor of the group."""
+    [item] = [item for item in spec.elements if item.id == element]
+    ports = [port.name for port in operator_of(spec, element).inputs if port.name in item.inputs]
+    return [(port, spec.schemas[item.inputs[port]]) for port in ports]
+
+
+def processor_work(spec: GroupSpec, element: str, files: Mapping[str, str], directory: Path) -> ProcessorWork:
+    """`files`: file reference -> local path; `directory`: the replica's."""
+    processor, inputs = operator_of(spec, element), processor_inputs(spec, element)
+    if isinstance(processor, BatchProcessor):
+        return BatchWork(processor, inputs, operator_context(spec, element, files, directory))
+    assert isinstance(processor, KeyedProcessor), element
+    return KeyedWork(processor, element, inputs, spec.schemas[f"{element}.out"])

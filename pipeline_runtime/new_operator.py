@@ -136,7 +136,7 @@ _README = """\
 # {title}
 
 An operator for Fogline. Its code is `{module}.py`; what an operator may do is said in Fogline's
-`docs/writing-an-operator.md`.
+`docs/how-to/add-an-operator.md`.
 
     <fogline>/.venv/bin/python -m pytest          # here, with PYTHONPATH=<fogline>
     <fogline>/.venv/bin/pip install .             # then restart Fogline: web, control and nodes

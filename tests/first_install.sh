@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README's two commands as a new user types them: in an empty directory, with empty caches, until the demo pipeline
-# runs behind the printed login; then Ctrl-C. Prints how long each part took. Run by hand (docs/testing.md):
+# runs behind the printed login; then Ctrl-C. Prints how long each part took. Run by hand (docs/how-to/testing.md):
 #
 #   tests/first_install.sh [repository]      default: what is committed here
 #

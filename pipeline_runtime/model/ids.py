@@ -1,4 +1,4 @@
-"""Typed counters and names. See docs/glossary.md."""
+"""Typed counters and names. See docs/reference/glossary.md."""
 
 from typing import NewType
 

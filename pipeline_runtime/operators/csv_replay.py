@@ -37,7 +37,7 @@ RATE_MAX = 1e6
 """Rows per second; a batch takes fewer, so this is as fast as the node can."""
 _RATE_WITHOUT_TIMES = 10.0
 
-# How the editor's form asks for them: see docs/writing-an-operator.md, "The form".
+# How the editor's form asks for them: see docs/how-to/add-an-operator.md, "The form".
 _FILE: dict[str, JsonValue] = {
     "format": "file",
     "x-files": [

@@ -1,4 +1,4 @@
-"""docs/operators.md, made from the operators themselves: `python -m pipeline_runtime.operators.reference`."""
+"""The page of operators, made from them: `python -m pipeline_runtime.operators.reference`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline_runtime.operators.expressions.texts import TEXT_MAX
 from pipeline_runtime.operators.registry import BUILT_IN, default_registry
 from pipeline_runtime.operators.sdk import Operator, Port
 
-PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "operators.md"
 _CATEGORIES = {
     "sources": "Sources",
     "transform": "Transform",

@@ -372,8 +372,10 @@ def _idle(sites: Sites) -> dict[str, Any]:
 
 
 def over_the_lines(row: dict[str, Any], kinds: tuple[str, ...] = KINDS) -> float:
-    """KB/s, of all halls, both directions. What a node's own service answers is left out: that is the
-    lines' rate being probed, 1 MiB each ten minutes for each pair of nodes (docs/map.md), in some run."""
+    """Returns the KB/s of all halls, both directions together.
+
+    What a node's own service answers is left out. That is the probing of the lines' rate: 1 MiB each ten
+    minutes for each pair of nodes (docs/explanation/map.md), and only some runs have it."""
     found = 0.0
     for name, (up, down) in row["kb_s_up_down"].items():
         kind = name.split()[1]

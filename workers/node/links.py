@@ -2,7 +2,7 @@
 long one to the Kafka broker takes.
 
 Bounded: one probe at a time, never more than control named as peers, each within seconds. What that costs is
-in docs/map.md.
+in docs/explanation/map.md.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pipeline_runtime.operators.recording import DATA
 from tests.oracles import ecg_alarm
 from tests.unit.operators.templates import streams_of
 
-PAGE = Path(__file__).parents[3] / "docs" / "model-beats.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "model-beats.md"
 RATE_HZ = 360
 LATE, NEAR = 25, 45  # samples: a beat is found that much after its middle, more or less
 

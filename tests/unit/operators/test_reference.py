@@ -15,7 +15,7 @@ def test_every_operator_is_on_the_page():
 
 
 def test_the_example_of_how_to_write_an_operator_works(run):
-    text = (PAGE.parent / "writing-an-operator.md").read_text(encoding="utf-8")
+    text = (PAGE.parents[1] / "how-to" / "add-an-operator.md").read_text(encoding="utf-8")
     module: dict = {}
     exec(text.split("```python")[1].split("```")[0], module)
     clip = module["Clip"](module["ClipParams"].model_validate(module["Clip"].example))

@@ -1,0 +1,105 @@
+"""What the documentation names exists: pages, headings, paths of code, and the names in that code."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = r"(?:pipeline_runtime|workers|webapp|static|templates|tests|docs|\.ci)"
+CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)`(?: `(\w[\w.]*)`)?")
+DOCS_PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+MADE_BY_BUILDS = ("static/dist", "static/node_modules")
+
+
+@cache
+def _tracked() -> tuple[str, ...]:
+    """The repository's files, as paths from its root: tracked ones and new ones that are not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return tuple(path for path in listed.stdout.splitlines() if (ROOT / path).is_file())
+
+
+def _pages() -> list[str]:
+    return [path for path in _tracked() if path.endswith(".md")]
+
+
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def _prose(text: str) -> str:
+    """The text without its fenced blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings, but for those of repeated headings."""
+    headings = re.findall(r"^#+ +(.+?) *$", _prose(page.read_text(encoding="utf-8")), flags=re.MULTILINE)
+    spoken = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in spoken}
+
+
+def _broken_links(page: str) -> Iterator[str]:
+    for link in LINK.findall(_prose(_text(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        if not target.exists():
+            yield f"{link}: there is no such file"
+        elif anchor and target.suffix == ".md" and anchor not in _anchors(target):
+            yield f"{link}: that page has no such heading"
+
+
+def _exists(path: str) -> bool:
+    if path.startswith(MADE_BY_BUILDS):
+        return True
+    return any(ROOT.glob(path)) if "*" in path else (ROOT / path).exists()
+
+
+def _missing_code(page: str) -> Iterator[str]:
+    for path, name in CODE_PATH.findall(_text(page)):
+        if not _exists(path):
+            yield f"{path}: there is no such file or folder"
+        elif name and (ROOT / path).is_file() and name.split(".")[-1] not in _text(path):
+            yield f"{path}: nothing in there is called {name}"
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_each_link_of_a_page_leads_to_a_page_and_a_heading(page: str) -> None:
+    assert list(_broken_links(page)) == []
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_each_code_path_of_a_page_exists_and_has_the_name_that_follows_it(page: str) -> None:
+    assert list(_missing_code(page)) == []
+
+
+def test_each_page_that_code_names_exists() -> None:
+    kinds = (".py", ".ts", ".tsx", ".toml", ".sh", ".html", ".yaml", "Makefile", ".ci/install")
+    named = [
+        (path, page) for path in _tracked() if path.endswith(kinds) for page in DOCS_PATH.findall(_text(path))
+    ]
+    assert named
+    assert [(path, page) for path, page in named if not (ROOT / page).exists()] == []
+
+
+def test_the_index_leads_to_every_page_of_the_four_shelves() -> None:
+    linked = {link.partition("#")[0] for link in LINK.findall(_text("docs/README.md"))}
+    shelves = ("tutorial", "how-to", "reference", "explanation")
+    pages = {
+        path.removeprefix("docs/")
+        for path in _pages()
+        if path.startswith(tuple(f"docs/{s}/" for s in shelves))
+    }
+    assert pages - linked == set()

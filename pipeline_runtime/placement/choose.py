@@ -1,12 +1,14 @@
 """Chooses a node for each group: where it is pinned; else, of the nodes that meet all constraints, those
 nearest to what it reads, of these the least busy, of these the one with the fewest elements.
 
-"Nearest" is SpanEdge's rule for a global group (see geo.py): the least of the greatest latencies from the
-sites of all that it reads. Streams go by the Kafka broker, so these are latencies by that, once it is
-measured (links.py), and what is nearest to it is nearest to all. A group that holds a source reads nothing
-here; its site says where it has to be.
-Added here: the constraints (constraints.py), that a busy node is not taken while another is calm, and what
-decides between nodes that are as near as each other.
+"Nearest" is SpanEdge's rule for a global group: the least of the greatest latencies from the sites of all
+groups that it reads. H. P. Sajjad et al., "SpanEdge", IEEE/ACM SEC 2016, doi:10.1109/SEC.2016.17. All streams
+go through the Kafka broker. Once the way to it is measured (links.py), latencies are counted through it, and
+the node nearest to the broker is nearest to all. A group that holds a source reads no other group; its site
+says where it has to be.
+
+Three rules are added here: the constraints (constraints.py); a busy node is not taken while another is calm;
+and what decides between nodes that are equally near.
 """
 
 from __future__ import annotations

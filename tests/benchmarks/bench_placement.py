@@ -26,13 +26,14 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pipeline_runtime.placement.recovery import Plan, RecoveryProblem, faults, rejected
+from pipeline_runtime.placement.recovery import Plan, RecoveryProblem, rejected
 from pipeline_runtime.placement.recovery_plan import plan_recovery
-from pipeline_runtime.placement.recovery_published import plan_published
 from tests.benchmarks import near_sources, sites_proof
 from tests.benchmarks.harness import QUICK, log, machine, write_results
 from tests.benchmarks.recovery_milp import solve_published, solve_tight
 from tests.fog import fog
+from tests.oracles.recovery_faults import faults, total_s
+from tests.oracles.recovery_published import plan_published
 
 Size = tuple[int, int]
 
@@ -80,7 +81,7 @@ class Cell:
 def judged(problem: RecoveryProblem, plan: Plan | None) -> tuple[int | None, float | None, int | None]:
     if plan is None:
         return None, None, None
-    return len(rejected(plan)), problem.total_s(plan), len(faults(problem, plan))
+    return len(rejected(plan)), total_s(problem, plan), len(faults(problem, plan))
 
 
 def measure(size: Size, tight: float, seed: int) -> list[Cell]:

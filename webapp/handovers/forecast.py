@@ -14,12 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from pipeline_runtime.handover.phases import Strategy
 from webapp.handovers.schemas import Basis, Begun, Expected, NodeForecast, Start, Way
 from webapp.placements.group_state import GroupFacts
 
-STRATEGIES = tuple(way.value for way in Strategy if not way.restores)
-RESTORATIONS = tuple(way.value for way in Strategy if way.restores)
 NEWEST = 5
 """So many of the newest count."""
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from django.db import transaction
 
-from pipeline_runtime.placement.geo_files import FileFault, read_matrix
+from pipeline_runtime.placement.site_matrix import FileFault, read_matrix
 from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import require
 from webapp.audit.announcements import announce

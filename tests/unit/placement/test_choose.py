@@ -8,8 +8,8 @@ import pytest
 
 from pipeline_runtime.placement.choose import NoPlacement, choose, choose_target, place
 from pipeline_runtime.placement.constraints import Candidate, Ground, GroupToPlace
-from pipeline_runtime.placement.geo import GeoGroup, Latencies, site_groups
 from pipeline_runtime.placement.links import ways_of_streams
+from tests.oracles.spanedge import GeoGroup, Latencies, site_groups
 
 
 def node(
@@ -180,7 +180,7 @@ def test_a_site_is_kept_to_and_where_nobody_can_take_it_the_fault_says_so() -> N
 
 
 def test_it_is_the_site_that_spanedges_scheduler_takes() -> None:
-    """As geo.py has it, which is tried on the original's example."""
+    """The oracle itself is tested on the example of the original: test_spanedge.py."""
     groups = [GroupToPlace("near-a", 1, pin="hall-1"), GroupToPlace("near-b", 1, pin="yard-1")]
     for group, origins in (("x", {"near-a"}), ("y", {"near-a", "near-b"})):
         found, _ = place(

@@ -1,11 +1,12 @@
-"""The published algorithm for `recovery`'s problem, step by step as printed ("Algorithm 1, combination
-decision algorithm"; reference there). Ours is measured against it. Pure.
+"""The published algorithm for the problem of `placement/recovery.py`, step by step as printed ("Algorithm 1,
+combination decision algorithm"; the reference stands there). Fogline's own algorithm is measured against it.
 
-The most urgent groups come first. Phase 1 gives each the nearest node, by links on the way, to which its
-backup can still be sent and which has the CPU: it stores and is redeployed to. Phase 2 gives each that is
-left the pair of nodes with the widest way between them, of which one stores and the other has the CPU. As
-printed, phase 2 does not look whether the backup can be sent to the node that stores (`tested`: it does),
-and neither phase whether the fetching of several groups fits together, which `recovery.faults` finds.
+The most urgent groups come first. Phase 1 gives each group one node that both stores its backup and takes it
+over: the nearest by number of links, among the nodes that the backup can still be sent to and that have the
+CPU. Phase 2 looks at the groups that are left. It gives each a node that stores and a node that takes over:
+the pair with the widest way between them. As printed, phase 2 does not check that the backup can be sent to
+the node that stores; with `tested` it does. Neither phase checks that what several groups fetch at once fits
+on the links; `recovery_faults.faults` finds that.
 """
 
 from __future__ import annotations

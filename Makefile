@@ -1,4 +1,4 @@
-# Fogline's commands. `make help` lists them; settings are environment variables (see README.md).
+# Fogline's commands. `make help` lists them; settings are environment variables (see docs/reference/settings.md).
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of memory of its own glibc gives each thread an area, and a node has many threads.
 export MALLOC_ARENA_MAX ?= 2
 
-.PHONY: help up node install install-tests test test-browser-code check static-check format api-types bench soak mutants clean
+.PHONY: help up node install install-tests test test-browser-code check static-check format api-types reference bench soak mutants clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,11 @@ api-types: ## write the browser's types of the REST API and the live messages: s
 	@mkdir -p build
 	@$(PY) manage.py api_types > build/api.gen.ts
 	@mv build/api.gen.ts static/shared/api.gen.ts
+
+reference: ## write the pages that are made from the code: docs/reference, the operators
+	@.ci/install python
+	@$(PY) -m pipeline_runtime.settings_page
+	@$(PY) -m pipeline_runtime.operators.reference
 
 bench: ## every benchmark; QUICK=1 is short
 	@.ci/install python java jars classes bundle chromium

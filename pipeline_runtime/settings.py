@@ -1,6 +1,7 @@
 """Everything that the environment decides, read once: `Settings.from_env()`.
 
-A setting is the variable FOGLINE_<NAME>, but for REDIS_URL and DATABASE_URL. What is empty is not given.
+A setting is the variable FOGLINE_<NAME>, except REDIS_URL and DATABASE_URL.
+An empty variable counts as not given.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from pydantic_settings import (
 )
 
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-_SECRET = ("kafka_security", "redis_url", "database_url", "secret_key", "cluster_key")
+_SECRET = ("kafka_security", "redis_url", "database_url", "secret_key", "cluster_key", "metrics_token")
 
 
 class SettingsError(ValueError):
@@ -80,95 +81,120 @@ _NodeName = Annotated[str, AfterValidator(_node_name)]
 _NodeNames = Annotated[
     tuple[_NodeName, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_without_repetition)
 ]
+_Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 _JsonObject = Annotated[Mapping[str, Any], NoDecode, BeforeValidator(_json_object)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _PositiveAmount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Settings(BaseSettings):
-    """Times end in `_s` and are in seconds; ports are on `host` or on 127.0.0.1."""
+    """Times end in `_s` and are in seconds; ports are on `host` or on 127.0.0.1.
+
+    A field's docstring is its description in docs/reference/settings.md: run `make reference` after a change.
+    """
 
     model_config = SettingsConfigDict(env_prefix="FOGLINE_", frozen=True, validate_default=True)
 
     data: Path = Path(".fogline")
-    """All that Fogline keeps is below it."""
+    """The directory that holds everything Fogline keeps. Only the Java libraries that it fetches lie
+    elsewhere, in `${XDG_CACHE_HOME:-~/.cache}/fogline/jars`."""
 
     host: str = "127.0.0.1"
+    """The address on which the dashboard listens. `0.0.0.0` lets other machines reach it."""
     port: _Port = 8000
-    """`host`, `port`: where the web listens."""
+    """The port of the dashboard."""
+    allowed_hosts: _Names = ()
+    """Further host names under which the dashboard is reached, separated by commas. This machine's own names
+    are always allowed."""
     https: bool = False
-    """A proxy in front of the web speaks TLS: cookies become secure, HSTS is sent."""
+    """Set it to 1 when a proxy in front of the dashboard speaks TLS. Cookies are then sent over HTTPS only,
+    and browsers are told to stay with HTTPS. Name a proxy on another machine in uvicorn's
+    `FORWARDED_ALLOW_IPS`."""
+    metrics_token: str = Field("", repr=False)
+    """The bearer token with which other machines may read `/metrics`. Without one, only this machine may."""
     upload_bytes_max: PositiveInt = 1 << 30
-    """Of the largest data file that may be uploaded."""
-
+    """The size of the largest data file that may be uploaded, in bytes."""
     secret_key: str = Field("", repr=False)
+    """The key that signs sessions. Without one, Fogline makes it once and keeps it in `secrets.json` in
+    `FOGLINE_DATA`."""
     cluster_key: str = Field("", repr=False)
-    """Both are generated once, and kept in `data`/secrets.json (0600), where they are not given."""
+    """The key with which the processes of one installation trust each other. Without one, Fogline makes it
+    once and keeps it in `secrets.json` in `FOGLINE_DATA`."""
+    demo: bool = True
+    """Whether the demo pipeline is deployed when there is no pipeline yet."""
+    log: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = (
+        "INFO"
+    )
+    """The least severe messages that are logged: DEBUG, INFO, WARNING, ERROR or CRITICAL."""
 
     kafka_port: _PortOfTwo = 19092
-    """Of the embedded Kafka; its controller takes the next port."""
+    """The port of the Kafka that Fogline starts itself. Its controller takes the next port."""
     kafka: str = Field(default_factory=lambda known: f"127.0.0.1:{known.get('kafka_port')}")
-    """Bootstrap servers; not given, Fogline brings its own Kafka."""
+    """The bootstrap servers of your own Kafka, separated by commas. Fogline then starts none."""
     kafka_security: _JsonObject = Field({}, repr=False)
-    """JSON object of kafka-python arguments: security_protocol, sasl_*, ssl_*."""
+    """How to sign in at your own Kafka: a JSON object of kafka-python's arguments, such as
+    `security_protocol`, `sasl_mechanism` or `ssl_cafile`."""
     redis_port: _Port = 16379
+    """The port of the Redis that Fogline starts itself."""
     redis_url: str = Field(
         default_factory=lambda known: _embedded_redis(known.get("redis_port"), known.get("cluster_key", "")),
         validation_alias=AliasChoices("REDIS_URL"),
         repr=False,
     )
-    """May hold a password; not given, Fogline brings its own Redis, on `redis_port`."""
+    """The address of your own Redis, such as `redis://:password@host:6379/0`. Fogline then starts none."""
     database_url: str = Field(
         default_factory=lambda known: f"sqlite:///{known.get('data')}/fogline.sqlite3",
         validation_alias=AliasChoices("DATABASE_URL"),
         repr=False,
     )
-    """May hold a password, e.g. postgres://user:password@host/name."""
+    """The address of your own PostgreSQL, such as `postgres://user:password@host/name`."""
 
     nodes: _NodeNames = ("edge-a", "edge-b", "cloud")
-    """That the supervisor starts on this machine; may be empty."""
+    """The nodes that run on this machine, separated by commas. It may be empty: then none does."""
     node: _NodeName | None = None
-    """A node process's own name."""
+    """The name of one node's process. `--name` sets it; you need not."""
     chunk_port: _Port = 18100
-    """Of the central chunk service."""
+    """The port of the central checkpoint service."""
     node_port: _Port = 18110
-    """Of the first local node's chunk service, then the others. Of another node: its own; not given, the
-    first free one behind those."""
+    """The port of the first local node's checkpoint service. The other nodes of this machine take the ports
+    after it. A node that joins from another machine takes the first free port behind those, or exactly this
+    one where it is set."""
+    leave_s: _Amount = 60
+    """How many seconds a node that is told to stop may go on, to hand over what it owns. With 0 it ends at
+    once, as every node of `make up` does."""
 
     silence_s: _PositiveAmount = 3
-    """A node that is silent for so long counts as down."""
+    """A node counts as down after this many seconds without a report. Below 2.6, a short break of Redis may
+    be taken for it."""
     restore: Annotated[Literal["auto", "manual"], BeforeValidator(str.lower)] = "auto"
-    """What a silent node ran is restored elsewhere: by itself, or by a person."""
+    """What happens to the elements of a node that is down: `auto` restores them on other nodes, `manual`
+    leaves that to people."""
     standby_s: _Amount = 600
-    """How long the old owner stays a standby after a live migration; 0: not at all."""
-    leave_s: _Amount = 60
-    """How long a node that is told to stop goes on at most, to hand over what it owns; 0: not at all."""
+    """How many seconds the old owner stays a standby after a live migration. With 0 it stops at once."""
 
     latency_ms: Annotated[int, Field(ge=20, le=600_000)] = 500
-    """The latency target of elements of which nobody has said one, when they are deployed."""
+    """The latency target of elements that set none, in milliseconds from 20 to 600,000: this soon after a row
+    arrives, its results are out."""
 
     checkpoint_s: _PositiveAmount = 5
-    """How often a checkpoint leaves the node."""
+    """How many seconds lie between two checkpoints that leave the node."""
     checkpoint_batches: NonNegativeInt = 0
-    """Also after so many batches; 0: by time alone."""
+    """A checkpoint also leaves the node after this many batches. With 0 only the time counts."""
     checkpoints_kept: PositiveInt = 5
+    """How many of the newest checkpoints of each group the central service keeps."""
     checkpoints_hours: NonNegativeInt = 24
-    """Centrally: so many, and one of each hour."""
+    """For how many past hours the central service keeps one checkpoint of each hour as well."""
     node_checkpoints_kept: PositiveInt = 3
+    """How many of the newest checkpoints of each group a node keeps."""
     node_checkpoints_hours: NonNegativeInt = 0
-    """The same on each node."""
+    """For how many past hours a node keeps one checkpoint of each hour as well."""
     checkpoint_mb_s: _Amount = 25
-    """Megabytes per second that a node spends on sending them; 0: no limit."""
+    """How many megabytes per second a node may spend on sending checkpoints. With 0 there is no limit."""
     disk_reserve_mb: NonNegativeInt = 256
-    """Free disk that checkpoints leave to everything else."""
+    """How many megabytes of free disk checkpoints leave to everything else."""
     trim_s: _Amount = 600
-    """How often journals and streams are trimmed behind the checkpoints; 0: never."""
-
-    log: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = (
-        "INFO"
-    )
-    demo: bool = True
-    """The demo pipeline is deployed when there is no pipeline yet."""
+    """How many seconds lie between two trimmings of journals and streams behind the oldest checkpoint. With 0
+    they are never trimmed."""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Self:
@@ -207,13 +233,13 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What `from_env` has read, and nothing of the process's environment beside it."""
+        """Takes what `from_env` has read, and nothing else from the process's environment."""
         return (init_settings,)
 
     @model_validator(mode="before")
     @classmethod
     def _given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Empty is not given; but FOGLINE_NODES may be empty, for none here."""
+        """Drops empty variables. FOGLINE_NODES stays: empty, it means that no node runs here."""
         stripped = {name: v.strip() if isinstance(v, str) else v for name, v in values.items()}
         return {name: value for name, value in stripped.items() if value != "" or name == "nodes"}
 
@@ -240,17 +266,17 @@ class Settings(BaseSettings):
 
     @property
     def node_port_named(self) -> bool:
-        """By the environment."""
+        """Whether the environment names it."""
         return "node_port" in self.model_fields_set
 
     @property
     def chunk_url(self) -> str:
-        """Of the central chunk service, as processes on this machine reach it."""
+        """The central chunk service's address for processes on this machine."""
         return f"http://{bracketed(self.local_host)}:{self.chunk_port}"
 
     @property
     def web_url(self) -> str:
-        """Of the dashboard, as a browser on this machine reaches it."""
+        """The dashboard's address for a browser on this machine."""
         return f"http://{bracketed(self.local_host)}:{self.port}"
 
     @property
@@ -267,23 +293,26 @@ class Settings(BaseSettings):
         return self.data / "nodes" / name
 
     def local_node_port(self, name: str) -> int:
-        """Of the chunk service of a node in `nodes`. Of any other node: `node_port` itself, or, when that is
-        not given, the port from which on a free one is looked for."""
+        """The port of a node's chunk service.
+
+        A node that is not in `nodes` gets `node_port` itself if the environment names it.
+        Otherwise it gets the port from which it looks for a free one.
+        """
         if name in self.nodes:
             return self.node_port + self.nodes.index(name)
         return self.node_port if self.node_port_named else self.node_port + len(self.nodes)
 
 
 def bracketed(host: str) -> str:
-    """As it stands in a URL: an IPv6 address in brackets."""
+    """The host as a URL writes it: an IPv6 address stands in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def _faults(error: ValidationError) -> list[str]:
-    """VARIABLE=value: what is wrong with it. Of what may hold a secret, the value is not shown."""
+    """One line per mistake, `VARIABLE=value: what is wrong`. A value that may be secret is not shown."""
     faults = []
     for fault in error.errors(include_url=False, include_context=False):
-        if fault["type"] == "default_factory_not_called":  # for what is wrong with another one
+        if fault["type"] == "default_factory_not_called":  # another setting is wrong, and has its own line
             continue
         name = str(fault["loc"][0])
         variable = name if name.isupper() else f"FOGLINE_{name.upper()}"

@@ -1,16 +1,7 @@
-"""Django's settings, derived from Fogline's own (pipeline_runtime.settings).
-
-Besides those, the web alone reads:
-
-| variable | default | |
-|---|---|---|
-| FOGLINE_ALLOWED_HOSTS | | more host names under which the dashboard is reached, comma separated |
-| FOGLINE_METRICS_TOKEN | | bearer token for /metrics; without it, only this machine may read them |
-"""
+"""Django's settings, derived from Fogline's own (pipeline_runtime.settings)."""
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from pathlib import Path
@@ -29,7 +20,7 @@ FOGLINE = Settings.from_env()
 FOGLINE_VERSION = VERSION
 BASE_DIR = Path(__file__).resolve().parents[2]
 HTTPS = FOGLINE.https
-METRICS_TOKEN = os.environ.get("FOGLINE_METRICS_TOKEN", "")
+METRICS_TOKEN = FOGLINE.metrics_token
 UPLOAD_BYTES_MAX = FOGLINE.upload_bytes_max
 
 SECRET_KEY = FOGLINE.secret_key
@@ -39,7 +30,7 @@ ALLOWED_HOSTS = [
     "localhost",
     "[::1]",
     socket.gethostname(),
-    *(host.strip() for host in os.environ.get("FOGLINE_ALLOWED_HOSTS", "").split(",") if host.strip()),
+    *FOGLINE.allowed_hosts,
 ]
 if FOGLINE.host not in ("0.0.0.0", "::", *ALLOWED_HOSTS):
     ALLOWED_HOSTS.append(FOGLINE.host)

@@ -1,4 +1,4 @@
-"""A machine joins by README's commands in a fresh copy of the project, with what a node's lock installs."""
+"""A machine joins as docs/how-to/add-a-machine.md says, in a fresh copy, with what a node's lock installs."""
 
 from __future__ import annotations
 

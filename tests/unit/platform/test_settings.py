@@ -148,3 +148,17 @@ def test_a_damaged_secrets_file_is_reported_and_kept(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="damaged"):
         read(tmp_path)
     assert json.loads(path.read_text()) == {"secret_key": "x"}
+
+
+def test_host_names_are_separated_by_commas_with_or_without_spaces(tmp_path: Path) -> None:
+    assert read(tmp_path).allowed_hosts == ()
+    assert read(tmp_path, FOGLINE_ALLOWED_HOSTS="a.example, b.example,").allowed_hosts == (
+        "a.example",
+        "b.example",
+    )
+
+
+def test_the_token_for_metrics_is_not_shown(tmp_path: Path) -> None:
+    settings = read(tmp_path, FOGLINE_METRICS_TOKEN="hidden-token")
+    assert settings.metrics_token == "hidden-token"
+    assert "hidden-token" not in repr(settings)

@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         "silence",
         "nodes count as down although nobody could have heard them",
-        "workers/control/detector.py",
+        "workers/control/reports/detector.py",
         '        return Verdict(blind="Redis does not answer")\n',
         "        hearing_since_ms = 0\n",
         ("tests/unit/workers/test_detector.py",),

@@ -2,7 +2,7 @@
 
 The table is phases.json, which the browser's code reads, too: the phases that a strategy goes through in
 their order, what people call them, and with which of them ownership passes. What leads from one phase to
-the next is the control side's (workers/control/handover_steps.py).
+the next is the control side's (workers/control/handovers/steps.py).
 """
 
 from __future__ import annotations

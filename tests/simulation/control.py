@@ -1,6 +1,6 @@
 """The control side: what it wants of each replica, from what they report.
 
-In the style of workers/control/handover_steps.py: `next_book` is a pure decision from what is
+In the style of workers/control/handovers/steps.py: `next_book` is a pure decision from what is
 persisted (the book) and what was reported since control started (the rest is forgotten then).
 """
 

@@ -36,7 +36,7 @@ class Operation(models.Model):
     restart = models.JSONField(default=list)
     message = models.TextField(blank=True)
     faults = models.JSONField(default=list)  # [{element, path, message, code}]
-    # What the control side has come to, see workers/control/operation_steps.py. One that is unfinished and
+    # What the control side has come to, see workers/control/operations/steps.py. One that is unfinished and
     # has a message gives up, and clears away.
     phase = models.CharField(max_length=16, default="PENDING")
     phase_since = models.DateTimeField(null=True, blank=True)

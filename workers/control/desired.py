@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -29,16 +29,16 @@ from pipeline_runtime.model.desired import (
 )
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
+from pipeline_runtime.placement.links import Place, peers
 from pipeline_runtime.wire import tasks
 from webapp.nodes.models import Node
 from webapp.placements.copies import standbys
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
 from webapp.placements.selectors import java_ends
 from workers import messages
-from workers.control.backups import BackupPlan, Backups
 from workers.control.bulkhead import Bulkhead
+from workers.control.checkpoints.backups import BackupPlan, Backups
 from workers.control.context import ControlContext
-from workers.control.links import peers_of
 from workers.messages import CENTRAL
 
 log = logging.getLogger(__name__)
@@ -136,6 +136,13 @@ def _source(source: dict[str, Any] | None, spec: GroupSpec, cluster_key: str) ->
         token=access.mint(cluster_key, access.group_read(spec.id), expires_at),
         seq=None if seq is None else Seq(seq),
     )
+
+
+def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
+    """Also of nodes that are down: that they come and go is not to change what the others are told."""
+    urls = {other.name: other.url for other in nodes if other.url or other.name == node.name}
+    places = [Place(other.name, other.place) for other in nodes if other.name in urls]
+    return tuple(Peer(node=name, url=urls[name]) for name in peers(node.name, places))
 
 
 class DesiredSender:

@@ -44,7 +44,7 @@ from webapp.policies.sites import changes_now, copied_now, with_refuges
 from webapp.problems import BackendAway, Conflict, Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.drains import order_move
+from workers.control.handovers.drains import order_move
 
 log = logging.getLogger(__name__)
 

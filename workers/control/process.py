@@ -26,11 +26,11 @@ from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, Replica
 from workers import messages
-from workers.control.central import CentralStore
+from workers.control.checkpoints.central import CentralStore
+from workers.control.checkpoints.trimming import Trimmer
 from workers.control.context import ControlContext, Tuning
 from workers.control.desired import DesiredSender
-from workers.control.ingest import Ingest
-from workers.control.trimming import Trimmer
+from workers.control.reports.ingest import Ingest
 from workers.control.work import Work
 from workers.stopping import Stopping, failed_by_threads, set_by_signals, wait_for
 

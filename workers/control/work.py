@@ -16,12 +16,12 @@ from webapp.handovers.models import Handover
 from webapp.operations.models import Operation
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.drains import tend_drains
-from workers.control.handovers import drive_handover
-from workers.control.operations import UNFINISHED, drive_operation
+from workers.control.handovers.drains import tend_drains
+from workers.control.handovers.driver import drive_handover
+from workers.control.handovers.restorations import order_restorations
+from workers.control.handovers.standbys import tidy_copies
+from workers.control.operations.driver import UNFINISHED, drive_operation
 from workers.control.policies import PolicyKeeper
-from workers.control.restorations import order_restorations
-from workers.control.standbys import tidy_copies
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import redis
 from tests.contract.control.test_bad_rows import alerts, sent
 from webapp.nodes.models import Node
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
+from workers.control.reports.ingest import Ingest
 
 FULL = "The disk is full."
 AWAY = "Checkpoints do not reach the central store."

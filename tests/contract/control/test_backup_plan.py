@@ -13,11 +13,11 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Link, Node
 from webapp.placements.models import GroupPlacement, Replica
-from workers.control.backups import Backups
 from workers.control.bulkhead import Bulkhead
+from workers.control.checkpoints.backups import Backups
 from workers.control.context import ControlContext
-from workers.control.drains import tend_drains
-from workers.control.restorations import order_restorations
+from workers.control.handovers.drains import tend_drains
+from workers.control.handovers.restorations import order_restorations
 
 Deployed = Callable[..., GroupPlacement]
 LOAD: dict[str, Any] = {"cpu_ratio": 0.25, "disk_free_bytes": 10**12}

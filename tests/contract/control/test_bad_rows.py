@@ -22,13 +22,14 @@ from webapp.audit.models import Event
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
 from webapp.placements.models import GroupPlacement, Replica
-from workers.control import bulkhead as bulkhead_module, ingest as ingest_module
+from workers.control import bulkhead as bulkhead_module
 from workers.control.bulkhead import TELL_AGAIN_S, Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import DesiredSender
-from workers.control.handovers import drive_handover
-from workers.control.ingest import Ingest
-from workers.control.restorations import order_restorations
+from workers.control.handovers.driver import drive_handover
+from workers.control.handovers.restorations import order_restorations
+from workers.control.reports import ingest as ingest_module
+from workers.control.reports.ingest import Ingest
 
 Deployed = Callable[..., GroupPlacement]
 TOO_LARGE = 2**70  # no column of a database holds it

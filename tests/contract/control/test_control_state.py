@@ -14,9 +14,9 @@ from tests.waiting import PATIENCE_S
 from webapp.backends import control_state as told_module
 from webapp.backends.control_state import BLIND, STORE, control_state
 from webapp.nodes.models import Node
-from workers.control import ingest as module
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
+from workers.control.reports import ingest as module
+from workers.control.reports.ingest import Ingest
 
 LASTS_S = int(PATIENCE_S)
 

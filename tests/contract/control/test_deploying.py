@@ -19,11 +19,11 @@ from webapp.operations.selectors import operation_json
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from webapp.placements.placing import first_placement
-from workers.control import operation_effects
 from workers.control.context import ControlContext
-from workers.control.operation_model import OperationPhase as P
-from workers.control.operation_steps import LIMIT_MS
-from workers.control.operations import _Driver, drive_operation
+from workers.control.operations import effects as operation_effects
+from workers.control.operations.driver import _Driver, drive_operation
+from workers.control.operations.model import OperationPhase as P
+from workers.control.operations.steps import LIMIT_MS
 
 ERROR = ReplicaError(message="no such file", safe="", next="", traceback="Traceback: no such file")
 
@@ -330,7 +330,7 @@ def test_what_nobody_foresaw_ends_it_and_is_told(
     operation = make(ordered(), context)
     place = "_running" if phase is P.STOP else "next_step"
     with monkeypatch.context() as broken:
-        broken.setattr(f"workers.control.operations.{place}", breaks)
+        broken.setattr(f"workers.control.operations.driver.{place}", breaks)
         _Driver(str(operation.pk), context).advance()
     operation = ends(operation, context)
     assert operation.status == "failed"
@@ -346,7 +346,7 @@ def test_what_nobody_foresaw_leaves_the_rest_to_an_undeployment_that_came_meanwh
 
     operation = comes_to(P.PLACE, ordered(), context)
     Deployment.objects.update(status="undeploying")
-    monkeypatch.setattr("workers.control.operations.next_step", breaks)
+    monkeypatch.setattr("workers.control.operations.driver.next_step", breaks)
     _Driver(str(operation.pk), context).advance()
     operation.refresh_from_db()
     assert (operation.status, operation.deployment.status) == ("failed", "undeploying")

@@ -24,12 +24,12 @@ from webapp.nodes import actions
 from webapp.nodes.models import Node
 from webapp.placements.copies import next_generation
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
-from workers.control import drains
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.drains import tend_drains
-from workers.control.operation_effects import order_owners
-from workers.control.retries import TRIES_MAX
+from workers.control.handovers import drains
+from workers.control.handovers.drains import tend_drains
+from workers.control.handovers.retries import TRIES_MAX
+from workers.control.operations.effects import order_owners
 
 Deployed = Callable[..., GroupPlacement]
 Look = Callable[[], list[tuple[str, str]]]

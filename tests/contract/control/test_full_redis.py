@@ -12,7 +12,7 @@ from pipeline_runtime.wire import keys
 from tests.contract.control.test_bad_rows import numbers, sent
 from webapp.nodes.models import Node
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
+from workers.control.reports.ingest import Ingest
 
 REPORTS = 50
 LARGE = "x" * 20_000  # such as a traceback of each replica

@@ -22,9 +22,9 @@ from webapp.placements.models import ExtraReplica, GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
-from workers.control.ingest import Ingest
-from workers.control.operation_effects import order_group
-from workers.control.restorations import order_restorations
+from workers.control.handovers.restorations import order_restorations
+from workers.control.operations.effects import order_group
+from workers.control.reports.ingest import Ingest
 
 Deployed = Callable[..., GroupPlacement]
 

@@ -16,7 +16,7 @@ from tests.contract.control.test_bad_rows import sent, status
 from webapp.placements.models import GroupPlacement
 from workers import messages
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
+from workers.control.reports.ingest import Ingest
 
 
 def test_a_round_makes_one_trip_with_no_transaction_open(

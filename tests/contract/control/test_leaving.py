@@ -25,8 +25,8 @@ from webapp.placements.models import GroupPlacement
 from webapp.policies.facts import nodes_now
 from webapp.problems import Conflict
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
-from workers.control.operation_effects import order_owners
+from workers.control.operations.effects import order_owners
+from workers.control.reports.ingest import Ingest
 
 Deployed = Callable[..., GroupPlacement]
 Report = Callable[..., Node]

@@ -18,8 +18,8 @@ from webapp.nodes.links import broker_ways, links_now, site_links, stream_ways
 from webapp.nodes.models import GivenLatency, Link, Node
 from webapp.placements.fleet import Fleet
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
-from workers.control.links import peers_of
+from workers.control.desired import peers_of
+from workers.control.reports.ingest import Ingest
 
 T0 = 1_700_000_000_000
 

@@ -18,9 +18,9 @@ from webapp.pipelines.models import PipelineVersion
 from webapp.placements.models import GroupPlacement
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.handover_effects import Effects, end
-from workers.control.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
-from workers.control.retries import TRIES_MAX
+from workers.control.handovers.effects import Effects, end
+from workers.control.handovers.restorations import RESTORED_MAX, RESTORED_WITHIN, order_restorations
+from workers.control.handovers.retries import TRIES_MAX
 
 
 def silent(placement: GroupPlacement) -> None:

@@ -14,7 +14,7 @@ from webapp.audit.models import Event
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.context import ControlContext
-from workers.control.ingest import Ingest
+from workers.control.reports.ingest import Ingest
 
 ONE_DIED = [("edge-a", 3500), ("edge-b", 2600), ("edge-c", 1500), ("edge-b", 400)]
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from webapp.nodes.models import Node
 from webapp.placements.models import ExtraReplica, GroupPlacement
-from workers.control import standbys
 from workers.control.context import ControlContext
+from workers.control.handovers import standbys
 from workers.control.process import KEPT_AFTER_END, _is_forgotten
 
 

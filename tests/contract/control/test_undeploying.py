@@ -20,11 +20,11 @@ from webapp.audit.models import Event
 from webapp.nodes.models import Node
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, GroupPlacement, Replica
-from workers.control import operation_effects
 from workers.control.context import ControlContext
-from workers.control.operation_model import OperationPhase as P
-from workers.control.operation_steps import LIMIT_MS
-from workers.control.operations import _Driver, drive_operation
+from workers.control.operations import effects as operation_effects
+from workers.control.operations.driver import _Driver, drive_operation
+from workers.control.operations.model import OperationPhase as P
+from workers.control.operations.steps import LIMIT_MS
 
 Deployed = Callable[..., GroupPlacement]
 REFUSED = "Kafka did not delete fl.1.power.out: TopicDeletionDisabledError"

@@ -17,14 +17,14 @@ from webapp.operations.models import Operation
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import planned_for
-from workers.control import operations
 from workers.control.context import ControlContext
 from workers.control.desired import replicas_of
-from workers.control.operation_effects import groups_to_upgrade, order_group
-from workers.control.operation_model import Fail
-from workers.control.operation_record import end_failed
-from workers.control.operation_steps import ORDERS_MAX
-from workers.control.operations import _Driver
+from workers.control.operations import driver
+from workers.control.operations.driver import _Driver
+from workers.control.operations.effects import groups_to_upgrade, order_group
+from workers.control.operations.model import Fail
+from workers.control.operations.record import end_failed
+from workers.control.operations.steps import ORDERS_MAX
 
 Deployed = Callable[..., GroupPlacement]
 
@@ -203,7 +203,7 @@ def test_what_an_upgrade_made_for_what_it_never_placed_is_left_to_be_cleared_awa
         steps=[step],
     )
     Node.objects.update(cordoned=True)
-    operations.drive_operation(str(operation.pk), context)
+    driver.drive_operation(str(operation.pk), context)
     operation.refresh_from_db()
     assert operation.status == "failed"
     assert operation.obsolete == [
@@ -214,7 +214,7 @@ def test_what_an_upgrade_made_for_what_it_never_placed_is_left_to_be_cleared_awa
 def test_of_two_groups_that_are_called_the_same_each_says_why_it_cannot() -> None:
     """One of an id that is spent, and the one that came after it."""
     refused = {"watch": "it stands behind «power»", "watch_2": "it is new in it"}
-    said = operations._said(refused, {"watch": "Watch", "power": "Mains power"})
+    said = driver._said(refused, {"watch": "Watch", "power": "Mains power"})
     assert said == "Watch: it stands behind Mains power; Watch: it is new in it"
 
 
@@ -224,10 +224,10 @@ def test_what_nobody_foresaw_ends_an_upgrade_and_is_told(
     def breaks(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(operations, "planned_for", breaks)
+    monkeypatch.setattr(driver, "planned_for", breaks)
     placement = deployed("power", "edge-a")
     operation = placement.deployment.operations.create(kind="upgrade")
-    operations.drive_operation(str(operation.pk), context)
+    driver.drive_operation(str(operation.pk), context)
     operation.refresh_from_db()
     assert operation.status == "failed"
     assert operation.message.startswith("ZeroDivisionError: division by zero. ")

@@ -22,7 +22,8 @@ django.setup()
 from tests.integration.workers.cluster import SILENCE_S, Cluster  # noqa: E402
 from tests.integration.workers.zygote import Zygote  # noqa: E402
 from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
-from workers.control import handover_steps, operation_steps  # noqa: E402
+from workers.control.handovers import steps as handover_steps  # noqa: E402
+from workers.control.operations import steps as operation_steps  # noqa: E402
 
 NEVER_S = 3600.0
 Running = Callable[..., AbstractContextManager[Cluster]]

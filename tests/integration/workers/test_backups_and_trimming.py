@@ -31,8 +31,8 @@ from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
+from workers.control.checkpoints.trimming import Trimmer
 from workers.control.context import ControlContext
-from workers.control.trimming import Trimmer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -19,8 +19,8 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
-from workers.control import operation_steps
-from workers.control.operation_model import OperationPhase
+from workers.control.operations import steps as operation_steps
+from workers.control.operations.model import OperationPhase
 
 pytestmark = pytest.mark.integration
 

@@ -25,8 +25,8 @@ from webapp.handovers.pause import pause_of
 from webapp.nodes.models import Node
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
-from workers.control import handover_steps
-from workers.control.handover_effects import Effects
+from workers.control.handovers import steps as handover_steps
+from workers.control.handovers.effects import Effects
 
 pytestmark = pytest.mark.integration
 

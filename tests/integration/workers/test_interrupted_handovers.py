@@ -20,8 +20,8 @@ from tests.integration.workers.cluster import (
 from tests.waiting import wait_until
 from webapp.handovers.models import Handover
 from webapp.placements.models import Deployment
-from workers.control import handovers
-from workers.control.handover_steps import Observed, Progress, Step, Wait
+from workers.control.handovers import driver
+from workers.control.handovers.steps import Observed, Progress, Step, Wait
 from workers.supervisor.services import Redis
 
 pytestmark = pytest.mark.integration
@@ -75,13 +75,13 @@ def test_control_is_away_for_an_hour_before_it_sees_what_a_phase_has_come_to(
 ) -> None:
     deployment = owned(cluster)
     wait_until(lambda: cluster.replicated(deployment, "power", "edge-a"), "it is replicated")
-    next_step = handovers.next_step
+    next_step = driver.next_step
 
     def sees_nothing(progress: Progress, seen: Observed) -> Step:
         return Wait() if progress.phase == phase else next_step(progress, seen)
 
     with pytest.MonkeyPatch.context() as held:
-        held.setattr(handovers, "next_step", sees_nothing)
+        held.setattr(driver, "next_step", sees_nothing)
         handover = ordered(deployment, strategy, "edge-a", "edge-b")
         reaches(handover, phase)
         cluster.stop_control()

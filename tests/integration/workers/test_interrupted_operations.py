@@ -23,8 +23,8 @@ from webapp.operations.models import Operation
 from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
-from workers.control import operation_effects, operation_steps, operations, reconnecting
-from workers.control.operation_model import Fail, Observed, OperationPhase as P, Progress, Step, Wait
+from workers.control.operations import driver, effects, reconnecting, steps
+from workers.control.operations.model import Fail, Observed, OperationPhase as P, Progress, Step, Wait
 
 pytestmark = pytest.mark.integration
 
@@ -150,7 +150,7 @@ def test_a_change_of_connections_goes_on_wherever_control_dies(
 def test_a_node_that_is_cordoned_at_the_last_moment_does_not_change_where_an_element_begins(
     cluster: Cluster, topics: list[str], journals: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ordered, order_owners = list[bool](), operation_effects.order_owners
+    ordered, order_owners = list[bool](), effects.order_owners
 
     def order_at_the_second_try(*given: Any) -> bool:
         left = Deployment.objects.get().left["saved"]["spec"]["inputs"]
@@ -158,7 +158,7 @@ def test_a_node_that_is_cordoned_at_the_last_moment_does_not_change_where_an_ele
         ordered.append(bool(ordered) and order_owners(*given))
         return ordered[-1]
 
-    monkeypatch.setattr(operation_effects, "order_owners", order_at_the_second_try)
+    monkeypatch.setattr(effects, "order_owners", order_at_the_second_try)
     operation = ended(connecting(cluster))
     assert operation.status == "done", operation.message
     assert ordered == [False, True]
@@ -176,14 +176,14 @@ def test_after_a_change_of_connections_that_failed_the_former_version_goes_on_wh
     reader: str,
 ) -> None:
     """`reader`: who has read the first element's rows last, or was to."""
-    next_step = operations.next_step
+    next_step = driver.next_step
 
     def fails(progress: Progress, seen: Observed, now_ms: int) -> Step:
         fails_now = progress.phase == phase and (phase != P.ORDER or not progress.groups)
         return Fail("No.") if fails_now else next_step(progress, seen, now_ms)
 
     with monkeypatch.context() as failing:
-        failing.setattr(operations, "next_step", fails)
+        failing.setattr(driver, "next_step", fails)
         operation = ended(connecting(cluster))
     assert operation.status == "failed"
     assert "What lies behind an element that is missing now waits." in operation.message
@@ -304,13 +304,13 @@ def test_after_a_regrouping_that_failed_the_former_version_goes_on_where_each_st
     phase: P,
     begins: dict[str, Any],
 ) -> None:
-    next_step = operations.next_step
+    next_step = driver.next_step
 
     def fails(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return Fail("No.") if progress.phase == phase else next_step(progress, seen, now_ms)
 
     with monkeypatch.context() as failing:
-        failing.setattr(operations, "next_step", fails)
+        failing.setattr(driver, "next_step", fails)
         operation = ended(regrouping(cluster))
     assert operation.status == "failed"
     deployment = Deployment.objects.get(pk=operation.deployment_id)
@@ -347,8 +347,8 @@ def undeploying(cluster: Cluster) -> Operation:
 def topics(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a Kafka is asked for that does all of it; with a real one, test_deployments."""
     asked: list[str] = []
-    monkeypatch.setattr(operation_effects, "ensure_topics", lambda *_: asked.append("create"))
-    monkeypatch.setattr(operation_effects, "delete_topics", lambda *_: asked.append("delete"))
+    monkeypatch.setattr(effects, "ensure_topics", lambda *_: asked.append("create"))
+    monkeypatch.setattr(effects, "delete_topics", lambda *_: asked.append("delete"))
     return asked
 
 
@@ -363,13 +363,13 @@ def comes_to(phase: P, operation: Operation) -> None:
 
 def stopped_in(phase: P, cluster: Cluster, begin: Begin) -> Operation:
     """Control ends in that phase, before it sees what it has come to."""
-    next_step = operations.next_step
+    next_step = driver.next_step
 
     def sees_nothing(progress: Progress, seen: Observed, now_ms: int) -> Step:
         return Wait("nothing") if progress.phase == phase else next_step(progress, seen, now_ms)
 
     with pytest.MonkeyPatch.context() as held:
-        held.setattr(operations, "next_step", sees_nothing)
+        held.setattr(driver, "next_step", sees_nothing)
         operation = begin(cluster)
         comes_to(phase, operation)
         cluster.stop_control()
@@ -400,8 +400,8 @@ def test_a_deployment_goes_on_wherever_control_dies(kafka_cluster: Cluster, phas
 def test_a_deployment_that_fails_says_why_wherever_control_dies(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch, phase: P
 ) -> None:
-    monkeypatch.setattr(operation_steps, "ERROR_MS_MAX", 500)
-    monkeypatch.setattr(operation_steps, "HEARD_MS", 500)
+    monkeypatch.setattr(steps, "ERROR_MS_MAX", 500)
+    monkeypatch.setattr(steps, "HEARD_MS", 500)
     # What counts is the error, not that the deadline of an hour ago is over.
     operation = interrupted(cluster, deploying_in_vain, phase, away=timedelta(0))
     assert (operation.status, operation.deployment.status) == ("failed", "failed")
@@ -447,9 +447,9 @@ def test_a_change_of_shape_goes_on_wherever_control_dies(
 def test_what_was_removed_and_did_not_end_is_named(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation_steps, "HEARD_MS", 500)
+    monkeypatch.setattr(steps, "HEARD_MS", 500)
     for phase in (P.RETIRE, P.STOP):
-        monkeypatch.setitem(operation_steps.LIMIT_MS, phase, 500)
+        monkeypatch.setitem(steps.LIMIT_MS, phase, 500)
     deployment = runs(cluster)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = ended(reshape(deployment, "edge-a"))
@@ -498,7 +498,7 @@ def test_a_deployment_that_is_undeployed_while_control_is_away_ends_and_leaves_n
 def test_the_deadline_of_a_deployment_outlives_control(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation_steps, "HEARD_MS", 500)
+    monkeypatch.setattr(steps, "HEARD_MS", 500)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = deploying(cluster)
     comes_to(P.RUN, operation)
@@ -523,8 +523,8 @@ def test_the_deadline_of_a_deployment_outlives_control(
 def test_the_deadline_of_an_undeployment_outlives_control_and_who_did_not_end_is_named(
     cluster: Cluster, topics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation_steps, "HEARD_MS", 500)
-    monkeypatch.setitem(operation_steps.LIMIT_MS, P.STOP, 500)
+    monkeypatch.setattr(steps, "HEARD_MS", 500)
+    monkeypatch.setitem(steps.LIMIT_MS, P.STOP, 500)
     deployment = runs(cluster)
     cluster.signal_node("edge-b", signal.SIGSTOP)
     operation = undeploy(deployment)

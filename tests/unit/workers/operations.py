@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline_runtime.placement.choose import Placed
-from workers.control.operation_model import (
+from workers.control.operations.model import (
     Answer,
     Enter,
     GroupSeen,
@@ -14,7 +14,7 @@ from workers.control.operation_model import (
     Progress,
     Unplaced,
 )
-from workers.control.operation_steps import (
+from workers.control.operations.steps import (
     LIMIT_MS,
 )
 

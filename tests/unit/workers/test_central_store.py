@@ -8,7 +8,7 @@ from pipeline_runtime.checkpoint.database import StateDatabase
 from tests.ports import free_ports
 from tests.unit.checkpoint.replicas import GROUP
 from tests.unit.checkpoint.test_database import manifest
-from workers.control.central import CentralStore
+from workers.control.checkpoints.central import CentralStore
 
 
 def test_a_damaged_central_store_is_replaced_and_told_once(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.control.clocks import Clocks
+from workers.control.reports.clocks import Clocks
 
 NOW = 1_000_000
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from workers.control.detector import QUIET_MS, RETRY_MS, UNHEARD_MS, Hearing, Sighting, Verdict, judge
+from workers.control.reports.detector import QUIET_MS, RETRY_MS, UNHEARD_MS, Hearing, Sighting, Verdict, judge
 
 NOW = 100_000
 SILENCE = 10_000

@@ -95,7 +95,7 @@ django.setup(set_prefix=False)
 from django.core.management import call_command
 from django.db import connections
 from pipeline_runtime.settings import Settings
-from workers.control import central
+from workers.control.checkpoints import central
 from workers.control.process import ControlProcess
 
 call_command("migrate", verbosity=0)

@@ -9,7 +9,7 @@ import pytest
 from pipeline_runtime.handover.phases import Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
-from workers.control.handover_steps import (
+from workers.control.handovers.steps import (
     CLAIM_MS_MAX,
     COMMIT_MS_MAX,
     CUT_MS_MAX,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline_runtime.model.desired import NodeLoad
-from workers.control.histories import NodeSamples
+from workers.control.reports.histories import NodeSamples
 
 
 def load(cpu: float, battery: float | None = None) -> NodeLoad:

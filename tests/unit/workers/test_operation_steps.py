@@ -30,7 +30,7 @@ from tests.unit.workers.operations import (
     undeploying,
     upgrade,
 )
-from workers.control.operation_model import (
+from workers.control.operations.model import (
     Answer,
     CreateTopics,
     DeleteTopics,
@@ -49,7 +49,7 @@ from workers.control.operation_model import (
     Step,
     Wait,
 )
-from workers.control.operation_steps import (
+from workers.control.operations.steps import (
     ASK_AGAIN_MS,
     ERROR_MS_MAX,
     HEARD_MS,

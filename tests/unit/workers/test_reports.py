@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pipeline_runtime.model.desired import ElementRows, ReplicaError, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
-from workers.control.reports import Rates, Runs, notices
+from workers.control.reports.notices import notices
+from workers.control.reports.rates import Rates
+from workers.control.reports.runs import Runs
 
 STATUS = ReplicaStatus(group="d.power", role=Role.OWNER, phase="owning", epoch=Epoch(1), seq=Seq(1))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from workers.control.retries import (
+from workers.control.handovers.retries import (
     TRIES_MAX,
     TRY_AGAIN_S,
     Attempt,

@@ -24,7 +24,7 @@ from tests.unit.workers.operations import (
     running,
     upgrade,
 )
-from workers.control.operation_model import (
+from workers.control.operations.model import (
     Answer,
     Done,
     Enter,
@@ -38,7 +38,7 @@ from workers.control.operation_model import (
     ReadPositions,
     Wait,
 )
-from workers.control.operation_steps import (
+from workers.control.operations.steps import (
     ASK_AGAIN_MS,
     ERROR_MS_MAX,
     LIMIT_MS,

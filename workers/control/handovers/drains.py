@@ -1,8 +1,8 @@
 """Empties nodes that are drained, or leaving: each of their groups is moved away, one after another.
 
-Level-triggered, as restorations are: a mark on the node's row says that it is drained, or leaving
-(`workers/control/leaving.py`), its handovers say what was tried. So whatever is lost or dies half way, the
-next look goes on.
+Each look starts from the database alone. A mark on the node's row says that it is drained, or leaving
+(`workers/control/reports/leaving.py`). The node's handovers say what was tried. So if anything is lost or
+dies half way, the next look goes on from there.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from webapp.placements.names import Names
 from webapp.problems import Conflict
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.handover_effects import attempts_of
-from workers.control.retries import Later, Now, tries_again
+from workers.control.handovers.effects import attempts_of
+from workers.control.handovers.retries import Later, Now, tries_again
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """A node that was told to stop and hands over what it owns first: what its reports mean for its row.
 
-    report with leaving_until_ms --> the mark (Node.leaving_since) --> drains.py moves its groups away
+    report with leaving_until_ms --> the mark (Node.leaving_since); handovers/drains.py moves its groups away
     goodbye, silence, or a report without --> no mark: started again, it takes new elements
 
 The mark is what the newest report says, so a control process that was away goes on where it finds it. The
@@ -20,7 +20,7 @@ from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names
-from workers.control.drains import elements_moved
+from workers.control.handovers.drains import elements_moved
 
 FIELDS = ("leaving_since", "leaving_until", "leaving_stuck", "drain_blocked")
 

@@ -15,8 +15,8 @@ from webapp.audit.records import record_event
 from webapp.json_types import moment_of_ms
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
-from workers.control.operation_effects import Change, left_running, run_on, set_status, unconfirmed
-from workers.control.operation_model import Fail, GroupFault, OperationPhase as P
+from workers.control.operations.effects import Change, left_running, run_on, set_status, unconfirmed
+from workers.control.operations.model import Fail, GroupFault, OperationPhase as P
 
 log = logging.getLogger(__name__)
 

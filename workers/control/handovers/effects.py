@@ -25,9 +25,9 @@ from webapp.placements.copies import next_generation
 from webapp.placements.models import ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
-from workers.control.handover_steps import wants_fresh_checkpoint
+from workers.control.handovers.retries import Attempt
+from workers.control.handovers.steps import wants_fresh_checkpoint
 from workers.control.replica_rows import epoch_known, reported
-from workers.control.retries import Attempt
 
 log = logging.getLogger(__name__)
 

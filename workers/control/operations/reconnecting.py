@@ -24,7 +24,7 @@ from pipeline_runtime.planning.regroup import LastRows, producer_of
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.selectors import left_by, specs_of
 from workers.control.context import now_ms
-from workers.control.operation_model import Answer
+from workers.control.operations.model import Answer
 
 log = logging.getLogger(__name__)
 

@@ -1,22 +1,13 @@
-"""Which peers a node probes, and what it reports of them as rows."""
+"""What a node reports of the links to its peers and of the broker, as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django.db import transaction
 
-from pipeline_runtime.model.desired import LinkReport, NodeReport, Peer
-from pipeline_runtime.placement.links import Place, peers, smoothed
+from pipeline_runtime.model.desired import LinkReport, NodeReport
+from pipeline_runtime.placement.links import smoothed
 from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Link, Node
-
-
-def peers_of(node: Node, nodes: Iterable[Node]) -> tuple[Peer, ...]:
-    """Also of nodes that are down: that they come and go is not to change what the others are told."""
-    urls = {other.name: other.url for other in nodes if other.url or other.name == node.name}
-    places = [Place(other.name, other.place) for other in nodes if other.name in urls]
-    return tuple(Peer(node=name, url=urls[name]) for name in peers(node.name, places))
 
 
 class LinkRows:

@@ -33,8 +33,8 @@ from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, R
 from webapp.placements.placing import groups_to_place
 from webapp.placements.selectors import planned_for, specs_of
 from workers.control.context import now_ms
-from workers.control.operation_model import Answer, Unplaced
-from workers.control.reconnecting import connections, note_left
+from workers.control.operations.model import Answer, Unplaced
+from workers.control.operations.reconnecting import connections, note_left
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)

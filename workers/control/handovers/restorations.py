@@ -35,8 +35,8 @@ from webapp.policies.sites import keeping_policies, kept_at, only_at
 from webapp.problems import Problem
 from workers.control.bulkhead import Bulkhead
 from workers.control.context import ControlContext
-from workers.control.handover_effects import attempts_of
-from workers.control.retries import GivenUp, Later, tries_again
+from workers.control.handovers.effects import attempts_of
+from workers.control.handovers.retries import GivenUp, Later, tries_again
 
 log = logging.getLogger(__name__)
 

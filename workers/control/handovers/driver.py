@@ -1,4 +1,4 @@
-"""Drives one handover: decides by `handover_steps`, persists each phase together with its effect.
+"""Drives one handover: decides by `handovers/steps.py`, persists each phase together with its effect.
 
 Every effect is a change of desired state in the same transaction as the phase it belongs to. So a
 control process that dies anywhere is followed by one that looks and goes on.
@@ -23,8 +23,8 @@ from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
 from workers.control.context import ControlContext, now_ms
-from workers.control.handover_effects import Effects, end, enter, note_progress
-from workers.control.handover_steps import (
+from workers.control.handovers.effects import Effects, end, enter, note_progress
+from workers.control.handovers.steps import (
     ClaimBack,
     CopyFromCentral,
     Done,

@@ -27,15 +27,17 @@ from webapp.json_types import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
-from workers.control.clocks import Clocks
 from workers.control.context import ControlContext, now_ms as our_now_ms
-from workers.control.detector import Hearing, judge
-from workers.control.histories import Histories, NodeSamples
-from workers.control.leaving import FIELDS, forget_leaving, note_leaving, tell_left
-from workers.control.links import LinkRows, note_broker
+from workers.control.handovers.restorations import on_silent_nodes
 from workers.control.replica_rows import note_java_ends, note_new_state, reported
-from workers.control.reports import Rates, Runs, notices
-from workers.control.restorations import on_silent_nodes
+from workers.control.reports.clocks import Clocks
+from workers.control.reports.detector import Hearing, judge
+from workers.control.reports.histories import Histories, NodeSamples
+from workers.control.reports.leaving import FIELDS, forget_leaving, note_leaving, tell_left
+from workers.control.reports.links import LinkRows, note_broker
+from workers.control.reports.notices import notices
+from workers.control.reports.rates import Rates
+from workers.control.reports.runs import Runs
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Drives one operation: decides by `operation_steps`, persists each phase together with its effect.
+"""Drives one operation: decides by `operations/steps.py`, persists each phase together with its effect.
 
 Whatever changes the database does so in the transaction of its phase; Kafka is asked after its phase was
 persisted, and can be asked twice. So a control process that dies anywhere is followed by one that looks and
@@ -31,9 +31,9 @@ from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
 from webapp.placements.selectors import planned_for, specs_of
-from workers.control import operation_effects as effects, operation_record as record, reconnecting
 from workers.control.context import ControlContext, now_ms
-from workers.control.operation_model import (
+from workers.control.operations import effects, reconnecting, record
+from workers.control.operations.model import (
     Answer,
     CreateTopics,
     DeleteTopics,
@@ -53,7 +53,7 @@ from workers.control.operation_model import (
     Step,
     Wait,
 )
-from workers.control.operation_steps import failing_since, gives_up, next_step, overtaken
+from workers.control.operations.steps import failing_since, gives_up, next_step, overtaken
 
 log = logging.getLogger(__name__)
 

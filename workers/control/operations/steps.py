@@ -41,7 +41,7 @@ may have been started together with control; and nothing at all while Redis is a
 
 from __future__ import annotations
 
-from workers.control.operation_model import (
+from workers.control.operations.model import (
     Answer,
     CreateTopics,
     DeleteTopics,

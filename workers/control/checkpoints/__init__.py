@@ -1,0 +1,1 @@
+"""The central store of checkpoints, the plan of backups, and the trimming of topics."""

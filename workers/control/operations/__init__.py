@@ -1,0 +1,1 @@
+"""Deployments, upgrades and undeployments: what is done next, and its effects."""

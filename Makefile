@@ -8,9 +8,9 @@ MAKEFLAGS += --no-builtin-rules
 PY := .venv/bin/python
 export PYTHON
 export PYTHONPATH := $(CURDIR)
-# Container images like to set it. Then each process compiles all that it imports anew: a quarter of its start.
+# Container images like to set it. Each process would then compile all that it imports: a quarter of its start.
 unexport PYTHONDONTWRITEBYTECODE
-# Of memory of its own glibc gives each thread an area, and a node has many threads.
+# glibc gives each thread a memory area of its own, and a node has many threads.
 export MALLOC_ARENA_MAX ?= 2
 
 .PHONY: help up node install install-tests test test-browser-code check static-check format api-types reference bench soak mutants clean
@@ -41,10 +41,11 @@ test-browser-code: ## the tests of the browser code alone
 	@.ci/install python node_modules
 	@.ci/npm run --silent test
 
-static-check: ## formatting, lint, types and layers, without the tests
+static-check: ## formatting, lint, words, types and layers, without the tests
 	@.ci/install python node_modules
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
+	$(PY) -m tests.words
 	$(PY) -m mypy
 	$(PY) -c 'import sys; from importlinter.cli import lint_imports_command; sys.argv[1:] = ["--no-cache"]; lint_imports_command()'
 	@.ci/npm run --silent check

@@ -55,7 +55,6 @@ _KEY = b"k"
 _WHOLE = b"w"
 _OF_ROCKSDICT = "rocksdict-config.json"  # beside RocksDB's files: how it was opened; `_options` say it
 _DAMAGED = ("Corruption", "does not exist", "No such file")
-_AT_ONCE = 10_000
 PATIENCE_S, _RETRY_S = 2.0, 0.05
 _BATCH_S = 0.1  # a running batch that takes longer is not waited for
 _cache = Cache(64 << 20)  # of all groups of this process
@@ -88,22 +87,14 @@ class KeyedState:
             raise
 
     @staticmethod
-    def create(
-        path: Path, end: Mapping[str, Any] | None = None, texts: Iterable[tuple[str | None, str]] = ()
-    ) -> None:
-        """Empty, or with what was kept at that end; it is there whole, or not at all."""
+    def create(path: Path, end: Mapping[str, Any] | None = None) -> None:
+        """Create a state without keys, which stands at that end. It is there whole, or not at all."""
         fresh = path.with_name(f".{path.name}.tmp")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
         with closing(_opened(fresh, create=True)) as db:
-            batch, count = WriteBatch(raw_mode=True), 0
-            for key, text in texts:
-                batch.put(_place(key), text.encode())
-                count += key is not None
-                if len(batch) >= _AT_ONCE:
-                    db.write(batch)
-                    batch = WriteBatch(raw_mode=True)
-            batch.put(_COUNT, b"%d" % count)
+            batch = WriteBatch(raw_mode=True)
+            batch.put(_COUNT, b"0")
             if end is not None:
                 batch.put(_END, json.dumps(end).encode())
             db.write(batch)

@@ -60,8 +60,8 @@ def batches(log: Path) -> list[int]:
 
 
 def newest_done(spark: Path) -> tuple[int, dict[str, Any]] | None:
-    """The newest batch that counts, and where it has ended: `{"seq", "ends", "batch_time"}`; None: none does
-    yet. Raises ValueError, and FileNotFoundError when Spark purges what is read."""
+    """The newest batch that counts, and where it has ended: `{"seq", "ends", "batch_time"}`. Returns None
+    where no batch counts yet. Raises ValueError where what was noted cannot be read."""
     for batch in reversed(batches(spark / "commits")):
         end = _end(spark, batch)
         if end is not None:
@@ -70,38 +70,18 @@ def newest_done(spark: Path) -> tuple[int, dict[str, Any]] | None:
 
 
 def _end(spark: Path, batch: int) -> dict[str, Any] | None:
-    noted = spark / "ends" / str(batch)
-    try:
-        text = noted.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return _end_in_offset(spark / "offsets" / str(batch))
     name = f"ends/{batch}"
-    return complete_end(_object(text, name), name)
-
-
-def _end_in_offset(offsets_file: Path) -> dict[str, Any] | None:
-    """Where it was written before batches were planned ahead. None: it only counts."""
-    name = f"offsets/{offsets_file.name}"
-    lines = offsets_file.read_text(encoding="utf-8").splitlines()
-    if len(lines) < 3:
-        raise ValueError(f"{name} cannot be read: it has {len(lines)} lines, not 3")
-    offset = _object(lines[2], name)
-    if TOKEN in offset:
+    try:
+        text = (spark / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
         return None
-    return complete_end(offset, name)
-
-
-def watermarks_ms(spark: Path, batch: int) -> tuple[int, int]:
-    """The one up to which this batch has emitted what its state held, and the one that its rows leave, up to
-    which the next batch does. Raises as newest_done."""
-    found = []
-    for log, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
-        lines = (spark / log / str(batch)).read_text(encoding="utf-8").splitlines()
-        noted = _object(lines[1], f"{log}/{batch}").get(name) if len(lines) > 1 else None
-        if not isinstance(noted, int):
-            raise ValueError(f"{log}/{batch} cannot be read: it has no {name}")
-        found.append(noted)
-    return found[0], found[1]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} cannot be read: it is no object")
+    return complete_end(found, name)
 
 
 def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
@@ -110,16 +90,6 @@ def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
         if not isinstance(end.get(key), kind):
             raise ValueError(f"{name} cannot be read: it has no {key}")
     return end
-
-
-def _object(text: str, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{name} cannot be read: it is no object")
-    return found
 
 
 def state_ids(commits_file: Path) -> frozenset[str]:

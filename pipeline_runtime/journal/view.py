@@ -197,16 +197,11 @@ class JournalView:
                 "released": Release(**data["released"]) if data["released"] else None,
                 "takeover": Takeover.model_validate(data["takeover"]) if data["takeover"] else None,
                 "rewinds": [(to, up_to) for to, up_to in data["rewinds"]],
-                "moves": [(Seq(seq), ends) for seq, ends in data.get("moves", ())],
-                "ended": _ended(data["ended"]),
-                "output_times": tuple(data.get("output_times", ())),
-                "commit_times": tuple(data.get("commit_times", ())),
+                "moves": [(Seq(seq), ends) for seq, ends in data["moves"]],
+                "ended": dict(data["ended"]),
+                "output_times": tuple(data["output_times"]),
+                "commit_times": tuple(data["commit_times"]),
             }
         )
         view._forgotten = view.last_seq
         return view
-
-
-def _ended(data: Any) -> dict[str, Seq]:
-    """It was a list once: which batch has read an end is not known then, so no rewind undoes it."""
-    return dict(data) if isinstance(data, dict) else dict.fromkeys(data, Seq(0))

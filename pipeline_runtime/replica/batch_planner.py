@@ -106,8 +106,7 @@ class BatchPlanner:
                 return {TOKEN: 0}
             case "latest":
                 self._state.connected.set()
-                # What a checkpoint has from before there were tokens says where it ended.
-                return {TOKEN: self._next_token(arguments["start"].get(TOKEN, 0))}
+                return {TOKEN: self._next_token(arguments["start"][TOKEN])}
             case "plan":
                 return self._tasks.planned(arguments["end"][TOKEN])
             case "rows":

@@ -6,7 +6,7 @@ what they break lies on this side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -57,11 +57,6 @@ class Engine(Protocol):
         self, frame: GroupFrame, name: str, gate_address: str, directory: Path, on_batch: OnBatch
     ) -> Query:
         """Go on from what `directory` holds (its layout: replica.local_state), as the gate grants it."""
-        ...
-
-    def former_states(self, frame: GroupFrame, directory: Path) -> Iterator[tuple[str | None, str]]:
-        """Of each key its state, as the group's processor keeps it, from a `directory` of the time when the
-        engine kept it. Raises ValueError where that does not fit the processor."""
         ...
 
     def close(self) -> None:

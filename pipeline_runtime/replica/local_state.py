@@ -17,11 +17,9 @@ it.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +29,6 @@ from pipeline_runtime.checkpoint.keyed_state import KeyedState
 from pipeline_runtime.journal.records import Boundary
 from pipeline_runtime.journal.view import JournalView
 from pipeline_runtime.model.ids import Seq
-
-log = logging.getLogger(__name__)
 
 _STATE_SCHEMA = re.compile(r'"file:[^"]*/state/(\d+/_stateSchema/)')
 _ENDS_KEPT = 8  # Spark keeps some 4 batches
@@ -94,22 +90,24 @@ def commit_keyed(state: KeyedState, batch: int, boundary: Boundary) -> None:
         raise LocalStateDamaged(str(error)) from error
 
 
-def open_keyed(
-    directory: Path, local: Boundary, former: Callable[[Path], Iterable[tuple[str | None, str]]] | None
-) -> KeyedState:
-    """The replica's own state, at `local`; made, where there is none. `former`: reads what Spark has kept of
-    it in such a directory; None: nothing but where it stood. Raises LocalStateDamaged."""
+def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedState:
+    """The state that the replica itself keeps, at `local`; created where there is none yet.
+
+    A group without a processor (not `stateful`) keeps only where it stands. It may have no `keyed/` although
+    it has run: under a definition whose batches Spark planned. Raises LocalStateDamaged where the files
+    cannot be read, and where the state of a processor is missing.
+    """
     path = keyed_path(directory)
     try:
         if path.is_dir():
             return KeyedState(path, patience_s=keyed_state.PATIENCE_S)
         if local.seq <= beginning(directory).seq:
             KeyedState.create(path)
+        elif stateful:
+            raise LocalStateDamaged(f"{path} is missing, and the group has run up to seq {local.seq}")
         else:
-            log.info("%s: what Spark kept of it up to %d is carried over", directory.name, local.seq)
-            states = former(spark_directory(directory)) if former is not None else ()
-            KeyedState.create(path, local.to_json(), states)
-            open_state(directory)  # nothing of Spark's is of use any more
+            KeyedState.create(path, local.to_json())
+            open_state(directory)  # what Spark wrote down is of no use any more
         return KeyedState(path)
     except ValueError as error:
         raise LocalStateDamaged(str(error)) from error

@@ -106,11 +106,9 @@ class Run:
             self._closing = opened.pop_all()
 
     def _open_keyed(self, local: Boundary) -> KeyedState | None:
-        frame = self._frame
-        if not frame.kept_by_replica:
+        if not self._frame.kept_by_replica:
             return None
-        former = partial(self._host.engine.former_states, frame) if frame.stateful else None
-        return open_keyed(self._directory, local, former)
+        return open_keyed(self._directory, local, stateful=self._frame.stateful)
 
     def _open_offsets(self, files: dict[str, str], state: ReplicaState) -> InputOffsets:
         definition, inputs = self.definition, self._frame.inputs

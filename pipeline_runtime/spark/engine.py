@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipeline_runtime.spark.former import former_states
 from pipeline_runtime.spark.session import open_session, use_worker_python
 from pipeline_runtime.spark.zygote import ENVIRONMENT, Zygote
 
@@ -62,9 +61,6 @@ class SparkEngine:
             .foreachBatch(on_batch)
             .start()
         )
-
-    def former_states(self, frame: GroupFrame, directory: Path) -> Iterator[tuple[str | None, str]]:
-        return former_states(self.session, frame, directory)
 
     def close(self) -> None:
         if self._session is not None:

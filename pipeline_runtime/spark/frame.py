@@ -113,19 +113,6 @@ class GroupFrame:
         elements = [id for id in self._operators if id not in self._late]
         return self._tagged(self._streams(gated), elements, gate_address)
 
-    def never_null(self, session: SparkSession) -> frozenset[str]:
-        """Of what its processor is given at its first port the columns that have, as Spark knows, no null."""
-        assert self.processor is not None
-        streams = self._streams(session.readStream.format(FORMAT))
-        for id, operator in self._operators.items():  # in topological order
-            if id == self.processor:
-                break
-            if isinstance(operator, TransformOperator) and f"{id}.out" not in streams:
-                streams[f"{id}.out"] = self._apply(id, operator, streams).drop("_reject", "_raw")
-        port = self._operators[self.processor].inputs[0].name
-        schema = streams[self._ports[self.processor][port]].schema
-        return frozenset(field.name for field in schema if not field.nullable)
-
     def after(self, session: SparkSession, collected: pa.Table, batch_time_ms: int) -> pa.Table:
         """Run the elements behind the stateful one on its collected rows; adds theirs to the table."""
         source = f"{self._stateful}.out"

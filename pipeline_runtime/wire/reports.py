@@ -21,9 +21,7 @@ def packed(report: str) -> bytes:
 
 
 def json_of(raw: bytes) -> bytes:
-    """What was packed; a report as nodes have sent it before, plain JSON, as it is. Raises ReportDamaged."""
-    if raw.startswith(b"{"):
-        return raw
+    """The JSON that was packed. Raises ReportDamaged."""
     try:
         unpacking = zlib.decompressobj()
         text = unpacking.decompress(raw, BYTES_MAX)

@@ -38,9 +38,6 @@ class PlainEngine:
     ) -> PlainQuery:
         return PlainQuery(frame, name, gate_address, on_batch)
 
-    def former_states(self, frame: GroupFrame, directory: Path) -> NoReturn:
-        raise NotImplementedError("it has never kept states")
-
     def close(self) -> None:
         """There is nothing to stop."""
 

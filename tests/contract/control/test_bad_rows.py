@@ -17,7 +17,7 @@ from django.utils import timezone
 from pipeline_runtime.model.desired import NodeLoad, NodeReport, ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import keys, tasks
-from pipeline_runtime.wire.reports import BYTES_MAX
+from pipeline_runtime.wire.reports import BYTES_MAX, packed
 from webapp.audit.models import Event
 from webapp.handovers.models import Handover
 from webapp.nodes.models import Node
@@ -66,7 +66,7 @@ def sent(
         load=LOAD,
         replicas=replicas,
     ).model_dump(mode="json")
-    entry = {keys.REPORT_FIELD: json.dumps(whole | fields)}
+    entry = {keys.REPORT_FIELD: packed(json.dumps(whole | fields))}
     client.xadd(keys.REPORTS_STREAM, entry, id="*" if heard_ms is None else f"{heard_ms}-0")
 
 
@@ -201,7 +201,7 @@ def test_what_was_not_packed_as_a_report_is_stops_nobody(
 def test_a_sender_that_no_database_can_name_stops_nobody(
     context: ControlContext, nodes: dict[str, Node], real_redis: redis.Redis, name: str
 ) -> None:
-    real_redis.xadd(keys.REPORTS_STREAM, {keys.REPORT_FIELD: f'{{"node": "{name}"}}'})
+    real_redis.xadd(keys.REPORTS_STREAM, {keys.REPORT_FIELD: packed(f'{{"node": "{name}"}}')})
     sent(real_redis, "edge-b", 1)
     Ingest(context)._round()
     assert numbers()["edge-b"] == 1

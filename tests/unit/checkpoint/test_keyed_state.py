@@ -130,23 +130,6 @@ def test_a_process_that_is_killed_leaves_the_newest_batch_whole(tmp_path: Path) 
     assert {text for _, text in state.items()} == {"199"}
 
 
-def test_one_that_is_made_of_a_former_state_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "keyed"
-
-    def breaks() -> Any:
-        yield "a", "1"
-        raise OSError("no more")
-
-    with pytest.raises(OSError, match="no more"):
-        KeyedState.create(path, end(7), breaks())
-    assert not path.exists()
-    # And it can be tried again, in the same process.
-    KeyedState.create(path, end(7), [(f"k{n}", "1") for n in range(25_000)])
-    state = KeyedState(path)
-    assert state.end == end(7)
-    assert sum(1 for _ in state.items()) == state.count == 25_000
-
-
 def test_a_checkpoint_is_made_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyed_state, "_BATCH_S", PATIENCE_S)
     state, waits = begun(tmp_path / "keyed"), threading.Event()

@@ -206,11 +206,6 @@ def test_what_has_ended_is_what_the_batches_that_count_have_read(
         assert set(view.ended) == {key for ended in counting.values() for key in ended}
 
 
-def test_the_ends_in_a_mark_of_an_older_version_are_known() -> None:
-    data = folded([claim(1), commit(1, ended=("a",))]).to_json()
-    assert set(JournalView.from_json({**data, "ended": ["a"]}).ended) == {"a"}
-
-
 def test_every_rewind_is_remembered() -> None:
     """A replica that starts from before the first of them comes past all of them."""
     view = folded([claim(1), *(commit(seq) for seq in (1, 2, 3))])

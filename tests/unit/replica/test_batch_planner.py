@@ -242,11 +242,6 @@ def test_tasks_that_wait_are_let_go_and_what_they_waited_for_comes_to_nothing() 
     assert planner.answer("latest", {"start": {"token": 1}}) == {"token": 1}, "there is no next one"
 
 
-def test_a_place_from_before_there_were_tokens_is_gone_on_from() -> None:
-    before = Boundary(Seq(5), {"in-0": 5}, 5).to_json()
-    assert gate(state([])).answer("latest", {"start": before}) == {"token": 1}
-
-
 def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> None:
     made = state([1, 1])
     inputs = (GroupInput(index=0, source="a.out", schema=SCHEMA, topic="in", partitions=2),)

@@ -19,6 +19,7 @@ from pipeline_runtime.replica.local_state import (
     drop_unfinished,
     last_committed,
     note_end,
+    open_keyed,
     open_state,
     read_mark,
     size_bytes,
@@ -27,13 +28,9 @@ from pipeline_runtime.replica.local_state import (
 
 
 def plan(directory: Path, batch: int) -> None:
-    begin(directory, batch, json.dumps({"token": batch + 1}))
-
-
-def begin(directory: Path, batch: int, offset: str) -> None:
     offsets = directory / "spark" / "offsets"
     offsets.mkdir(parents=True, exist_ok=True)
-    (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{offset}')
+    (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"token":{batch + 1}}}')
     (offsets / f".{batch}.crc").write_bytes(b"crc")
 
 
@@ -116,27 +113,11 @@ def test_an_end_that_was_noted_of_a_batch_that_did_not_finish_is_not_taken_for_t
     assert last_committed(tmp_path) == Boundary(Seq(7), {"in-0": 70}, 7000)
 
 
-def test_what_was_written_before_batches_were_planned_ahead_is_read(tmp_path: Path) -> None:
-    at = Boundary(Seq(7), {"in-0": 70}, 7000)
-    begin(tmp_path, 3, json.dumps(at.to_json()))
-    finish(tmp_path, 3)
-    assert last_committed(tmp_path) == at
-    done(tmp_path, 4, 8)
-    assert last_committed(tmp_path) == Boundary(Seq(8), {"in-0": 80}, 8000)
-
-
-@pytest.mark.parametrize("content", ["", "v1", "v1\n{}", "v1\n{}\nnot json", 'v1\n{}\n{"seq": 1}'])
-def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
-    plan(tmp_path, 0)
-    finish(tmp_path, 0)
-    (tmp_path / "spark" / "offsets" / "0").write_text(content)
-    with pytest.raises(LocalStateDamaged, match="offsets/0 cannot be read"):
-        last_committed(tmp_path)
-
-
-def test_a_commit_without_its_plan_is_damage(tmp_path: Path) -> None:
-    finish(tmp_path, 0)
-    with pytest.raises(LocalStateDamaged):
+@pytest.mark.parametrize("content", ["", "[]", "not json", '{"seq": 1}'])
+def test_an_end_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+    done(tmp_path, 0, 1)
+    (tmp_path / "spark" / "ends" / "0").write_text(content)
+    with pytest.raises(LocalStateDamaged, match="ends/0 cannot be read"):
         last_committed(tmp_path)
 
 
@@ -204,7 +185,7 @@ def test_a_crash_while_a_state_is_begun_anew_leaves_none_of_the_former_one(tmp_p
 
 def keyed(directory: Path, seq: int | None) -> None:
     end = None if seq is None else Boundary(Seq(seq), {"in-0": seq * 10}, seq * 1000).to_json()
-    KeyedState.create(directory / "keyed", end, [("a", "1")])
+    KeyedState.create(directory / "keyed", end)
 
 
 def test_with_a_keyed_state_that_alone_says_where_it_stands(tmp_path: Path) -> None:
@@ -238,3 +219,26 @@ def test_a_damaged_keyed_state_says_so(tmp_path: Path) -> None:
     (tmp_path / "keyed" / "CURRENT").unlink()
     with pytest.raises(LocalStateDamaged, match="CURRENT"):
         last_committed(tmp_path)
+
+
+def test_a_group_without_a_processor_goes_on_from_where_spark_has_ended(tmp_path: Path) -> None:
+    """Its definition before had its batches planned by Spark."""
+    done(tmp_path, 0, 3)
+    at = open_state(tmp_path)
+    open_keyed(tmp_path, at, stateful=False).close()
+    assert last_committed(tmp_path) == at
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["keyed"]
+
+
+def test_a_processor_whose_state_is_missing_does_not_begin_with_an_empty_one(tmp_path: Path) -> None:
+    done(tmp_path, 0, 3)
+    with pytest.raises(LocalStateDamaged, match="keyed is missing"):
+        open_keyed(tmp_path, open_state(tmp_path), stateful=True)
+    assert not (tmp_path / "keyed").exists()
+
+
+def test_before_the_first_batch_of_a_state_it_is_empty(tmp_path: Path) -> None:
+    done(tmp_path, 0, 3)
+    begin_anew(tmp_path, open_state(tmp_path))
+    open_keyed(tmp_path, open_state(tmp_path), stateful=True).close()
+    assert last_committed(tmp_path) is None

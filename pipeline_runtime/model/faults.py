@@ -15,7 +15,7 @@ from pipeline_runtime.model.spec import Frozen
 _HINT_CHARACTERS_MAX = 60
 _HINT_NAMES_MAX = 200
 FAULTS_MAX = 500
-"""Of one reading: nobody reads more, and a large document could have a hundred thousand."""
+"""How many faults of one document are told: nobody reads more, and it could have a hundred thousand."""
 
 
 class Fault(Frozen):
@@ -90,7 +90,7 @@ def pydantic_faults(
     return found
 
 
-# What pydantic says of a value, in words; {name}: of its error's context.
+# What pydantic says about a value, in words. `{name}` is filled from the error's context.
 _WORDS = {
     "greater_than": "has to be more than {gt}",
     "greater_than_equal": "has to be at least {ge}",
@@ -105,7 +105,7 @@ _WORDS = {
     "bool_type": "has to be true or false",
     "bool_parsing": "has to be true or false",
     "string_type": "has to be text",
-    "string_too_long": "is too long: at most {max_length} characters go",
+    "string_too_long": "is too long: at most {max_length} characters are allowed",
     "enum": "has to be {expected}",
     "literal_error": "has to be {expected}",
     "list_type": "has to be a list",
@@ -131,7 +131,7 @@ def _describe(item: ErrorDetails, loc: tuple[Any, ...], known: tuple[str, ...]) 
     if kind == "too_long":
         return (
             "invalid",
-            f"has {context.get('actual_length')} entries; at most {context.get('max_length')} go",
+            f"has {context.get('actual_length')} entries; at most {context.get('max_length')} are allowed",
         )
     if kind == "string_too_short":
         least = context.get("min_length", 1)

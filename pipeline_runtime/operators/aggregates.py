@@ -44,7 +44,7 @@ class Aggregate(BaseModel):
 
     function: Function
     column: ColumnName | None = Field(default=None, json_schema_extra=_NUMBERS)
-    as_: NewColumn | None = Field(default=None, alias="as", description="name of the output column")
+    as_: NewColumn | None = Field(default=None, alias="as", description="the name of the new column")
 
     @model_validator(mode="after")
     def _has_column(self) -> Aggregate:

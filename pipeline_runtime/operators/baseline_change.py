@@ -35,31 +35,33 @@ _OF: dict[Baseline, Callable[[Sequence[float]], float]] = {
 class BaselineChangeParams(Params):
     column: NumericColumn
     window_s: float = Field(
-        default=3600.0, gt=0, le=31 * 86_400, description="so far back the baseline looks"
+        default=3600.0, gt=0, le=31 * 86_400, description="how far back the baseline looks"
     )
     baseline: Baseline = Baseline.FIRST
-    min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="values that it takes for a baseline")
+    min_count: int = Field(default=1, ge=1, le=KEPT_MAX, description="how many values a baseline needs")
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class BaselineChange(ByKey):
-    """Adds to each row by how many percent a column is above (or below) a baseline: of the values of its key
-    in the `window_s` before it, without its own, the mean, the median, the first, the minimum or the maximum.
+    """Adds to each row by how many percent a column is above or below a baseline.
 
-    What counts are the values that have come by then with an event time up to that of the row and at most
-    `window_s` earlier; so a row that comes late looks back from its own time. Until there are `min_count`
-    values there is no baseline, and where that is 0 or no number the change is null. The change is in percent
-    of the baseline's magnitude. A row without a value has null and counts for nothing.
+    The baseline is the mean, the median, the first, the minimum or the maximum of the earlier values of the
+    same key. Earlier values are those that have arrived before the row and whose event time is at most
+    `window_s` before the row's event time. The row's own value does not count. A row that arrives late looks
+    back from its own event time.
 
-    Of each key at most 20,000 values are kept; a row beyond goes to the dead letters until older ones have
-    left. Where there are more, aggregate first.
+    The change is null until there are `min_count` values, and when the baseline is 0 or not a number. It is
+    given in percent of the baseline's absolute value. A row without a value gets null and does not count.
+
+    At most 20,000 values are kept for each key. A further row goes to the dead letters until older values
+    have left the window. If there are more values than that, aggregate them first.
 
     Output: the input's columns, `baseline` and `change_percent`.
     """
 
     type = "baseline-change"
     title = "Change against a baseline"
-    summary = "Percent above or below what it was in a time before"
+    summary = "The change in percent against earlier values"
     category = "state"
     icon = "trending-up-down"
     Params = BaselineChangeParams

@@ -15,7 +15,7 @@ from pipeline_runtime.model.schema import Field as SchemaField, StreamSchema
 from pipeline_runtime.operators.columns import SchemaCheck
 from pipeline_runtime.operators.sdk import KeyedProcessor
 
-EACH_KEY = "apart for each value; empty: for each key"
+EACH_KEY = "each value of this column is treated separately; empty: the stream's key"
 KEPT_MAX = 20_000
 """Events of one key that an operator keeps: they are read and written with each batch."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -29,11 +29,13 @@ def _syntax(text: str) -> str:
 def _one_character(value: str) -> str:
     value = {"tab": "\t", "\\t": "\t"}.get(value, value)
     if len(value) != 1 or not value.isascii() or value in '"\r\n\0':
-        raise ValueError('a delimiter is one character, such as , or ;, or "tab"')
+        raise ValueError('a delimiter is one character, such as , or ;, or the word "tab"')
     return value
 
 
-Delimiter = Annotated[str, Field(description='one character, or "tab"'), AfterValidator(_one_character)]
+Delimiter = Annotated[
+    str, Field(description='one character, or the word "tab"'), AfterValidator(_one_character)
+]
 """What stands between two cells of a line."""
 
 Decimal = Literal[".", ","]

@@ -15,22 +15,26 @@ from pipeline_runtime.operators.sdk import Params, Timers
 
 
 class CountWindowAggregateParams(Params):
-    size: int = Field(ge=1, le=100_000, description="how many events a window has")
-    every: int = Field(default=1, ge=1, le=100_000, description="emit at each so-many-th event")
-    partial: bool = Field(default=False, description="emit also before there are enough events")
-    key: ColumnName | None = Field(default=None, description="a window per value of this; empty: of the key")
+    size: int = Field(ge=1, le=100_000, description="how many events are in a window")
+    every: int = Field(
+        default=1, ge=1, le=100_000, description="emit a row after every so many events; 1: after each event"
+    )
+    partial: bool = Field(default=False, description="emit rows before the first window is full, too")
+    key: ColumnName | None = Field(
+        default=None, description="each value of this column has its own window; empty: the stream's key"
+    )
     aggregates: Aggregates
 
 
 class CountWindowAggregate(ByKey):
-    """Aggregates the last `size` events, of each key apart.
+    """Aggregates the last `size` events of each key.
 
-    With `every: 1` each event gives a row over the last `size` events (a sliding window); with `every`
-    equal to `size` each `size` events give one row (a tumbling one). Until `size` events have come nothing
-    is emitted, unless `partial` is on. Without `key`, the record's own key counts; a stream without keys is
-    one window.
+    With `every: 1` each event gives a row over the last `size` events (a sliding window). With `every` equal
+    to `size` every `size` events give one row (a tumbling window). No row is emitted before `size` events
+    have arrived, unless `partial` is on. Without `key`, the record's own key is used. A stream without keys
+    has one window.
 
-    Output: the key's column, if there is one, and the aggregates; event time is that of the newest event.
+    Output: the key's column, if there is one, and the aggregates. The event time is that of the newest event.
     """
 
     type = "count-window-aggregate"
@@ -40,7 +44,7 @@ class CountWindowAggregate(ByKey):
     icon = "list-end"
     Params = CountWindowAggregateParams
     state_params = frozenset({"key", "aggregates"})
-    keeps = "the windows that are not full yet: what it has read for them is not counted again"
+    keeps = "the windows that are not full yet: the events in them are not counted again"
     example = {"size": 10, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}
 
     params: CountWindowAggregateParams

@@ -44,11 +44,11 @@ _FILE: dict[str, JsonValue] = {
         {"reference": "demo:debs2012", "name": "Sample: power of a machine (DEBS 2012)"},
         {
             "reference": "demo:debs2012-additives",
-            "name": "Sample: sensors and valves of additives, synthetic",
+            "name": "Sample: sensors and valves of additives (synthetic)",
         },
         {"reference": "demo:wind-turbine", "name": "Sample: four wind turbines, three weeks"},
-        {"reference": "demo:household-power", "name": "Sample: electricity of a house, twelve days"},
-        {"reference": "demo:ecg", "name": "Sample: ECG, 360 values a second"},
+        {"reference": "demo:household-power", "name": "Sample: power consumption of a house, twelve days"},
+        {"reference": "demo:ecg", "name": "Sample: ECG, 360 values per second"},
     ],
     "x-table": {
         "reads": ["delimiter", "decimal", "header", "columns", "time_column", "time_format"],
@@ -66,49 +66,55 @@ _PACES: list[JsonValue] = [
         "value": None,
         "needs": "time_column",
         "with": ["speed"],
-        "help": "Each row when the time column says, counted from the first.",
+        "help": "Each row is sent at its recorded time, counted from the first row.",
     },
     {
         "title": "rows per second",
         "given": _RATE_WITHOUT_TIMES,
-        "help": "Evenly, whatever was recorded.",
+        "help": "Rows are sent evenly, whatever times were recorded.",
     },
-    {"title": "As fast as it goes", "value": RATE_MAX, "help": "To try something out, or for load."},
+    {"title": "As fast as possible", "value": RATE_MAX, "help": "For a quick trial or a load test."},
 ]
 _ENDS: list[JsonValue] = [
-    {"title": "Stop", "value": 1, "help": "After the last row the element has ended."},
-    {"title": "Begin again, without end", "value": 0, "help": "Time goes on from round to round."},
-    {"title": "rounds in all, then stop", "given": 2, "help": "Time goes on from round to round."},
+    {"title": "Stop", "value": 1, "help": "The element ends after the last row."},
+    {"title": "Repeat for ever", "value": 0, "help": "Event time continues from one round to the next."},
+    {
+        "title": "rounds in total, then stop",
+        "given": 2,
+        "help": "Event time continues from one round to the next.",
+    },
 ]
 
 
 class CsvReplayParams(Params):
     path: str = Field(
         title="File",
-        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file, or upload one"),
-        description="demo:<name>, or upload:<id> of a file that you uploaded",
+        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file or upload one"),
+        description="demo:<name>, or upload:<id> for a file that you uploaded",
         json_schema_extra=_FILE,
     )
-    time_column: str | None = Field(default=None, description="the column with the recorded time")
+    time_column: str | None = Field(default=None, description="the column that holds the recorded time")
     time_format: Annotated[str, AfterValidator(checked_format)] = Field(
         default="iso",
         min_length=1,
-        description="iso; epoch_s, epoch_ms, epoch_us or epoch_ns since 1970; or as %d.%m.%Y %H:%M:%S",
+        description="iso; epoch_s, epoch_ms, epoch_us or epoch_ns; or a pattern such as %d.%m.%Y %H:%M:%S",
     )
     rate: float | None = Field(
         default=None,
         gt=0,
         le=RATE_MAX,
-        title="Play it back",
-        description="rows per second; empty: by the recorded times",
+        title="Playback pace",
+        description="rows per second; empty: at the recorded times",
         json_schema_extra={"x-choices": _PACES},
     )
-    speed: float = Field(default=1.0, gt=0, le=1e6, description="factor on the recorded pace")
+    speed: float = Field(
+        default=1.0, gt=0, le=1e6, description="2 is twice as fast as recorded, 0.5 half as fast"
+    )
     loops: int = Field(
         default=1,
         ge=0,
         title="When it ends",
-        description="how often to play the file; 0: for ever",
+        description="how many times the file is played; 0: for ever",
         json_schema_extra={"x-choices": _ENDS},
     )
     delimiter: Delimiter = ","
@@ -116,49 +122,58 @@ class CsvReplayParams(Params):
         default=".",
         # What runs since before there was this parameter keeps its version, and can be upgraded in place.
         exclude_if=lambda decimal: decimal == ".",
-        title="Decimals come after",
+        title="Decimal mark",
         description="a point, as in 1.5, or a comma, as in 1,5",
         json_schema_extra={"x-choices": _DECIMALS},
     )
-    header: bool = Field(default=True, description="the first line has the column names")
+    header: bool = Field(default=True, description="the first line holds the column names")
     columns: tuple[ColumnType, ...] | None = Field(
-        default=None, description="names and types in the file's order; empty: taken from the file"
+        default=None, description="names and types, in the file's order; empty: read from the file"
     )
-    keep: tuple[str, ...] | None = Field(default=None, min_length=1, description="only these columns")
+    keep: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="keep only these columns; empty: all"
+    )
     key: str | None = Field(default=None, description="the column that is the record's key")
-    restamp: bool = Field(default=True, description="move the recorded times to the start of the replay")
-    catch_up: bool = Field(default=True, description="after a stop, release what was due meanwhile")
+    restamp: bool = Field(
+        default=True,
+        description="shift the recorded times so that the first row is at the start of the replay",
+    )
+    catch_up: bool = Field(
+        default=True, description="after a stop, send the rows that were due in the meantime"
+    )
 
 
 class CsvReplay(SourceOperator):
-    """Replays a CSV file: a shipped recording (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
+    """Replays a CSV file: a sample (`demo:debs2012`) or one that you uploaded (`upload:<id>`).
 
-    Rows are released at `rate` rows per second (at most a million, which is as fast as it goes) or, without
-    a rate, at the pace of the recorded times in `time_column` (times `speed`). The file is played once, and
-    the element has then ended; `loops` plays it more often, with `loops: 0` for ever. Each round goes on in
-    time where the one before ended, so event time always rises. Event time is the recorded time, moved so
-    that the recording begins at the start of the replay (`restamp: false` keeps it as recorded); without a
-    time column it follows from the rate. With a rate that is not the recorded one, event time runs faster or
-    slower than the clock, because the recorded intervals are kept.
+    Rows are sent at `rate` rows per second. At a million, the maximum, rows are sent as fast as the node can.
+    Without a rate, rows are sent at the recorded times in `time_column`, and `speed` makes that faster or
+    slower. The file is played once, and then the element ends. `loops` plays it several times, and `loops: 0`
+    for ever. The time continues from one round to the next, so event time always rises.
 
-    The time column's text is read by `time_format`: ISO 8601 (`iso`), seconds to nanoseconds since 1970
-    (`epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`), or a format of date and time such as `%d.%m.%Y %H:%M:%S`.
-    A time without a zone is taken as UTC. When you choose a file the editor looks at its first 64 KiB, shows
-    the first rows, and proposes the delimiter, the decimal mark, the time column and its format.
+    Event time is the recorded time, shifted so that the recording begins at the start of the replay.
+    `restamp: false` keeps it as recorded. Without a time column, event time follows from the rate. If the
+    rate differs from the recorded one, event time runs faster or slower than the clock, because the recorded
+    intervals are kept.
 
-    Column names and types come from the first rows of the file unless `columns` lists them. A row with a
-    wrong number of cells, or a cell that is not of its column's type, goes to the dead letters with the
-    reason. An empty cell is null (in a string column: an empty text). Files may be gzip-compressed, to no
-    less than a hundredth of their size. A row has at most 1 MiB.
+    `time_format` says how the time column is written: ISO 8601 (`iso`), a number since 1970 in seconds to
+    nanoseconds (`epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`), or a pattern such as `%d.%m.%Y %H:%M:%S`. A
+    time without a zone is read as UTC. When you choose a file, the editor reads its first 64 KiB, shows the
+    first rows, and proposes the delimiter, the decimal mark, the time column and its format.
 
-    A row's time and content depend on its index alone, so the element can be stopped, moved and restored
-    at any row. A pause stops the recording's clock. After a longer stop (over 2 s) the replay catches up
-    with what was due, unless `catch_up` is false.
+    Column names and types come from the first rows of the file, unless `columns` lists them. A row with a
+    wrong number of cells goes to the dead letters with the reason, and so does a row with a cell that is not
+    of its column's type. An empty cell is null, or an empty text in a string column. Files may be compressed
+    with gzip, to a hundredth of their size at most. A row has at most 1 MiB.
+
+    A row's time and content depend on its index alone. So the element can be stopped, moved and restored at
+    any row. A pause stops the recording's clock. After a stop of more than 2 s the replay catches up with the
+    rows that were due, unless `catch_up` is false.
     """
 
     type = "csv-replay"
     title = "CSV replay"
-    summary = "Replays a recorded CSV file at a rate or at its own pace"
+    summary = "Replays a CSV file at a fixed rate or at its recorded pace"
     category = "sources"
     icon = "file-play"
     Params = CsvReplayParams
@@ -210,7 +225,7 @@ class CsvReplay(SourceOperator):
         whole = StreamSchema(fields=layout.columns)
         with SchemaCheck() as check:
             if params.rate is None and layout.time_column is None:
-                check.fail("params.rate", "choose the time column, or give rows per second")
+                check.fail("params.rate", "choose a time column, or enter rows per second")
             check.unique(whole.names, "params.columns")
             if layout.time_column is not None:
                 check.column(whole, layout.time_column, "params.time_column")

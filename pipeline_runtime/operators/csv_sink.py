@@ -25,16 +25,18 @@ from pipeline_runtime.operators.sdk import (
 
 _FILE = words_for_pattern(
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
-    "a file's name has letters, digits, dots, underscores and hyphens, such as results.csv",
+    "a file name consists of letters, digits, dots, underscores and hyphens, such as results.csv",
 )
 
 
 class CsvSinkParams(Params):
     file: str = Field(default="output.csv", pattern=_FILE)
-    columns: tuple[str, ...] | None = Field(default=None, min_length=1, description="empty: all")
+    columns: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="the columns to write; empty: all"
+    )
     delimiter: Delimiter = ","
-    header: bool = Field(default=True, description="write the column names first")
-    time: bool = Field(default=False, description="write event time as first column, named time")
+    header: bool = Field(default=True, description="write the column names in the first line")
+    time: bool = Field(default=False, description="write the event time as the first column, named time")
 
 
 class CsvSinkDamaged(RuntimeError):
@@ -42,12 +44,13 @@ class CsvSinkDamaged(RuntimeError):
 
 
 class CsvSink(SinkOperator):
-    """Writes its input to a CSV file (RFC 4180: lines end in CR LF) that the dashboard offers for download.
+    """Writes its input to a CSV file (RFC 4180: lines end in CR LF), which you can download from the
+    dashboard.
 
-    Each row is in the file exactly once, whatever happens: a batch is written and synced before it is
-    committed, its length is a part of the commit, and a start cuts off what was not committed. The file
-    belongs to the element's checkpoint, so it moves along with it. Timestamps are ISO 8601 in UTC; null is
-    an empty cell.
+    Each row is in the file exactly once, whatever happens. A batch is written and synced before it is
+    committed, the file's length is part of the commit, and a start cuts off whatever was not committed. The
+    file belongs to the element's checkpoint, so it moves with the element. Timestamps are ISO 8601 in UTC.
+    Null is an empty cell.
     """
 
     type = "csv-sink"

@@ -18,34 +18,38 @@ from pipeline_runtime.operators.sdk import Params, Timers
 
 class DeduplicateParams(Params):
     columns: tuple[ColumnName, ...] = Field(
-        default=(), max_length=50, description="rows that have these alike are the same; empty: all columns"
+        default=(),
+        max_length=50,
+        description="rows with equal values in these columns are duplicates; empty: all columns",
     )
-    within_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="so long the same is left out")
+    within_s: float = Field(
+        default=3600.0, gt=0, le=31 * 86_400, description="how long duplicates of a row are dropped"
+    )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class Deduplicate(ByKey):
-    """Hands on the first of rows that are the same, and leaves out the others.
+    """Passes on the first of several equal rows, and drops the others.
 
-    Rows of a key are the same if the given columns are; null is the same as null. From one that was handed
-    on, all with an event time of at most `within_s` later are left out; the next one after that is handed on,
-    and counts anew. One that comes late is left out, too, as long as the one that was handed on is kept:
-    until others of the key come whose time is `within_s` later.
+    Two rows of a key are equal if the given columns are. Null equals null. After a row was passed on, its
+    duplicates are dropped if their event time is at most `within_s` later. The next one after that is passed
+    on, and the time starts again. A duplicate that arrives late is dropped, too, as long as the row that was
+    passed on is kept: until a row of the same key arrives whose event time is `within_s` later.
 
-    Of each key at most 20,000 different rows are kept (a digest of each); one beyond goes to the dead letters
-    until older ones have left.
+    At most 20,000 different rows are kept for each key (a digest of each). A further one goes to the dead
+    letters until older ones have left.
 
     Output: the input's columns.
     """
 
     type = "deduplicate"
     title = "Deduplicate"
-    summary = "The first of rows that are the same"
+    summary = "Keeps the first of several equal rows"
     category = "state"
     icon = "copy-minus"
     Params = DeduplicateParams
     state_params = frozenset({"columns", "key"})
-    keeps = "which rows it has handed on: the same ones are handed on once more"
+    keeps = "which rows it has passed on: their duplicates are passed on once more"
     example = {"columns": ["id"], "within_s": 3600}
 
     params: DeduplicateParams
@@ -77,6 +81,6 @@ class Deduplicate(ByKey):
             # What is from a clock that is ahead stands before those that may go.
             seen = state["seen"] = {each: at for each, at in seen.items() if 0 <= now_ms - at <= within_ms}
         if len(seen) >= KEPT_MAX:
-            raise TooManyKept(f"{KEPT_MAX} different rows are kept already; lessen within_s")
+            raise TooManyKept(f"{KEPT_MAX} different rows are kept already; reduce within_s")
         seen[what] = now_ms
         yield row

@@ -32,16 +32,16 @@ class DeriveParams(Params):
 
 
 class Derive(TransformOperator):
-    """Adds columns that are computed from others, in the listed order: a later one may use an earlier one.
+    """Adds columns that are computed from others, in the listed order. A later column may use an earlier one.
 
-    A name that exists already is replaced. A null input makes a null. A row on which an expression cannot
-    be computed (a division by zero, an overflow, a text that is no number) goes to the dead letters with
-    the column's name.
+    A column whose name exists already is replaced. A null input gives a null result. If an expression cannot
+    be computed for a row (a division by zero, an overflow, a text that is not a number), the row goes to the
+    dead letters with the column's name.
     """
 
     type = "derive"
     title = "Derive"
-    summary = "Adds columns computed from others"
+    summary = "Adds columns that are computed from others"
     category = "transform"
     icon = "calculator"
     Params = DeriveParams

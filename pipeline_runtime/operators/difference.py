@@ -24,33 +24,34 @@ class Gives(StrEnum):
 class DifferenceParams(Params):
     column: NumericColumn
     gives: Gives = Gives.DIFFERENCE
-    periods: int = Field(default=1, ge=1, le=1000, description="compared with the row so many before")
-    name: NewColumn = Field(default="difference", description="of the new column")
+    periods: int = Field(default=1, ge=1, le=1000, description="how many rows back the compared row is")
+    name: NewColumn = Field(default="difference", description="the name of the new column")
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class Difference(ByKey):
-    """Adds to each row how a column differs from its value some rows before, of the same key.
+    """Compares a column with its value some rows earlier, for each key, and adds the result to each row.
 
     | gives | |
     |---|---|
-    | lag | the value before |
-    | difference | value - value before |
-    | percent | the difference in percent of the magnitude of the value before; null where that is 0 |
-    | derivative | the difference per second of event time; null where no time has passed |
+    | lag | the earlier value |
+    | difference | value - earlier value |
+    | percent | the difference in percent of the earlier value's magnitude; null if that is 0 |
+    | derivative | the difference per second of event time; null if no time has passed |
 
-    A row whose value is null has null and does not count as one before. The first rows of a key have null,
-    too. A result that no number holds is null. Rows are taken in the order in which they come.
+    A row whose value is null gets null, and later rows are not compared with it. The first rows of a key get
+    null, too. A result that is too large for a number is null. Rows are taken in the order in which they
+    arrive.
     """
 
     type = "difference"
     title = "Difference"
-    summary = "Change, percent or rate against the row before"
+    summary = "The change against an earlier row, also in percent or per second"
     category = "state"
     icon = "diff"
     Params = DifferenceParams
     state_params = frozenset({"column", "key"})
-    keeps = "the last values of each key: the next rows have none before them"
+    keeps = "the last values of each key: the next rows have nothing to compare with"
     example = {"column": "value", "gives": "derivative", "name": "per_second"}
 
     params: DifferenceParams

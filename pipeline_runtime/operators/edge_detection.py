@@ -22,36 +22,37 @@ class Edges(StrEnum):
 
 class EdgeDetectionParams(Params):
     columns: tuple[SignalColumn, ...] = Field(
-        min_length=1, max_length=50, description="the signals: true or false, or numbers"
+        min_length=1, max_length=50, description="the signals to watch: true or false, or numbers"
     )
     edges: Edges = Edges.BOTH
     threshold: float | None = Field(
-        default=None, description="a number above it is high, else low; empty: each change counts"
+        default=None,
+        description="a number above it is high, any other is low; empty: every change is an edge",
     )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class EdgeDetection(ByKey):
-    """Emits a row when a signal changes: a value that is another one than before, of its key.
+    """Emits a row when a signal changes: when its value differs from the one before it, for each key.
 
-    A change to true or to a greater number is a rising edge, one to false or to a smaller number a falling
-    one. With a `threshold` a number is high when it is above it and low else, so that only a way across it is
-    an edge. The first value of a signal is none, and null says nothing: the value from before stands. Rows
-    are taken in the order in which they come.
+    A change to true or to a greater number is a rising edge. A change to false or to a smaller number is a
+    falling edge. With a `threshold`, a number is high if it is above the threshold and low otherwise, and
+    only a change from low to high or back is an edge. The first value of a signal is not an edge. Null is
+    ignored: the last value before it counts. Rows are taken in the order in which they arrive.
 
     Output: the key's column, if there is one, `signal` (the column's name), `edge` (rising or falling), and
-    the values `before` and `after` (true is 1); event time is that of the row that differs. Of a row in which
-    several signals change there is a row for each, in the order of `columns`.
+    the values `before` and `after` (true is 1). The event time is that of the row with the change. If several
+    signals change in one row, there is an output row for each, in the order of `columns`.
     """
 
     type = "edge-detection"
     title = "Edge detection"
-    summary = "Where a signal changes, rises or falls"
+    summary = "Finds where a signal rises or falls"
     category = "state"
     icon = "square-activity"
     Params = EdgeDetectionParams
     state_params = frozenset({"columns", "threshold", "key"})
-    keeps = "the last value of each signal: the next one is no edge"
+    keeps = "the last value of each signal: the next value is not an edge"
     example = {"columns": ["valve"], "edges": "rising"}
 
     params: EdgeDetectionParams

@@ -46,7 +46,7 @@ def untimed(rows: pa.Table, names: Sequence[str]) -> pa.Table | None:
     if not rows["_time"].null_count:
         return None
     found = rows.filter(pc.is_null(rows["_time"]))
-    return rejects(found, names, ["it has no event time"] * found.num_rows)
+    return rejects(found, names, ["the row has no event time"] * found.num_rows)
 
 
 def too_late(
@@ -62,7 +62,7 @@ def too_late(
 
 def _why_late(behind_us: int, delay_us: int) -> str:
     if behind_us <= delay_us:  # its input had ended before, or the delay was shorter
-        return "it came late: what it belongs to had been emitted"
+        return "it came late: its result had been emitted already"
     newer = f"a row that is {behind_us / 1_000_000:,.3f} s newer came before it"
     return f"it came late: {newer}, and delay_s is {delay_us / 1_000_000:g}"
 

@@ -19,7 +19,7 @@ from pipeline_runtime.operators.sdk import ArrowTransform, OperatorContext, Para
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_NO_VALUE = "the condition has no value for this row"
+_NO_VALUE = "the condition cannot be computed for this row"
 
 
 class FilterParams(Params):
@@ -27,15 +27,15 @@ class FilterParams(Params):
 
 
 class Filter(TransformOperator):
-    """Keeps the rows for which the condition is true; false and null drop a row.
+    """Keeps the rows for which the condition is true. A row for which it is false or null is dropped.
 
-    The condition is an expression over the input's columns (see "Expressions"). A row on which it cannot
-    be computed (a division by zero, a text that is no number) goes to the dead letters.
+    The condition is an expression over the input's columns (see "Expressions"). If it cannot be computed for
+    a row (a division by zero, a text that is not a number), the row goes to the dead letters.
     """
 
     type = "filter"
     title = "Filter"
-    summary = "Keeps the rows that a condition is true for"
+    summary = "Keeps the rows for which a condition is true"
     category = "transform"
     icon = "filter"
     Params = FilterParams

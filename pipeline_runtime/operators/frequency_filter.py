@@ -29,14 +29,16 @@ class Kind(StrEnum):
 class FrequencyFilterParams(Params):
     column: NumericColumn
     kind: Kind = Kind.LOW
-    sample_rate_hz: float = Field(gt=0, le=1e6, description="rows a second of each key, evenly apart")
+    sample_rate_hz: float = Field(
+        gt=0, le=1e6, description="how many rows each key has per second, at even intervals"
+    )
     low_cutoff_hz: float | None = Field(
-        default=None, gt=0, description="high-pass and band-pass: what is slower is taken out"
+        default=None, gt=0, description="for a high-pass or band-pass: lower frequencies are removed"
     )
     high_cutoff_hz: float | None = Field(
-        default=None, gt=0, description="low-pass and band-pass: what is faster is taken out"
+        default=None, gt=0, description="for a low-pass or band-pass: higher frequencies are removed"
     )
-    name: NewColumn = Field(default="filtered", description="of the new column")
+    name: NewColumn = Field(default="filtered", description="the name of the new column")
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
     @model_validator(mode="after")
@@ -50,13 +52,11 @@ class FrequencyFilterParams(Params):
             if cutoff is None:
                 raise ValueError(f"{name} is needed for a {self.kind.value} filter")
             if cutoff >= self.sample_rate_hz / 2:
-                raise ValueError(
-                    f"{name} is less than half of sample_rate_hz: what is faster cannot be told apart"
-                )
+                raise ValueError(f"{name} must be less than half of sample_rate_hz")
             if cutoff < self.sample_rate_hz * LEAST:
-                raise ValueError(f"{name} is at least a millionth of sample_rate_hz")
+                raise ValueError(f"{name} must be at least a millionth of sample_rate_hz")
         if all(needed.values()) and not (self.low_cutoff_hz or 0) < (self.high_cutoff_hz or 0):
-            raise ValueError("low_cutoff_hz is less than high_cutoff_hz")
+            raise ValueError("low_cutoff_hz must be less than high_cutoff_hz")
         return self
 
 
@@ -71,26 +71,28 @@ class Section(NamedTuple):
 
 
 class FrequencyFilter(ByKey):
-    """Adds a column with the slow part of a signal (low-pass), its fast part (high-pass), or what is between
-    two cutoff frequencies (band-pass), of each key apart.
+    """Adds a column with the slow part of a signal (low-pass), its fast part (high-pass), or the part between
+    two cutoff frequencies (band-pass), for each key.
 
-    Butterworth filters of second order (12 dB an octave; at a cutoff 71 % of the signal are left), a
-    band-pass as a high-pass and a low-pass, by the bilinear transform: R. Bristow-Johnson, *Cookbook formulae
-    for audio equalizer biquad filter coefficients*. They begin as if the first value had been there always,
-    so that there is no jump at the start. As all such filters they delay what they pass.
+    The filters are Butterworth filters of second order (12 dB per octave; 71 % of the signal is left at a
+    cutoff). A band-pass is a high-pass and a low-pass. They are made by the bilinear transform: R.
+    Bristow-Johnson, *Cookbook formulae for audio equalizer biquad filter coefficients*. A filter starts as if
+    the first value had always been there, so that there is no jump at the start. Like all such filters, they
+    delay the signal.
 
-    Rows are taken in the order in which they come, as if `1 / sample_rate_hz` apart, whatever their event
-    time: it is for signals of an even pace. A row without a value has null and counts for nothing.
+    Rows are taken in the order in which they arrive, as if they were `1 / sample_rate_hz` apart, whatever
+    their event time is. So the filter suits signals with an even pace. A row without a value gets null and
+    does not count.
     """
 
     type = "frequency-filter"
     title = "Frequency filter"
-    summary = "Low-pass, high-pass or band-pass of a signal"
+    summary = "Low-pass, high-pass or band-pass filter for a signal"
     category = "state"
     icon = "audio-waveform"
     Params = FrequencyFilterParams
     state_params = frozenset({"column", "kind", "sample_rate_hz", "low_cutoff_hz", "high_cutoff_hz", "key"})
-    keeps = "the filter's memory: it begins as at a first row"
+    keeps = "the filter's memory: it starts as with a first row"
     example = {"column": "value", "kind": "low-pass", "sample_rate_hz": 100, "high_cutoff_hz": 5}
 
     params: FrequencyFilterParams

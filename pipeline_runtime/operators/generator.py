@@ -28,7 +28,7 @@ _WALK_OCTAVES = 8
 class Shape(StrEnum):
     SINE = "sine"  # one wave per period
     WALK = "walk"  # wanders smoothly between low and high
-    UNIFORM = "uniform"  # any value between low and high, each row anew
+    UNIFORM = "uniform"  # any value between low and high, independent in each row
     COUNTER = "counter"  # 0, 1, 2, ... per key; an integer
 
 
@@ -41,7 +41,9 @@ class Signal(BaseModel):
     shape: Shape = Shape.SINE
     low: float = 0.0
     high: float = 1.0
-    period_s: float = Field(default=60.0, gt=0, description="of a sine; a walk's slowest change")
+    period_s: float = Field(
+        default=60.0, gt=0, description="the period of a sine, or of the slowest change of a walk"
+    )
     unit: str | None = None
 
     @model_validator(mode="after")
@@ -52,22 +54,23 @@ class Signal(BaseModel):
 
 
 class GeneratorParams(Params):
-    rate: float = Field(default=10.0, gt=0, le=1e6, description="rows per second, over all keys")
-    rows: int = Field(default=0, ge=0, description="end after so many rows; 0: never")
-    keys: int = Field(default=1, ge=1, le=1_000_000, description="how many different keys")
+    rate: float = Field(default=10.0, gt=0, le=1e6, description="rows per second, all keys together")
+    rows: int = Field(default=0, ge=0, description="how many rows it makes before it ends; 0: it never ends")
+    keys: int = Field(default=1, ge=1, le=1_000_000, description="how many different keys there are")
     key_prefix: str = Field(default="sensor-", max_length=40)
     seed: int = Field(default=1, ge=0, lt=2**32)
     signals: tuple[Signal, ...] = Field(default=(Signal(name="value"),), max_length=100)
-    catch_up: bool = Field(default=True, description="after a stop, release what was due meanwhile")
+    catch_up: bool = Field(
+        default=True, description="after a stop, send the rows that were due in the meantime"
+    )
 
 
 class Generator(SourceOperator):
-    """Makes rows `key`, `n` and one column per signal, evenly at `rate` rows per second.
+    """Makes rows with the columns `key`, `n` and one for each signal, evenly at `rate` rows per second.
 
-    Keys take turns: `sensor-0`, `sensor-1`, ...; `n` is the row's number, from 0. Signals are sines,
-    smooth random walks, uniform noise or counters. All of it follows from the seed and the row's number,
-    so two runs with the same parameters give the same values, and the element can be moved and restored
-    at any row.
+    Keys take turns: `sensor-0`, `sensor-1`, ... `n` is the row's number, from 0. Signals are sines, smooth
+    random walks, uniform noise or counters. Everything follows from the seed and the row's number. So two
+    runs with the same parameters give the same values, and the element can be moved and restored at any row.
     """
 
     type = "generator"

@@ -15,12 +15,22 @@ from pipeline_runtime.operators.sdk import Params, Timers
 
 class HysteresisAlarmParams(Params):
     column: NumericColumn
-    raise_at: float = Field(description="the alarm is raised when the value is beyond that")
+    raise_at: float = Field(description="the alarm is raised when the value is beyond this limit")
     clear_at: float = Field(
-        description="and cleared when it is back behind that; at or below raise_at: for values too high"
+        description="the alarm is cleared at this limit; if it is above raise_at, low values raise the alarm"
     )
-    for_s: float = Field(default=0.0, ge=0, le=7 * 86_400, description="raised only after so long in one go")
-    clear_for_s: float = Field(default=0.0, ge=0, le=7 * 86_400, description="likewise before it is cleared")
+    for_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=7 * 86_400,
+        description="how long the value must stay beyond raise_at without a break",
+    )
+    clear_for_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=7 * 86_400,
+        description="how long the value must stay back before the alarm is cleared",
+    )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
     @property
@@ -31,34 +41,39 @@ class HysteresisAlarmParams(Params):
     @model_validator(mode="after")
     def _apart(self) -> HysteresisAlarmParams:
         if self.raise_at == self.clear_at and not self.for_s and not self.clear_for_s:
-            raise ValueError("raise_at and clear_at differ, or for_s says how long: else it flaps")
+            raise ValueError(
+                "choose different limits raise_at and clear_at, or set for_s; otherwise the alarm flaps"
+            )
         return self
 
 
 class HysteresisAlarm(ByKey):
-    """Raises an alarm when a value has been too high (or too low) for some time, and clears it when it is
-    back.
+    """Raises an alarm when a value has been too high (or too low) for some time, and clears it when the value
+    is back.
 
-    With `clear_at` at or below `raise_at` it is about values that are too high: raised above `raise_at`,
-    cleared at `clear_at` or below; else about values that are too low. What lies between the two changes
-    nothing, so that a value around one limit does not raise and clear all the time. `for_s` in one go beyond,
-    by event time, raises it; a single value that is not ends that. Null says nothing. Rows are taken in the
-    order in which they come. One row when it is raised, one when it is cleared: with the row at which that is
-    seen, since time passes by rows alone.
+    If `clear_at` is at or below `raise_at`, the alarm is about values that are too high: it is raised above
+    `raise_at` and cleared at `clear_at` or below. Otherwise it is about values that are too low. A value
+    between the two limits changes nothing, so that a value around one limit does not raise and clear the
+    alarm all the time.
 
-    Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when it began
-    to be beyond, or behind), `lasted_s` (of a cleared one: from raised to cleared) and `worst`, the value
-    farthest beyond since it began to be beyond.
+    The alarm is raised when the value has been beyond the limit for `for_s` of event time. A single value
+    that is not beyond it starts that time again. Null is ignored. Rows are taken in the order in which they
+    arrive. There is one output row when the alarm is raised and one when it is cleared. Each comes with an
+    input row, because time passes by rows alone.
+
+    Output: the key's column, if there is one, `alarm` (raised or cleared), the column, `since` (when the
+    value went beyond the limit, or came back), `lasted_s` (for a cleared alarm: the time since it was raised)
+    and `worst`, the value farthest beyond the limit in that time.
     """
 
     type = "hysteresis-alarm"
     title = "Alarm with hysteresis"
-    summary = "Raised when a value stays beyond a limit, cleared when it is back"
+    summary = "Raises an alarm while a value stays beyond a limit"
     category = "alert"
     icon = "siren"
     Params = HysteresisAlarmParams
     state_params = frozenset({"column", "key"})
-    keeps = "whether the alarm is raised: it may be raised once more"
+    keeps = "whether the alarm is raised: it may be raised a second time"
     example = {"column": "temperature", "raise_at": 80, "clear_at": 70, "for_s": 10}
 
     params: HysteresisAlarmParams

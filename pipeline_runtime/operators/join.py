@@ -42,39 +42,41 @@ _TIMESTAMP = arrow_type(FieldType.TIMESTAMP)
 Kept = dict[str, list[Any]]
 """Rows of one side, by column; times in us since 1970."""
 
-_PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it does not begin with an underscore, a dot or a backquote")
+_PREFIX = words_for_pattern(r"^[^_`.\x00-\x1f]", "it must not begin with an underscore, a dot or a backquote")
 
 
 class JoinParams(Params):
     left_key: ColumnName
     right_key: ColumnName
-    within_s: float = Field(ge=0, le=7 * 86400, description="largest difference of the two event times")
-    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may come")
+    within_s: float = Field(ge=0, le=7 * 86400, description="how far apart the two event times may be")
+    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
     right_prefix: str = Field(default="right_", min_length=1, max_length=40, pattern=_PREFIX)
 
 
 class Join(BatchProcessor):
-    """Pairs each row of `left` with each row of `right` that has the same key and an event time at most
-    `within_s` apart. A pair is emitted as soon as both rows are there; a row without a partner is dropped
-    once none can come any more. Rows whose key is null pair with nothing. A row that is more than `delay_s`
-    older than one that has come before it on its side goes to the dead letters.
+    """Pairs each row of `left` with each row of `right` that has the same key and whose event time is at most
+    `within_s` away.
 
-    Rows are kept until the other stream's time is `within_s` + `delay_s` past them, so a stream that stops
-    makes the other one's rows wait.
+    A pair is emitted as soon as both rows are there. A row without a partner is dropped when no partner can
+    arrive any more. A row whose key is null has no partner. A row goes to the dead letters if its event time
+    is more than `delay_s` before that of an earlier row of its stream.
 
-    Output: the left columns, then the right ones without the right key; a right column whose name is taken
-    gets `right_prefix`. Event time is the later one of the two.
+    A row is kept until the other stream's event time is `within_s` + `delay_s` past it. So if one stream
+    stops, the rows of the other one wait.
+
+    Output: the left columns, then the right columns without the right key. A right column whose name is taken
+    gets `right_prefix`. The event time is the later one of the two.
     """
 
     type = "join"
     title = "Join"
-    summary = "Pairs rows of two streams by key within a time"
+    summary = "Pairs rows of two streams that have the same key and are close in time"
     category = "join"
     icon = "merge"
     Params = JoinParams
     inputs = (Port(_LEFT), Port(_RIGHT))
     state_params = frozenset({"left_key", "right_key", "within_s", "right_prefix"})
-    keeps = "the rows that wait for their partner: they are not paired any more"
+    keeps = "the rows that wait for a partner: they are no longer paired"
     follow = "exact"
     example = {"left_key": "key", "right_key": "key", "within_s": 5}
 

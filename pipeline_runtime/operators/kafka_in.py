@@ -25,27 +25,31 @@ def _of_the_user(topic: str) -> str:
 
 
 _TOPIC = words_for_pattern(
-    r"^[A-Za-z0-9._-]{1,249}$", "a topic's name has letters, digits, dots, underscores and hyphens"
+    r"^[A-Za-z0-9._-]{1,249}$", "a topic name consists of letters, digits, dots, underscores and hyphens"
 )
 TopicName = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_of_the_user)]
 
 
 class KafkaInParams(Params):
     topic: TopicName = Field(description="an existing topic with one JSON object per record")
-    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions it has")
-    columns: tuple[ColumnType, ...] = Field(min_length=1, description="fields of the JSON objects")
+    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions the topic has")
+    columns: tuple[ColumnType, ...] = Field(
+        min_length=1, description="the fields of the JSON objects that you need"
+    )
     key: str | None = Field(default=None, description="the column that is the record's key")
-    start: Literal["earliest", "latest"] = Field(default="earliest", description="where to begin, once")
+    start: Literal["earliest", "latest"] = Field(
+        default="earliest", description="where the element begins to read when it first starts"
+    )
 
 
 class KafkaIn(TransformOperator):
     """Reads an existing Kafka topic whose records are JSON objects (UTF-8).
 
-    `columns` lists the fields that the pipeline uses, with their types; other fields are ignored, a
-    missing one is null. Event time is the record's timestamp. A record that is no JSON object, or a field
-    that is not of its type, goes to the dead letters with the reason. The topic may be compressed (gzip,
-    snappy, lz4, zstd). Uncommitted and aborted records of transactional producers are never read. The topic
-    is only read: Fogline does not create, change or delete it.
+    `columns` lists the fields that the pipeline uses, with their types. Other fields are ignored, and a
+    missing field is null. The event time is the record's timestamp. A record that is not a JSON object goes
+    to the dead letters with the reason, and so does one with a field that is not of its type. The topic may
+    be compressed (gzip, snappy, lz4, zstd). Uncommitted and aborted records of transactional producers are
+    never read. Fogline only reads the topic: it does not create, change or delete it.
     """
 
     type = "kafka-in"

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 
 class KafkaOutParams(Params):
     topic: TopicName = Field(description="an existing topic")
-    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions it has")
-    key: ColumnName | None = Field(default=None, description="the record's key; empty: the stream's own")
+    partitions: int = Field(default=1, ge=1, le=1000, description="how many partitions the topic has")
+    key: ColumnName | None = Field(
+        default=None, description="the column that is the record's key; empty: the stream's key"
+    )
 
 
 class KafkaOut(TransformOperator):
-    """Writes its input to an existing Kafka topic: one JSON object per record, event time as timestamp.
+    """Writes its input to an existing Kafka topic: one JSON object per record, with the event time as
+    timestamp.
 
-    Records are written in the same transaction that commits the batch, so a reader with
-    `isolation.level=read_committed` sees each one exactly once, whatever is moved or restored meanwhile.
-    They are compressed by zstd.
+    Records are written in the same transaction that commits the batch. So a reader with
+    `isolation.level=read_committed` sees each record exactly once, even if the element is moved or restored
+    meanwhile. Records are compressed with zstd.
     """
 
     type = "kafka-out"

@@ -28,27 +28,30 @@ NEWEST = Part(Kind.MAX, "_time")
 
 
 class KeyedAggregateParams(Params):
-    keys: tuple[ColumnName, ...] = Field(min_length=1, description="aggregate each value of these apart")
+    keys: tuple[ColumnName, ...] = Field(
+        min_length=1, description="the rows of each value of these columns are aggregated separately"
+    )
     aggregates: Aggregates
 
 
 class KeyedAggregate(BatchProcessor):
-    """Keeps running aggregates of all rows so far, for each key, and emits a key's row when it changes.
+    """Keeps running aggregates of all rows so far for each key, and emits a key's row when it changes.
 
-    Changes that fall into one batch are emitted as one row. Output: the keys and the aggregates; event
-    time is that of the key's newest row. Functions are those of the window aggregate.
+    Several changes in one batch are emitted as one row. The functions are those of the window aggregate.
 
-    Counts, sums of integers, minima and maxima are the same however the input is cut into batches, so a
-    standby may catch up in large steps; averages and sums of decimals make it follow batch by batch.
+    Output: the keys and the aggregates. The event time is that of the key's newest row.
+
+    Counts, sums of integers, minima and maxima do not depend on how the input is cut into batches, so a
+    standby may catch up in large steps. With averages or sums of decimals it follows batch by batch.
     """
 
     type = "keyed-aggregate"
     title = "Keyed aggregate"
-    summary = "Running count, sum, average, ... per key"
+    summary = "Running count, sum, average, ... for each key"
     category = "state"
     icon = "sigma"
     Params = KeyedAggregateParams
-    keeps = "the aggregates so far: it counts from the next row on"
+    keeps = "the aggregates so far: it starts again with the next row"
     output_mode = "update"
     example = {"keys": ["key"], "aggregates": [{"function": "count", "as": "events"}]}
 

@@ -17,30 +17,34 @@ SIZE_MAX = 500
 
 class LastValuesParams(Params):
     column: NumericColumn
-    size: int = Field(ge=2, le=SIZE_MAX, description="how many values a row gets, its own with them")
-    every: int = Field(default=1, ge=1, le=100_000, description="only each so-many-th row")
-    name: NewColumn = Field(default="v", description="of the new columns, before their numbers")
+    size: int = Field(ge=2, le=SIZE_MAX, description="how many values a row gets, including its own")
+    every: int = Field(
+        default=1, ge=1, le=100_000, description="emit a row after every so many rows; 1: after each row"
+    )
+    name: NewColumn = Field(
+        default="v", description="the name of the new columns, to which their number is added"
+    )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class LastValues(ByKey):
-    """Adds to a row the last `size` values of a column, of each key: `v0` is the oldest one, the last one is
-    the row's own. So a model gets a window of a signal: its input takes `columns: [v0]` with a `count` as
-    large as `size`.
+    """Adds the last `size` values of a column to a row, for each key. `v0` is the oldest value, and the last
+    one is the row's own. In this way a model gets a window of a signal: its input takes `columns: [v0]` with
+    a `count` equal to `size`.
 
-    Rows come out from the one on that completes a window, and with `every` only each so-many-th of all: with
-    `every: 32` of 64 values, half a window is new each time. A row whose value is null says nothing. Rows
-    are taken in the order in which they come, whatever their event time.
+    The first row comes out when the first window is complete. With `every` only every so many rows come out:
+    with `every: 32` and 64 values, half of each window is new. A row whose value is null is ignored. Rows are
+    taken in the order in which they arrive, whatever their event time is.
     """
 
     type = "last-values"
     title = "Last values"
-    summary = "The last n values of a column as columns, for a model"
+    summary = "Adds the last n values of a column as columns, for a model"
     category = "state"
     icon = "group"
     Params = LastValuesParams
     state_params = frozenset({"column", "key"})
-    keeps = "the last values of each key: the next window is complete only after as many rows"
+    keeps = "the last values of each key: the next full window needs as many new rows"
     example = {"column": "value", "size": 64, "every": 32}
 
     params: LastValuesParams

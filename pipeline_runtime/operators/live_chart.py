@@ -13,29 +13,33 @@ from pipeline_runtime.operators.sdk import Params, ViewOperator
 
 
 class LiveChartParams(Params):
-    columns: tuple[NumericColumn, ...] = Field(min_length=1, max_length=20, description="the curves")
+    columns: tuple[NumericColumn, ...] = Field(
+        min_length=1, max_length=20, description="the columns to draw as curves"
+    )
     kind: Literal["line", "bar", "points"] = "line"
-    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how much time is shown")
-    by: ColumnName | None = Field(default=None, description="a curve for each value of this column")
+    window_s: float = Field(default=300.0, gt=0, le=31 * 86400, description="how many seconds are shown")
+    by: ColumnName | None = Field(default=None, description="draw a curve for each value of this column")
     marks: tuple[FlagColumn, ...] = Field(
         default=(),
         max_length=5,
-        description="columns of true and false; each row where one is true is marked",
+        description="columns of true and false: a row where one is true gets a mark",
     )
-    limit: float | None = Field(default=None, description="a horizontal line, such as an alert's limit")
+    limit: float | None = Field(
+        default=None, description="draw a horizontal line here, such as an alert's limit"
+    )
 
 
 class LiveChart(ViewOperator):
-    """Shows columns of numbers over event time, live, in the dashboard. It runs on no node.
+    """Shows columns of numbers over event time, live, in the dashboard. It does not run on a node.
 
-    `marks` are columns of true and false: each row where one is true has a mark at the top of the chart,
-    with a line down from it where a run of them begins. Five columns go, the most serious first: that one
-    is red. A click on a name above the chart hides its curve or its marks.
+    `marks` are columns of true and false. Each row where one is true has a mark at the top of the chart, and
+    a line goes down from the first mark of a series. There can be five such columns, the most serious first,
+    which is red. A click on a name above the chart hides its curve or its marks.
     """
 
     type = "live-chart"
     title = "Live chart"
-    summary = "Curves of a stream in the dashboard"
+    summary = "Shows a stream as curves in the dashboard"
     category = "sinks"
     icon = "chart-line"
     Params = LiveChartParams

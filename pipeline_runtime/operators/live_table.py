@@ -12,16 +12,18 @@ from pipeline_runtime.operators.sdk import Params, ViewOperator
 
 
 class LiveTableParams(Params):
-    columns: tuple[ColumnName, ...] | None = Field(default=None, min_length=1, description="empty: all")
+    columns: tuple[ColumnName, ...] | None = Field(
+        default=None, min_length=1, description="the columns to show; empty: all"
+    )
     rows: int = Field(default=50, ge=1, le=500, description="how many of the newest rows are shown")
 
 
 class LiveTable(ViewOperator):
-    """Shows the newest rows of a stream, live, in the dashboard. It runs on no node."""
+    """Shows the newest rows of a stream, live, in the dashboard. It does not run on a node."""
 
     type = "live-table"
     title = "Live table"
-    summary = "The newest rows of a stream in the dashboard"
+    summary = "Shows the newest rows of a stream in the dashboard"
     category = "sinks"
     icon = "table"
     Params = LiveTableParams

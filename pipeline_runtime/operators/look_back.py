@@ -29,5 +29,5 @@ def keep(window: list[list[float]], now_ms: int, value: float, window_s: float) 
         # Something from a clock that is ahead may make all others look late.
         del window[: bisect_left(window, [now_ms - window_s * 1000, -inf])]
     if len(window) >= KEPT_MAX:
-        raise TooManyKept(f"there are {KEPT_MAX} values in the window already; aggregate first")
+        raise TooManyKept(f"there are {KEPT_MAX} values in the window already; aggregate them first")
     insort(window, [now_ms, value])

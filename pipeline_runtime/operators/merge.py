@@ -23,18 +23,21 @@ class MergeParams(Params):
 
 
 class Merge(TransformOperator):
-    """Gives the rows of up to four streams as one stream: of several machines, rooms or sites, each with an
-    element of its own. For more streams merge the merged. One alone is passed on, so that streams may come
-    and go while it runs.
+    """Gives the rows of up to four streams as one stream, for example those of several machines, rooms or
+    sites.
 
-    All have the same columns, in whatever order, and the same key. Rows of one stream stay in its order; how
-    those of different streams follow each other depends on when they come. A window behind it waits for no
-    stream: what comes later than the window's delay, measured by the stream that is furthest, is too late.
+    To merge more streams, merge merged streams. A single stream is passed on as it is, so that streams can be
+    added and removed while the element runs.
+
+    All streams have the same columns, in any order, and the same key. The rows of one stream stay in their
+    order. The order of rows of different streams depends on when they arrive. A window after a merge does not
+    wait for a slow stream: a row is too late if it is further behind the newest row of any stream than the
+    window's delay.
     """
 
     type = "merge"
     title = "Merge"
-    summary = "Gives the rows of several streams as one"
+    summary = "Brings the rows of several streams into one stream"
     category = "join"
     icon = "git-merge"
     Params = MergeParams

@@ -59,22 +59,25 @@ class Fed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: str | None = Field(
-        default=None, max_length=200, title="The model's input", description="its name; empty: the only one"
+        default=None,
+        max_length=200,
+        title="The model's input",
+        description="its name; empty: the model's only one",
     )
     columns: tuple[NumericColumn, ...] = Field(
-        min_length=1, max_length=COLUMNS_MAX, description="what goes in, in this order"
+        min_length=1, max_length=COLUMNS_MAX, description="the columns that go in, in this order"
     )
     count: int | None = Field(
         default=None,
         ge=1,
         le=COLUMNS_MAX,
-        description="so many numbered columns, from the one above on: 64 of v0 are v0 to v63",
+        description="how many numbered columns, from the one above: v0 and 64 mean v0 to v63",
     )
 
     @model_validator(mode="after")
     def _numbered(self) -> Fed:
         if self.count is not None and (len(self.columns) != 1 or not _NUMBERED.fullmatch(self.columns[0])):
-            raise ValueError("count goes with one column that ends with a number, such as v0")
+            raise ValueError("count needs exactly one column whose name ends with a number, such as v0")
         return self
 
     @property
@@ -91,54 +94,64 @@ AnswerType = Literal[FieldType.NUMBER, FieldType.INTEGER, FieldType.STRING, Fiel
 class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: NewColumn = Field(description="of the new column")
+    name: NewColumn = Field(description="the name of the new column")
     output: str | None = Field(
-        default=None, max_length=200, title="The model's output", description="its name; empty: the only one"
+        default=None,
+        max_length=200,
+        title="The model's output",
+        description="its name; empty: the model's only one",
     )
     index: int | None = Field(
-        default=None, ge=0, lt=100_000, description="of an output with several values a row: which, from 0"
+        default=None,
+        ge=0,
+        lt=100_000,
+        description="which value to take if the output has several per row, from 0",
     )
-    type: AnswerType | None = Field(default=None, description="empty: as the model says")
+    type: AnswerType | None = Field(default=None, description="empty: the type that the model gives")
 
 
 class ModelParams(Params):
     path: str = Field(
         title="Model",
-        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file, or upload one"),
-        description="an ONNX file: demo:<name>, or upload:<id> of one that you uploaded",
+        pattern=words_for_pattern(r"^(demo|upload):[A-Za-z0-9._-]+$", "choose a file or upload one"),
+        description="an ONNX file: demo:<name>, or upload:<id> for one that you uploaded",
         json_schema_extra=_FILE,
     )
-    inputs: tuple[Fed, ...] = Field(min_length=1, max_length=100, description="the model's inputs")
-    outputs: tuple[Answer, ...] = Field(min_length=1, max_length=100, description="the new columns")
+    inputs: tuple[Fed, ...] = Field(
+        min_length=1, max_length=100, description="which columns go into the model"
+    )
+    outputs: tuple[Answer, ...] = Field(
+        min_length=1, max_length=100, description="the columns that hold the model's answers"
+    )
 
 
 class Model(TransformOperator):
-    """Adds what a trained model says of each row: a label, a probability, an estimate.
+    """Adds a trained model's answers to each row: a label, a probability, an estimate.
 
-    The model is an ONNX file (`demo:beats`, or `upload:<id>` of one that you uploaded, of at most 16 MiB and
-    with all its numbers in it), run by onnxruntime on one core. What trains models writes such files:
-    scikit-learn by skl2onnx (with `zipmap: False`), PyTorch, Keras, LightGBM and others.
+    The model is an ONNX file: `demo:beats`, or `upload:<id>` for one that you uploaded. It has at most 16 MiB
+    and contains all its numbers. onnxruntime runs it on one core. The usual tools for training models can
+    write such files: scikit-learn with skl2onnx (and `zipmap: False`), PyTorch, Keras, LightGBM and others.
 
-    `inputs` says which columns go into which input of the model: one tensor of k columns in their order, or
-    a column for each of several inputs. A window of samples goes in as a row with a column for each of them,
-    as *Last values* makes it: `columns: [v0], count: 64` are v0 to v63. Where an input has more dimensions,
-    as of an image or for a convolution, the columns fill it row by row. Inputs are of `float`, `double`,
-    `int32` or `int64`.
+    `inputs` says which columns go into which input of the model. An input takes one column, or a tensor of
+    several columns in their order. A window of samples is a row with a column for each sample, as *Last
+    values* makes it: `columns: [v0], count: 64` are v0 to v63. If an input has more dimensions, as for an
+    image or a convolution, the columns fill it row by row. Inputs are of type `float`, `double`, `int32` or
+    `int64`.
 
-    `outputs` names the new columns. Of an output with several values a row, such as the probability of each
-    class, `index` says which.
+    `outputs` names the new columns. If an output has several values per row, such as the probability of each
+    class, `index` says which one to take.
 
-    Each row is asked by itself, so what a row gets depends on nothing but the row: not on the batch it comes
-    in, and not on where it runs, but for last digits on processors of different kinds. A small model
-    takes about 10 µs a row.
+    The model sees one row at a time. So its answer depends on nothing but the row: not on the batch in which
+    the row arrives, and not on the node, except for last digits on different kinds of processor. A small
+    model takes about 10 µs per row.
 
-    A row in which one of the columns has no value, or none that is finite, goes to the dead letters with
-    that reason; so does one for which the model fails or says something that is no finite number.
+    A row goes to the dead letters with the reason if one of the columns has no value or one that is not
+    finite, if the model fails, or if its answer is not a finite number.
     """
 
     type = "model"
     title = "Model"
-    summary = "A trained model's answer to each row (ONNX)"
+    summary = "Asks a trained model (ONNX) about each row"
     category = "transform"
     icon = "brain-circuit"
     Params = ModelParams

@@ -130,16 +130,16 @@ def _read(content: bytes) -> Any:
     try:
         model: Any = _classes()["Model"].FromString(content)
     except DecodeError as error:
-        raise ModelUnreadable("it is no ONNX model") from error
+        raise ModelUnreadable("it is not an ONNX model") from error
     if not model.ir_version or not model.graph.output:
-        raise ModelUnreadable("it is no ONNX model")
+        raise ModelUnreadable("it is not an ONNX model")
     if max(len(model.graph.input), len(model.graph.output)) > SLOTS_MAX:
         raise ModelUnreadable(f"it has more than {SLOTS_MAX} inputs or outputs")
     for number, part in enumerate(_within(model)):
         if number >= PARTS_MAX:
             raise ModelUnreadable(f"it has more than {PARTS_MAX:,} parts")
         if _is_elsewhere(part):
-            raise ModelUnreadable("its numbers lie in another file; save it as one file")
+            raise ModelUnreadable("its numbers are in another file; save the model as one file")
     return model
 
 

@@ -15,41 +15,44 @@ from pipeline_runtime.operators.sdk import Params, Timers
 
 class PeakDetectionParams(Params):
     column: NumericColumn
-    height: float = Field(description="a peak is at least that high")
+    height: float = Field(description="only values of at least this height are peaks")
     distance_s: float = Field(
-        default=0.0, ge=0, le=86_400, description="of peaks nearer to each other the highest one counts"
+        default=0.0,
+        ge=0,
+        le=86_400,
+        description="if peaks are closer than this in time, only the highest counts",
     )
     also: tuple[ColumnName, ...] = Field(
         default=(),
         max_length=50,
         # What runs since before there was this parameter keeps its version, and can be upgraded in place.
         exclude_if=lambda also: not also,
-        description="further columns of the row in which the peak is",
+        description="more columns to copy from the peak's row",
     )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
 class PeakDetection(ByKey):
-    """Emits the peaks of a signal, of each key: values of at least `height` that are higher than the ones
-    before and after them that differ; of a flat top, its first value.
+    """Emits the peaks of a signal, for each key. A peak is a value of at least `height` that is higher than
+    the nearest different values before and after it. If the top is flat, its first value is the peak.
 
-    Of peaks that are `distance_s` or less behind one, the highest counts, the first one of equals. So a peak
-    is told when more than `distance_s` have passed and no other can come within it, at the row in which that
-    is seen; its event time is its own. Rows are taken in the order in which they come; null says nothing.
+    If peaks are at most `distance_s` apart, only the highest counts, and the first of equal ones. So a peak
+    is reported when more than `distance_s` have passed after it. Its event time is that of the peak itself.
+    Rows are taken in the order in which they arrive. Null is ignored.
 
-    Output: the key's column, if there is one, the column (the peak's height), `since_last_s`, the time since
-    the peak that was told before it (a heart's beat to beat), and the columns of `also` as they are in the
-    peak's row, such as the signal before it was filtered.
+    Output: the key's column, if there is one, the column (the peak's height), `since_last_s` (the time since
+    the last reported peak, such as from heartbeat to heartbeat), and the columns of `also` with their values
+    in the peak's row, such as the signal before a filter.
     """
 
     type = "peak-detection"
     title = "Peak detection"
-    summary = "Where a signal is highest, and how long since the last time"
+    summary = "Finds the peaks of a signal and the time between them"
     category = "state"
     icon = "mountain"
     Params = PeakDetectionParams
     state_params = frozenset({"column", "key"})
-    keeps = "the last values and the peak that may be told next"
+    keeps = "the last values and the peak that it may report next"
     example = {"column": "ecg", "height": 0.5, "distance_s": 0.2}
 
     params: PeakDetectionParams

@@ -12,29 +12,30 @@ from pipeline_runtime.operators.sdk import Timers
 
 
 class RecordAround(Recorder):
-    """Hands on the rows around an event alone (pre- and post-trigger): from `before_s` before it to `after_s`
-    after it, both included. Where the events are another stream's, take *Record around others' events*.
+    """Passes on only the rows around an event (pre- and post-trigger): from `before_s` before it to `after_s`
+    after it, both included. If the events are in another stream, use *Record around events of another
+    stream*.
 
-    A row is an event where its column `event` is true. Recordings that overlap are one, so that no row is
-    there twice. Rows from before the event come with it, by their event time, which they keep; those after
-    it come as they arrive. Rows are told by their own event time, so one that comes late is recorded if it
-    is of the time of a recording, up to `before_s` after that, and else waits for the next event.
+    A row is an event if its column `event` is true. Recordings that overlap become one, so that no row
+    appears twice. The rows from before the event are emitted with it and keep their event time. Those after
+    it are emitted as they arrive. Only a row's own event time decides. So a row that arrives late is recorded
+    if it belongs to a recording that ended at most `before_s` ago; otherwise it waits for the next event.
 
-    Of each key at most 20,000 rows wait, none longer than `before_s`; one beyond goes to the dead letters
+    At most 20,000 rows wait for each key, none longer than `before_s`. A further row goes to the dead letters
     until older ones have left.
 
-    Output: the input's columns, `recording` (1, 2, … of its key) and `offset_s`, the time from the
+    Output: the input's columns, `recording` (1, 2, … for each key) and `offset_s`, the time from the
     recording's first event, which is negative before it.
     """
 
     type = "record-around"
     title = "Record around an event"
-    summary = "The rows from some seconds before an event to some after"
+    summary = "Keeps the rows from some seconds before an event to some seconds after it"
     category = "state"
     icon = "disc"
     Params = AroundParams
     state_params = frozenset({"event", "key"})
-    keeps = "the rows of the time before, and the recording that goes on"
+    keeps = "the rows from before an event, and the recording that is in progress"
     version = 2
     example = {"event": "alarm", "before_s": 20, "after_s": 70}
 

@@ -12,31 +12,32 @@ from pipeline_runtime.operators.sdk import Port, Timers
 
 
 class RecordAroundEvents(Recorder):
-    """Hands on the rows of `in` around the events of `events` alone, as *Record around an event* does with
-    those of its own stream: from `before_s` before one to `after_s` after it, both included; recordings
-    that overlap are one.
+    """Passes on only the rows of `in` around the events of the stream `events`: from `before_s` before an
+    event to `after_s` after it, both included. Recordings that overlap become one. *Record around an event*
+    does the same with the events of its own stream.
 
-    `events` says with each of its rows how far it is: a row of `in` waits until `events` is `before_s` past
-    it. So connect the stream that has the column `event` in each row, such as a window's with a column that
-    is derived from it, not one that was filtered for it; and which of the two streams comes first, or
-    stands still for some time, makes no difference to what is recorded.
+    Each row of `events` says how far that stream is: a row of `in` waits until `events` is `before_s` past
+    it. So connect a stream that has the column `event` in every row, such as a window aggregate with a
+    derived column, and not one from which a filter has removed the rows without an event. It makes no
+    difference to the recording which of the two streams comes first, or whether one stops for some time.
 
-    Of each key at most 20,000 rows wait; one beyond goes to the dead letters until older ones have left: at
-    100 rows/s, when `events` is 200 s behind. Both streams need the column `key`, or the same key.
+    At most 20,000 rows wait for each key. A further row goes to the dead letters until older ones have left.
+    At 100 rows per second that happens when `events` is 200 s behind. Both streams need the column `key`, or
+    the same key.
 
-    Output: the columns of `in`, `recording` (1, 2, … of its key) and `offset_s`, the time from the
+    Output: the columns of `in`, `recording` (1, 2, … for each key) and `offset_s`, the time from the
     recording's first event, which is negative before it.
     """
 
     type = "record-around-events"
-    title = "Record around others' events"
-    summary = "The rows from some seconds before another stream's event to some after"
+    title = "Record around events of another stream"
+    summary = "Keeps the rows around the events of another stream"
     category = "state"
     icon = "disc-3"
     Params = AroundParams
     inputs = (Port("in", "the rows to record"), Port("events", "rows that say whether there is an event"))
     state_params = frozenset({"event", "key"})
-    keeps = "the rows of the time before, and the recordings that go on"
+    keeps = "the rows from before an event, and the recordings that are in progress"
     example = {"event": "alarm", "before_s": 20, "after_s": 70}
 
     def output_schema(self, inputs: Mapping[str, StreamSchema]) -> StreamSchema:

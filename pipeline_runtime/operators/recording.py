@@ -159,7 +159,7 @@ def head_text(head: bytes) -> tuple[str, bool]:
     """(the readable beginning of a file, whether that is all of it). It may be gzip, and cut anywhere: a last
     line that was cut is left out. ValueError says what is wrong."""
     if b"\0" in head and not head.startswith(_GZIP_MAGIC):
-        raise ValueError("the file is no text in UTF-8; save it as CSV (UTF-8), then upload that")
+        raise ValueError("the file is not text in UTF-8; save it as CSV (UTF-8), then upload it again")
     unpacked = head
     if head.startswith(_GZIP_MAGIC):
         try:
@@ -280,7 +280,7 @@ def parsed(texts: pa.Table, layout: Layout) -> list[pa.Array]:
 
 
 def _too_much(budget: int) -> ValueError:
-    return ValueError(f"the recording takes more than {budget:,} bytes of memory when it is read; split it")
+    return ValueError(f"the recording needs more than {budget:,} bytes of memory; split it")
 
 
 class _BadRows:
@@ -292,7 +292,7 @@ class _BadRows:
         self.bytes_max = bytes_max
 
     def __call__(self, row: Any) -> str:
-        reason = f"has {row.actual_columns} cells, expected {row.expected_columns}"
+        reason = wrong_cells(row.actual_columns, row.expected_columns)
         self.rows.append((int(row.number), reason, str(row.text)))
         self.bytes += _BAD_ROW_BYTES + len(row.text)
         return "skip" if self.bytes <= self.bytes_max else "error"
@@ -385,7 +385,7 @@ def _text_blocks(text: _Text, layout: Layout, bad: _BadRows) -> Iterator[pa.Tabl
         short = text.unpacked < ROW_BYTES_MAX
         if "straddl" in str(error) or ("skip initial" in str(error) and not short):
             raise ValueError(
-                f"the recording has a row of more than {ROW_BYTES_MAX:,} bytes; is a quote not closed?"
+                f"the recording has a row of more than {ROW_BYTES_MAX:,} bytes; is a closing quote missing?"
             ) from error
         if "Empty CSV" not in str(error) and "skip initial" not in str(error):
             raise  # else it has no rows
@@ -441,6 +441,11 @@ def _convert(texts: pa.Table, layout: Layout) -> tuple[list[pa.Array], dict[int,
     return columns, reasons
 
 
+def wrong_cells(actual: int, expected: int) -> str:
+    """Why a row with another number of cells than its table is refused: 'has 1 cell instead of 4'."""
+    return f"has {actual} {'cell' if actual == 1 else 'cells'} instead of {expected}"
+
+
 def parse_cells(text: pa.Array, type_: FieldType) -> pa.Array:
     """Null where a text is not of the type."""
     matches = pc.match_substring_regex(text, _PATTERNS[type_])
@@ -469,7 +474,7 @@ def _times(texts: pa.Table, columns: list[pa.Array], layout: Layout, reasons: di
         values = read_times(text, layout.time_format)
     unknown = pc.is_null(values).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(unknown).tolist():
-        reasons.setdefault(row, f'column "{layout.time_column}": no time in it')
+        reasons.setdefault(row, f'column "{layout.time_column}" holds no time')
     return values
 
 

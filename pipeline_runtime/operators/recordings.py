@@ -36,7 +36,9 @@ _RECORDED = (
 
 
 class AroundParams(Params):
-    event: FlagColumn = Field(description="true in the row of an event (derive it from others)")
+    event: FlagColumn = Field(
+        description="a column that is true in the row of an event (derive it from others)"
+    )
     before_s: float = Field(default=20.0, ge=0, le=DAY_S)
     after_s: float = Field(default=70.0, ge=0, le=DAY_S)
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
@@ -118,7 +120,7 @@ class Recorder(ByKey):
             del waiting[bisect_left(waiting, at_ms + self._before_ms + 1, key=_time) :]
         if len(waiting) >= KEPT_MAX:
             raise TooManyKept(
-                f"{KEPT_MAX} rows wait for an event already; lessen before_s, or aggregate first"
+                f"{KEPT_MAX} rows wait for an event already; reduce before_s, or aggregate first"
             )
         data = {name: kept(value) for name, value in row.items() if name != "_time"}
         insort(waiting, {**data, "_ms": at_ms}, key=_time)

@@ -17,35 +17,39 @@ from pipeline_runtime.operators.sdk import Params, Timers
 
 
 class RunningStatisticsParams(Params):
-    column: NumericColumn = Field(description="the numbers")
+    column: NumericColumn = Field(description="the column of numbers")
     every_s: float = Field(
-        default=0.0, ge=0, le=7 * 86400, description="report so often in event time; 0: at each event"
+        default=0.0, ge=0, le=7 * 86400, description="how often it reports, in event time; 0: at each event"
     )
-    reset: bool = Field(default=False, description="begin anew after each report")
-    key: ColumnName | None = Field(default=None, description="apart for each value; empty: for each key")
+    reset: bool = Field(default=False, description="start again from zero after each report")
+    key: ColumnName | None = Field(
+        default=None, description="each value of this column has its own statistics; empty: the stream's key"
+    )
 
 
 class RunningStatistics(ByKey):
-    """Count, mean, standard deviation, minimum and maximum of a column, for each key.
+    """Gives the count, mean, standard deviation, minimum and maximum of a column, for each key.
 
-    With `every_s` a report is due at each full multiple of that time (UTC) and comes with the first event
-    of its key from then on, so what a quiet key has seen last is reported when it speaks again; reports
-    are not made up for times without events. With `every_s: 0` each event gives a row. Events are taken one
-    by one in their order (Welford's method), so the result does not depend on batches. Null values are
-    left out. A mean or deviation that is too large for a number is null.
+    With `every_s` a report is due at each full multiple of that time (UTC). It is emitted with the first
+    event of its key after that. So the last values of a key that falls silent are reported when its next
+    event arrives, and there are no reports for times without events. With `every_s: 0` each event gives a
+    row.
 
-    Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum`, `maximum`; event time is
-    the report's.
+    Events are taken one by one in their order (Welford's method), so the result does not depend on batches.
+    Null values are ignored. A mean or deviation that is too large for a number is null.
+
+    Output: the key's column, if there is one, `count`, `mean`, `stddev`, `minimum` and `maximum`. The event
+    time is that of the report.
     """
 
     type = "running-statistics"
     title = "Running statistics"
-    summary = "Count, mean, deviation, extremes per key, at a steady pace"
+    summary = "Count, mean, deviation, minimum and maximum for each key"
     category = "state"
     icon = "chart-spline"
     Params = RunningStatisticsParams
     state_params = frozenset({"column", "key"})
-    keeps = "the statistics so far: it counts from the next row on"
+    keeps = "the statistics so far: it starts again with the next row"
     example = {"column": "value", "every_s": 10}
 
     params: RunningStatisticsParams

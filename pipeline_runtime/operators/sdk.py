@@ -122,7 +122,7 @@ class Operator(ABC):
     # change the others only. None: all of them, of an operator that keeps anything.
     state_params: ClassVar[frozenset[str] | None] = None
     # What its state holds, in words: what is lost when it has to begin without it.
-    keeps: ClassVar[str] = "all that it remembers of the rows so far"
+    keeps: ClassVar[str] = "everything that it remembers of earlier rows"
     # of the Spark query: "append" emits a row once it is final, "update" at each change
     output_mode: ClassVar[Literal["append", "update"]] = "append"
     # "in": `params.topic` is a Kafka topic of the user's that feeds the element's port `out`;

@@ -21,7 +21,7 @@ class Chosen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     column: ColumnName
-    as_: NewColumn | None = Field(default=None, alias="as", description="its new name; empty: as it is")
+    as_: NewColumn | None = Field(default=None, alias="as", description="its new name; empty: its name stays")
 
     @property
     def name(self) -> str:
@@ -30,15 +30,13 @@ class Chosen(BaseModel):
 
 class SelectParams(Params):
     columns: tuple[Chosen, ...] = Field(min_length=1, description="the columns to keep, in this order")
-    key: str | None = Field(
-        default=None, description="the column (by its new name) that becomes the record's key"
-    )
+    key: str | None = Field(default=None, description="the column (by its new name) that becomes the key")
 
 
 class Select(TransformOperator):
-    """Keeps the listed columns, in that order, and renames those with `as`; all others are dropped.
+    """Keeps the listed columns, in that order, and renames those with `as`. All others are dropped.
 
-    The stream's key stays as long as its column is kept; `key` makes another column the key.
+    The stream's key stays the same if its column is kept. `key` makes another column the key.
     """
 
     type = "select"

@@ -20,6 +20,7 @@ from pipeline_runtime.operators.recording import (
     head_text,
     narrowest,
     parsed,
+    wrong_cells,
 )
 from pipeline_runtime.operators.times import TimeReading, best_time, checked_format, time_readings
 
@@ -247,7 +248,7 @@ def _uneven(body: Sequence[tuple[int, list[str]]], width: int, delimiter: str) -
     return [
         BadLine(
             line=line,
-            reason=f"has {len(row)} cells, expected {width}",
+            reason=wrong_cells(len(row), width),
             text=_short(delimiter.join(row), LINE_CHARACTERS_MAX),
         )
         for line, row in body

@@ -57,7 +57,9 @@ _IN_ARROW = {
 
 
 class ThresholdAlertParams(Params):
-    columns: tuple[NumericColumn, ...] = Field(min_length=1, max_length=50, description="the values to watch")
+    columns: tuple[NumericColumn, ...] = Field(
+        min_length=1, max_length=50, description="the columns to watch"
+    )
     operator: Comparison = Comparison.ABOVE
     limit: float
     severity: Severity = Severity.WARNING
@@ -65,29 +67,29 @@ class ThresholdAlertParams(Params):
         default="{column} is {value} ({operator} {limit})",
         min_length=1,
         max_length=500,
-        description="with {column}, {value}, {limit}, {operator} or {any column of the input}",
+        description="may contain {column}, {value}, {limit}, {operator} or {the name of an input column}",
     )
 
     @field_validator("message")
     @classmethod
     def _braces_close(cls, value: str) -> str:
         if re.search(r"[{}]", _PLACEHOLDER.sub("", value)):
-            raise ValueError("a placeholder is written {name}; there is a brace without its other half")
+            raise ValueError("a brace is not closed; write a placeholder as {name}")
         return value
 
 
 class ThresholdAlert(TransformOperator):
     """Emits an alert for each value that is beyond a limit.
 
-    Each listed column is compared with `limit` in each row; each one beyond it gives an output row, which
+    Each listed column is compared with `limit` in each row. Each value beyond it gives an output row, which
     has the input's columns and `alert_column`, `alert_value`, `alert_limit`, `alert_severity` and
-    `alert_message`. Null is never beyond a limit. Every row counts: a value that stays above its limit
-    alerts with each row (aggregate over a window first to have fewer).
+    `alert_message`. Null is never beyond a limit. Every row counts: a value that stays beyond its limit gives
+    an alert with each row. To get fewer alerts, aggregate over a window first.
     """
 
     type = "threshold-alert"
     title = "Threshold alert"
-    summary = "Alerts when a value is beyond a limit"
+    summary = "Emits an alert when a value is beyond a limit"
     category = "alert"
     icon = "bell-ring"
     Params = ThresholdAlertParams

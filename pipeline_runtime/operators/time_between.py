@@ -19,60 +19,60 @@ NAMES = (FieldType.STRING, FieldType.BOOLEAN, FieldType.INTEGER)
 
 
 class TimeBetweenParams(Params):
-    column: ColumnName = Field(description="says what happened, such as the signal of an edge")
-    first: str = Field(min_length=1, max_length=200, description="the value of what begins")
-    second: str = Field(min_length=1, max_length=200, description="the value of what answers it")
-    within_s: float = Field(
-        default=60.0, gt=0, le=7 * DAY_S, description="an answer that comes later than that is none"
+    column: ColumnName = Field(
+        description="the column that says what happened, such as the signal of an edge"
     )
+    first: str = Field(min_length=1, max_length=200, description="its value for the event that begins")
+    second: str = Field(min_length=1, max_length=200, description="its value for the event that answers")
+    within_s: float = Field(default=60.0, gt=0, le=7 * DAY_S, description="how long to wait for the answer")
     debounce_s: float = Field(
-        default=0.0, ge=0, le=DAY_S, description="the same again within that time is a duplicate"
+        default=0.0, ge=0, le=DAY_S, description="the same event within this time is a duplicate"
     )
     delay_s: float = Field(
-        default=0.0, ge=0, le=DAY_S, description="how late a row may come; so long each event waits"
+        default=0.0, ge=0, le=DAY_S, description="how late a row may arrive; each event waits for so long"
     )
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
     @model_validator(mode="after")
     def _differ(self) -> TimeBetweenParams:
         if self.first == self.second:
-            raise ValueError("first and second are two different values")
+            raise ValueError("choose two different values for first and second")
         return self
 
 
 class TimeBetween(ByKey):
-    """Pairs each event with the next one that answers it, and says how long that took.
+    """Pairs each event with the next one that answers it, and gives the time between them.
 
-    An event is a row whose `column` is `first` or `second` (as text; true and false as these words); other
-    rows are nothing but their time. Of each key events are taken in the order of their event time, each when
-    a row of the key has come whose time is `delay_s` after its own, so what is late by less finds its place.
-    A `first` opens, and the next `second` within `within_s` closes it. What does not pair is told as well:
+    An event is a row whose `column` is `first` or `second` (as text; true and false are the words `true` and
+    `false`). Of other rows only the event time counts. The events of a key are taken in the order of their
+    event time. Each is taken when a row of the key arrives whose time is `delay_s` later, so a row that is
+    less late than that is taken in its order. A `first` waits for its answer, and the next `second` within
+    `within_s` answers it. Events without a partner are reported, too:
 
     | outcome | |
     |---|---|
     | matched | `interval_s` is the time from the first to the second |
     | unanswered | a first without a second within the time, or before the next first |
-    | unexpected | a second without a first that is open |
-    | duplicate | the same event as the last one that was none, within `debounce_s`; it changes nothing |
-    | late | it came more than `delay_s` late, after a later one was taken; it changes nothing |
+    | unexpected | a second without a first that waits for it |
+    | duplicate | the same event again within `debounce_s`; it changes nothing |
+    | late | it arrived more than `delay_s` late, after a later one was taken; it changes nothing |
 
-    A row from a clock that is far ahead makes all late that follows, as in a window aggregate. A key that
-    falls silent keeps its last events. At most 20,000 events of a key wait; one beyond goes to the dead
-    letters.
+    A row whose clock is far ahead makes all following rows late, as in a window aggregate. If a key falls
+    silent, its last events stay. At most 20,000 events of a key wait. A further one goes to the dead letters.
 
-    Output: the key's column, if there is one, `outcome`, `event` (the value it is about, of a pair the
-    second), `interval_s`, `first_at`, `second_at`; event time is that of the second of a pair, else of the
-    event.
+    Output: the key's column, if there is one, `outcome`, `event` (the value of the event; for a pair that of
+    the second), `interval_s`, `first_at` and `second_at`. The event time is that of the event; for a pair
+    that of the second.
     """
 
     type = "time-between"
     title = "Time between events"
-    summary = "Pairs events and measures the time between; tells those that are missing"
+    summary = "Pairs events, measures the time between them, and reports missing ones"
     category = "state"
     icon = "timer"
     Params = TimeBetweenParams
     state_params = frozenset({"column", "first", "second", "key"})
-    keeps = "the event that is open and those that wait for late ones"
+    keeps = "the event that waits for its answer, and those that wait for late rows"
     example = {"column": "signal", "first": "bm05", "second": "bm08", "within_s": 10}
 
     params: TimeBetweenParams
@@ -108,7 +108,7 @@ class TimeBetween(ByKey):
         del waiting[:ready]
         yield from self._given_up(row, state, until_ms)
         if len(waiting) > KEPT_MAX:
-            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late ones already; lessen delay_s")
+            raise TooManyKept(f"{KEPT_MAX} events of this key wait for late rows already; reduce delay_s")
 
     def _kind(self, value: Any) -> str | None:
         text = str(value).lower() if isinstance(value, bool) else str(value)

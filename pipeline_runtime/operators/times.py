@@ -167,10 +167,10 @@ def checked_format(time_format: str) -> str:
         try:
             datetime.strptime("", time_format)  # noqa: DTZ007  only the format is looked at
         except re.error as error:
-            raise ValueError(f"a format of times has each part once ({error})") from error
+            raise ValueError(f"a time format may contain each part only once ({error})") from error
         except ValueError as error:
             if "does not match format" not in str(error):
-                raise ValueError(f"it is no format of times ({error})") from error
+                raise ValueError(f"it is not a time format ({error})") from error
     return time_format
 
 

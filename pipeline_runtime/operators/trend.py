@@ -29,9 +29,9 @@ _SECONDS = {Per.SECOND: 1, Per.MINUTE: 60, Per.HOUR: 3600, Per.DAY: 86_400}
 
 class TrendParams(Params):
     column: NumericColumn
-    window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="so far back the line goes")
-    per: Per = Field(default=Per.HOUR, description="the slope is the change in that time")
-    min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="values that it takes for a line")
+    window_s: float = Field(default=3600.0, gt=0, le=31 * 86_400, description="how far back the line goes")
+    per: Per = Field(default=Per.HOUR, description="the slope is the change in this time")
+    min_count: int = Field(default=2, ge=2, le=KEPT_MAX, description="how many values a line needs")
     key: ColumnName | None = Field(default=None, description=EACH_KEY)
 
 
@@ -44,34 +44,35 @@ class Line:
 
 
 class Trend(ByKey):
-    """Linear regression over time: the line that fits the values of the last `window_s` best, of each key, by
-    least squares over event time. One row for each value, as soon as there are `min_count` at two different
-    times.
+    """Fits a line through the values of the last `window_s`, for each key, by least squares over event time
+    (linear regression). There is one output row for each value, as soon as there are `min_count` values at
+    two or more different times.
 
     | column | |
     |---|---|
-    | `slope` | by how much the line rises in a second, minute, hour or day (`per`); negative: it falls |
-    | `r_squared` | 1: all values lie on the line, 0: it explains nothing; null: the values are the same |
-    | `count` | of the values |
-    | `line_from`, `line_start` | time and height of the line at the oldest value |
-    | `line_end` | its height at the row's own time: the two points to draw it by |
+    | `slope` | by how much the line rises per second, minute, hour or day (`per`); negative: it falls |
+    | `r_squared` | 1: all values lie on the line, 0: it explains nothing; null: the values are all equal |
+    | `count` | how many values there are |
+    | `line_from`, `line_start` | the time and the height of the line at the oldest value |
+    | `line_end` | its height at the row's own time; with the two columns above it can be drawn |
 
-    What counts are the values that have come by then, from `window_s` before the row's event time up to that;
-    so a row that comes late looks back from its own time. Rows without a value give none, nor does a line
-    that no number holds. Of each key at most 20,000 values are kept; a row beyond goes to the dead letters
-    until older ones have left. Where there are more, aggregate first.
+    The values are those that have arrived already and whose event time is at most `window_s` before that of
+    the row. So a row that arrives late looks back from its own event time. A row without a value gives no
+    output row, and neither does a line that is too steep for a number. At most 20,000 values are kept for
+    each key. A further row goes to the dead letters until older values have left the window. If there are
+    more values than that, aggregate them first.
 
     Output: the key's column, if there is one, the column itself, and these.
     """
 
     type = "trend"
     title = "Trend"
-    summary = "Slope and fit of the line through the last values (linear regression)"
+    summary = "Fits a line through the last values and gives its slope (linear regression)"
     category = "state"
     icon = "trending-up"
     Params = TrendParams
     state_params = frozenset({"column", "key"})
-    keeps = "the values of the window: the line begins anew"
+    keeps = "the values of the window: the line starts again"
     example = {"column": "interval_s", "window_s": 86_400, "per": "hour"}
 
     params: TrendParams

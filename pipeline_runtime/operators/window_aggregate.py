@@ -37,42 +37,45 @@ _END = "_end"
 
 
 class WindowAggregateParams(Params):
-    size_s: float = Field(ge=0.001, le=366 * 86400, description="length of a window")
+    size_s: float = Field(ge=0.001, le=366 * 86400, description="the length of a window")
     slide_s: float | None = Field(
-        default=None, ge=0.001, description="a window begins so often; empty: one after the other"
+        default=None, ge=0.001, description="how often a window begins; empty: when the one before it ends"
     )
-    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may come")
-    keys: tuple[ColumnName, ...] = Field(default=(), description="aggregate each value of these apart")
+    delay_s: float = Field(default=0.0, ge=0, le=7 * 86400, description="how late a row may arrive")
+    keys: tuple[ColumnName, ...] = Field(
+        default=(), description="the rows of each value of these columns are aggregated separately"
+    )
     aggregates: Aggregates
 
     @model_validator(mode="after")
     def _slides_within(self) -> WindowAggregateParams:
         if self.slide_s is not None and self.slide_s > self.size_s:
-            raise ValueError("slide_s is longer than size_s: rows between two windows would be lost")
+            raise ValueError("slide_s must not be longer than size_s: rows between two windows would be lost")
         return self
 
 
 class WindowAggregate(BatchProcessor):
-    """Aggregates the rows of each window of event time, of each key if there are `keys`.
+    """Aggregates the rows of each window of event time, separately for each value of `keys`.
 
-    A window is emitted once, when it is complete: when a row has come whose time is `delay_s` past the
-    window's end, or the source has ended. A row of which all windows are complete when it comes goes to the
-    dead letters. Windows follow one another, or overlap when `slide_s` is shorter than `size_s`; they are
+    A window is emitted once, when it is complete: when a row arrives whose time is `delay_s` past the
+    window's end, or when the source has ended. A row goes to the dead letters if all its windows are complete
+    when it arrives. Windows follow one another, or overlap if `slide_s` is shorter than `size_s`. They are
     aligned to full multiples of their length (UTC).
 
-    Functions: avg, min, max, sum, count, first, last, stddev, and relative_variation, which is
-    (max - min) / average in per cent. Output: `window_start`, `window_end`, the keys and the aggregates;
-    event time is the window's end.
+    The functions are avg, min, max, sum, count, first, last, stddev, and relative_variation, which is (max -
+    min) / average in percent.
+
+    Output: `window_start`, `window_end`, the keys and the aggregates. The event time is the window's end.
     """
 
     type = "window-aggregate"
     title = "Window aggregate"
-    summary = "Average, minimum, maximum, ... per window of time"
+    summary = "Average, minimum, maximum, ... of each window of time"
     category = "state"
     icon = "chart-column"
     Params = WindowAggregateParams
     state_params = frozenset({"size_s", "slide_s", "keys", "aggregates"})
-    keeps = "the windows that are open now: what it has read for them is not counted again"
+    keeps = "the windows that are open now: their rows so far are not counted again"
     follow = "exact"
     flushes = True
     example = {"size_s": 1, "aggregates": [{"function": "avg", "column": "value", "as": "average"}]}

@@ -43,14 +43,14 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
     expect(table.get_by_role("row")).to_have_count(7)
     expect(inspector).to_contain_text("The first 6 rows of 40.")
     expect(inspector).to_contain_text("1 of 40 rows cannot be read, and goes to the dead letters.")
-    expect(inspector.get_by_role("listitem")).to_contain_text("Line 8: has 2 cells, expected 5.")
+    expect(inspector.get_by_role("listitem")).to_contain_text("Line 8: has 2 cells instead of 5.")
 
     # the time was found, with its format and zone; pace and end are asked in words, and nothing is wrong
     expect(inspector.get_by_label("Time: measured")).to_be_checked()
     expect(inspector).to_contain_text("The first row is of 1 Feb 2024, 10:00:00 UTC")
     expect(inspector).to_contain_text("No zone is written in it: UTC is taken.")
     expect(inspector).to_contain_text("read as day.month.year hour:minute:second.")
-    pace = inspector.get_by_role("radiogroup", name="Play it back")
+    pace = inspector.get_by_role("radiogroup", name="Playback pace")
     expect(pace.get_by_label("As recorded")).to_be_checked()
     end = inspector.get_by_role("radiogroup", name="When it ends")
     expect(end.get_by_label("Stop", exact=True)).to_be_checked()
@@ -64,7 +64,7 @@ def test_a_first_csv_file_is_understood_by_looking_at_it(
     expect(dashboard.field("Rate")).to_have_value("10")
     expect(pace.get_by_label("As recorded")).to_be_disabled()
     dashboard.field("Rate").fill("25")
-    end.get_by_label("Begin again, without end").check()
+    end.get_by_label("Repeat for ever").check()
     expect(dashboard.problems).to_contain_text("No problems")
     page.get_by_role("status", name="Draft saved").wait_for()
     read = {"delimiter": ";", "header": True, "rate": 25, "loops": 0}

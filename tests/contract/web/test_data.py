@@ -163,7 +163,7 @@ def test_a_model_that_does_not_fit_its_columns_is_told_by_its_name(caller: Call,
     (fault,) = found(model, "a")["faults"]
     assert "takes 2 of a row, but it gets 1" in fault["message"]
     (fault,) = found(table, "a", "b")["faults"]
-    assert fault["message"] == "numbers.csv: it is no ONNX model"
+    assert fault["message"] == "numbers.csv: it is not an ONNX model"
 
 
 @pytest.mark.parametrize("content", [CSV, b"\x89PNG\0\0", b"\x08\x08"])
@@ -171,7 +171,7 @@ def test_what_is_called_a_model_and_is_none_is_not_stored(
     caller: Call, central: Central, content: bytes
 ) -> None:
     problem = assert_problem(upload(caller("editor").http, "x.onnx", content), 422)
-    assert "no ONNX model" in problem["detail"]
+    assert "not an ONNX model" in problem["detail"]
     assert not DataFile.objects.exists()
     assert not central.files.directory.exists()
 

@@ -166,8 +166,8 @@ def test_malformed_rows_are_rejected_in_their_place(replay):
     assert [row["_reject"] for row in found] == [
         None,
         "column \"n\": 'no' is not a whole number",
-        "has 1 cells, expected 4",
-        "has 5 cells, expected 4",
+        "has 1 cell instead of 4",
+        "has 5 cells instead of 4",
         None,
         "column \"x\": '1e400' is not a number",
     ]
@@ -216,7 +216,7 @@ def test_a_number_beyond_the_calendar_is_no_time(replay):
     found = everything(
         replay("t\n100\n1e300\n-1e15\n", time_column="t", time_format="epoch_s", restamp=False)
     )
-    assert [row["_reject"] for row in found] == [None, *['column "t": no time in it'] * 2]
+    assert [row["_reject"] for row in found] == [None, *['column "t" holds no time'] * 2]
     assert milliseconds(found) == [100_000] * 3
 
 

@@ -15,7 +15,7 @@ def test_a_row_without_an_answer_is_rejected_not_dropped(operator, run):
     found = run(operator("filter", {"condition": "a / b > 1"}), rows, SCHEMA)
     assert [(row["a"], row["b"], row["_reject"]) for row in found] == [
         (4, 2, None),
-        (4, 0, "the condition has no value for this row"),
+        (4, 0, "the condition cannot be computed for this row"),
     ]
 
 

@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_told(operator, mismatch):
     names = operator("hysteresis-alarm", params()).output_schema({"in": SCHEMA}).names
     assert names == ("k", "alarm", "x", "since", "lasted_s", "worst")
     assert mismatch(operator("hysteresis-alarm", params(column="y")), **{"in": SCHEMA}) == ["params.column"]
-    with pytest.raises(ValidationError, match="it flaps"):
+    with pytest.raises(ValidationError, match="the alarm flaps"):
         operator("hysteresis-alarm", params(raise_at=5))
 
 

@@ -84,7 +84,7 @@ def test_numbered_columns_are_named_by_the_first_and_their_count(answers, mismat
 
 @pytest.mark.parametrize("columns", [["k"], ["v0", "v1"]])
 def test_a_count_goes_with_one_numbered_column(operator, columns):
-    with pytest.raises(ValueError, match="count goes with one column"):
+    with pytest.raises(ValueError, match="count needs exactly one column"):
         operator(
             "model",
             {"path": "demo:beats", "inputs": [{"columns": columns, "count": 2}], "outputs": FIRST},
@@ -262,7 +262,7 @@ def test_a_file_that_is_missing_or_no_model_is_told_at_the_path(operator):
 
     for describe, path, words in (
         (gone, "upload:x", "not there any more"),
-        (lambda reference: b"a,b\n1,2\n", "upload:x", "no ONNX model"),
+        (lambda reference: b"a,b\n1,2\n", "upload:x", "not an ONNX model"),
         (None, "demo:beat", 'did you mean "demo:beats"'),
     ):
         params = {"path": path, "inputs": FED, "outputs": FIRST}
@@ -339,7 +339,7 @@ def test_a_model_that_reads_other_files_is_refused_before_it_runs(place, tmp_pat
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\x89PNG\r\n", b"\x0a" * 100, LINEAR[:-9]])
 def test_what_is_no_model_is_refused(content):
     for reader in (read_signature, described):
-        with pytest.raises(ModelUnreadable, match="no ONNX model"):
+        with pytest.raises(ModelUnreadable, match="not an ONNX model"):
             reader(content)
 
 

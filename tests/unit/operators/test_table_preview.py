@@ -47,8 +47,8 @@ def test_the_first_rows_are_shown_with_names_types_and_the_time_column():
 def test_what_cannot_be_read_is_told_by_its_line():
     found = preview(TEXT.encode(), len(TEXT), time_column="time", time_format="%d.%m.%Y %H:%M:%S")
     assert [(bad.line, bad.reason) for bad in found.bad] == [
-        (3, "has 2 cells, expected 3"),
-        (6, 'column "time": no time in it'),
+        (3, "has 2 cells instead of 3"),
+        (6, 'column "time" holds no time'),
     ]
     assert [row.bad for row in found.first] == [False, True, False, True]
 

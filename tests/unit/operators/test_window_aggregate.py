@@ -141,7 +141,7 @@ def test_a_row_that_no_window_takes_goes_to_the_dead_letters_and_says_why(operat
     rows.append({**rows[0], "_time": None})
     found = letters(window, rows)
     assert found == [
-        ("it has no event time", {"k": "a", "n": 1, "x": 1.0, "t": None}),
+        ("the row has no event time", {"k": "a", "n": 1, "x": 1.0, "t": None}),
         (
             "it came late: a row that is 1.500 s newer came before it, and delay_s is 0.5",
             {"k": "é", "n": 8, "x": None, "t": None},
@@ -166,7 +166,7 @@ def test_a_row_for_windows_that_ended_with_the_input_says_so(operator):
     window, states = operator("window-aggregate", {"size_s": 60, "aggregates": COUNT}), StatesInMemory()
     letters(window, given([(10, "a", 1, 1.0)]), states=states, at_end=True)
     [(reason, _)] = letters(window, given([(30, "a", 1, 1.0)]), states=states)
-    assert reason == "it came late: what it belongs to had been emitted"
+    assert reason == "it came late: its result had been emitted already"
 
 
 def letters(window, rows, tables=None, states=None, at_end=False):

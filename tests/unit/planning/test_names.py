@@ -78,11 +78,11 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
         ("generator", {"catch_up": "perhaps"}, 'Catch up: has to be true or false (it is "perhaps")'),
         ("generator", {"speed": 1}, 'speed: unknown field "speed"; did you mean "seed"?'),
         ("generator", {"signals": [{"shape": "sine"}]}, "Signal 1, name: this is required"),
-        ("csv-replay", {"path": ""}, 'File: choose a file, or upload one (it is "")'),
+        ("csv-replay", {"path": ""}, 'File: choose a file or upload one (it is "")'),
         (
             "kafka-in",
             {"topic": "a b", "columns": [{"name": "x"}]},
-            'Topic: a topic\'s name has letters, digits, dots, underscores and hyphens (it is "a b")',
+            'Topic: a topic name consists of letters, digits, dots, underscores and hyphens (it is "a b")',
         ),
         ("kafka-in", {"topic": "a", "columns": []}, "Columns: needs at least one entry"),
         (

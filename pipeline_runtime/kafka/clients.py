@@ -1,4 +1,4 @@
-"""Consumers and producers with the settings that were measured (docs/benchmarks.md, "Kafka")."""
+"""Consumers and producers with the settings that were measured (docs/explanation/measured-settings.md)."""
 
 from __future__ import annotations
 

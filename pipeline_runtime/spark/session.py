@@ -1,4 +1,4 @@
-"""The one SparkSession of a node process, with the settings that were measured (docs/benchmarks.md)."""
+"""The one SparkSession of a node process. What its settings gain: docs/explanation/measured-settings.md."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from pipeline_runtime.replica.local_state import LocalStateDamaged
 from pipeline_runtime.replica.outputs import RejectedRecord
 from pipeline_runtime.replica.pacing import CpuLoad
 from pipeline_runtime.replica.release import GIVE_WAY_S, OwnerRelease
-from pipeline_runtime.replica.state import Reads, ReplicaState
+from pipeline_runtime.replica.state import ReplicaState
 from pipeline_runtime.replica.timing import BatchTiming
 
 # How often an owner looks although nothing was told.
@@ -166,16 +166,14 @@ class BatchPlanner:
         with state.changed:
             if state.plan is not None and state.granted == state.local:
                 self._ended = state.plan[1]
-            rows = sum(state.reads.rows.values())
+            rows = state.reads.all_rows
             self._tasks.processed(rows)
             # Of several inputs each has its share, rounded down.
             self.timing.finished(full=rows > self._spec.pace.batch_rows_max - len(self._keys) - 1)
             ended = self._ended
         self._asked(ended.seq)
         self._pass(self._start())
-        with state.changed:
-            state.granted = None
-            state.tell()
+        state.no_batch_runs()
 
     def _start(self) -> Boundary:
         """Where the next batch begins: where the last one has ended, which a definition with other inputs may
@@ -237,9 +235,8 @@ class BatchPlanner:
                 facts = self._facts()
                 found = next_batch(facts, start.seq, fits=self._is_of_inputs(start))
                 if isinstance(found, Follow):
-                    state.pause_shift_ms = 0  # the owner's batch has it already
                     self.timing.followed()
-                    return self._grant(start, found.boundary, own=False)
+                    return self._grant(start, found.boundary)
                 looks_s = LOOK_S
                 if successor(facts.view, facts.directive.release, facts.permit) is not None:
                     looks_s = RELEASE_LOOK_S  # nothing may come any more, and then it releases alone
@@ -272,8 +269,7 @@ class BatchPlanner:
         with state.changed:
             if state.permit is None or state.draining or state.paused or self._closed:
                 return None
-            state.pause_shift_ms -= self._shifted_ms  # what came meanwhile is for the next one
-            return self._grant(start, end, own=True)
+            return self._grant(start, end, shifted_ms=self._shifted_ms)
 
     def _facts(self) -> Facts:
         """With `changed` held."""
@@ -297,14 +293,14 @@ class BatchPlanner:
             self._state.tell()
             return self._state.granted is None
 
-    def _grant(self, start: Boundary, boundary: Boundary, *, own: bool) -> tuple[Boundary, Boundary]:
+    def _grant(
+        self, start: Boundary, boundary: Boundary, *, shifted_ms: int | None = None
+    ) -> tuple[Boundary, Boundary]:
         """With `changed` held."""
-        self._state.granted, self._state.plan = boundary.seq, (start, boundary)
-        self._state.ahead = boundary.seq not in self._state.view.commits
-        self._state.reads = Reads()
+        self._state.grant(start, boundary, shifted_ms=shifted_ms)
         if self._keyed is not None:
             self._keyed.begin()
-        self.timing.granted(own=own)
+        self.timing.granted(own=shifted_ms is not None)
         return start, boundary
 
     def _arrived(
@@ -388,12 +384,8 @@ class BatchPlanner:
             )
             for reject in told["rejects"]
         ]
-        with self._state.changed:
-            reads = self._state.reads
-            reads.rows[key] = told["rows"]
-            reads.rejected[key] = rejected
-            if told["ended"]:
-                reads.ended.add(item.end_keys()[told["partition"]])
+        ended = [item.end_keys()[told["partition"]]] if told["ended"] else []
+        self._state.task_has_read(key, told["rows"], rejected, ended)
 
 
 @contextmanager

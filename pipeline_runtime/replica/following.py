@@ -74,11 +74,9 @@ class JournalFollower:
         # The journal itself says it when it is read from before.
         marks = mark.view.marks if mark is not None and mark.view.last_seq == local else None
         with self._state.changed:
-            view = self._state.view = mark.view if mark else JournalView()
+            view = mark.view if mark else JournalView()
             view.begin_at(local)
-            self._state.journal_offset = mark.offset if mark else 0
-            self._state.local = local
-            self._state.granted = self._state.plan = None
+            self._state.begin_following(view, mark.offset if mark else 0, local)
             self._told, self._ahead = [], []
         self._tail = JournalTail(
             self._kafka,
@@ -219,7 +217,7 @@ class JournalFollower:
                     del self._ahead[0]
                 else:
                     view.apply(record, at_ms)
-                self._state.journal_offset = offset + 1
+                self._state.read_journal_up_to(offset + 1)
             self._take_told()
             self._state.tell()
 

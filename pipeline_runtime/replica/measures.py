@@ -33,6 +33,10 @@ class Measures:
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     latency_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
+    def begin_owning(self) -> None:
+        """The first output that is looked for is this owner's."""
+        self.first_output_at_ms = None
+
     def batch(self, rows_in: int, duration_ms: float) -> None:
         self.rows_in_total += rows_in
         self.batches_total += 1

@@ -84,8 +84,7 @@ class OwnerRelease:
         # It is in the journal: from here on this replica is a follower.
         with state.changed:
             self.handover, self._released_at_s = handover, monotonic()
-            state.permit = None
             self.reset()
-            state.tell()
+            state.released()
         self._ownership.released()
         return requests

@@ -126,20 +126,17 @@ class Replica:
     def _pause(self, since_ms: int | None) -> None:
         """One that is paused already when it starts is so since then, so that its sources' clocks stand still
         for the whole pause. With `changed` held."""
-        state, since = self._state, self._state.paused_at_ms
-        if since_ms is not None and since is None:
+        if since_ms is None:
+            self._state.resume_at(now_ms())
+        else:
             starts = self._thread.ident is None
-            state.paused_at_ms = since_ms if starts else now_ms()
-        elif since_ms is None and since is not None:
-            state.pause_shift_ms += now_ms() - since
-            state.paused_at_ms = None
+            self._state.pause_since(since_ms if starts else now_ms())
 
     def stop(self, timeout_s: float) -> None:
         """End after the running batch is committed; after `timeout_s`, without waiting for it."""
         with self._state.changed:
-            self._state.draining = True
             self._stopping.set()
-            self._state.tell()
+            self._state.drain()
         self._ownership.cancelled.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
@@ -152,9 +149,7 @@ class Replica:
         self._killed = True
         self._stopping.set()
         self._ownership.cancelled.set()
-        with self._state.changed:
-            self._state.draining = True
-            self._state.tell()
+        self._state.drain()
 
     def status(self) -> ReplicaStatus:
         roles, release, run = self._roles, self._release, self._run
@@ -250,14 +245,14 @@ class Replica:
             begin_anew(self.directory, local)
         with self._state.changed:
             state = self._state
-            state.begins = beginning(self.directory)
+            state.state_begins_at(beginning(self.directory))
             definition = definitions.to_begin_with(
                 state.view,
                 local.seq,
                 self.spec,
                 self.directory,
                 state.rewinds_to,
-                anew=state.takes_over_anew,
+                anew=state.takes_over_without_state,
             )
         start = Start(definition, local, marks, tasks_max=1 if self._keys_shared else None)
         run = Run(start, self.directory, state, self._host, self._release, self._journal.remember)
@@ -265,8 +260,7 @@ class Replica:
         self._roles.begin_owning = run.planner.timing.begin_owning
         try:
             with state.changed:
-                state.failure = None
-                state.ended = run.planner.is_last_stage(state.view.moved(local).ends)
+                state.begin_run(ended=run.planner.is_last_stage(state.view.moved(local).ends))
             return self._begin(run) and self._supervise(run)
         finally:
             run.close()
@@ -346,8 +340,7 @@ class Replica:
             self._roles.give_way(str(loss))
             return False
         self._roles.claim_again(str(loss))
-        with self._state.changed:
-            self._state.draining = self._stopping.is_set()
+        self._state.drain(self._stopping.is_set())
         return True
 
     def _was_replaced(self) -> bool:
@@ -367,13 +360,13 @@ class Replica:
 
     def _retire(self, run: Run) -> bool:
         with self._state.changed:
-            self._state.draining = True
+            self._state.drain()
             self._state.changed.wait_for(
                 lambda: self._state.granted is None or not run.is_active(), timeout=RETIRE_TIMEOUT_S
             )
             permit = self._state.permit
             if permit is None:  # the batch that was waited for has released: the new owner is told
-                self._state.draining = self._stopping.is_set()
+                self._state.drain(self._stopping.is_set())
                 return True
         try:
             permit.commit([Retire(permit.epoch, self._host.node)])
@@ -420,7 +413,7 @@ class Replica:
 
     def _begins_anew(self) -> bool:
         with self._state.changed:
-            return self._state.takes_over_anew
+            return self._state.takes_over_without_state
 
     def _measure_state(self, run: Run) -> None:
         if monotonic() - self._sized_at_s > _SIZE_EVERY_S:

@@ -150,8 +150,7 @@ class Roles:
 
     def _claim(self, order: ClaimOrder) -> None:
         self.set(Role.STANDBY, "claiming")
-        with self._state.changed:
-            self._state.armed, self._state.claiming = False, True
+        self._state.begin_claim()
         try:
             permit = self._ownership.claim(order)
             if permit is not None:
@@ -160,9 +159,7 @@ class Roles:
                 self._doubted = False
                 return
         finally:
-            with self._state.changed:
-                self._state.claiming = False
-                self._state.tell()
+            self._state.end_claim()
         if isinstance(self._ownership.state, Refused):
             self._refused(order, self._ownership.state.reason)
 
@@ -198,18 +195,16 @@ class Roles:
 
     def _done(self, order_id: str, refused: str | None) -> None:
         self._orders_seen.add(order_id)
-        self.order_done, self._state.order_refused = order_id, refused
+        self.order_done = order_id
+        self._state.order_is_done(refused)
 
     def _own(self, permit: CommitPermit, order_id: str) -> None:
         self.begin_owning()
         with self._state.changed:
-            self._state.permit, self._state.armed = permit, False
+            self._state.own(permit)
             self._done(order_id, None)
-            self._state.first_commit_requests = None
-            self._state.measures.first_output_at_ms = None
             self.owner_since_ms = now_ms()
             former = has_former_state(self._state.view, self._state.begins.seq, self._state.local)
-            self._state.tell()
         if former:
             # What runs is the former definition's query: who waits for the new one must not take it for that.
             self.set(Role.STANDBY, "beginning anew")
@@ -226,8 +221,7 @@ class Roles:
         armed = self._ownership.arm(handover)
         if armed:
             self._stay_warm()
-        with self._state.changed:
-            self._state.armed = self._ownership.armed_for is not None
+        self._state.set_armed(self._ownership.armed_for is not None)
         self.set(Role.STANDBY, "armed" if self._state.armed else "following")
 
     def _as_successor(self, succeed: str | None, granted: Epoch, released: str | None) -> None:
@@ -243,9 +237,7 @@ class Roles:
         elif monotonic() - self._warm_at_s > stay_warm_s(self._release_begun):
             self._stay_warm()
         if self._ownership.armed_for is None:
-            with self._state.changed:
-                self._state.armed = False
-                self._state.tell()
+            self._state.set_armed(False)
             self.set(Role.STANDBY, "following")
 
     def _stay_warm(self) -> None:
@@ -286,7 +278,7 @@ class Roles:
             state = self._state
             epoch = state.permit.epoch if state.permit else Epoch(0)
             order_id = self.order_done or "restart"
-            state.order = ClaimOrder(id=order_id, over=epoch)
+            state.claim_by(ClaimOrder(id=order_id, over=epoch))
             self._orders_seen.discard(order_id)
         self._doubted = True
         self.drop_permit()
@@ -294,7 +286,7 @@ class Roles:
 
     def drop_permit(self) -> None:
         with self._state.changed:
-            self._state.permit, self._state.armed = None, False
+            self._state.lose_permit()
             self.owner_since_ms = None
         self._ownership.close()
 

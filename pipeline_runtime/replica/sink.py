@@ -157,7 +157,7 @@ class BatchSink:
         # 2
         marks = self._write_sinks(collected, boundary)
         with self._state.changed:
-            rows_in = sum(self._state.reads.rows.values())
+            rows_in = self._state.reads.all_rows
             rejected = self._state.reads.all_rejected()
             ended = tuple(sorted(self._state.reads.ended))
             warming = self._state.directive.succeed is not None
@@ -190,12 +190,10 @@ class BatchSink:
         self.growing.note(boundary.seq, self._lengths())
         self._ended(batch_id, boundary)
         with self._state.changed:
-            self._state.local = boundary.seq
-            self._state.view.forget(boundary.seq)
             self._state.measures.element_rows(element_rows(self._spec, collected, rows_in))
             self._state.measures.batch(rows_in, self._planner.timing.batch_ms())
-            self._state.ended = ended_now = self._planner.is_last_stage(boundary.ends)
-            self._state.tell()
+            ended_now = self._planner.is_last_stage(boundary.ends)
+            self._state.processed(boundary, ended=ended_now)
         self._progressed(first or ended_now)
 
     def _decision(self, boundary: Boundary) -> tuple[Commit | None, CommitPermit | None]:
@@ -220,11 +218,9 @@ class BatchSink:
         if requests is None:
             requests = permit.commit([commit], out.records)
         self._count(out)
-        with self._state.changed:
-            first = self._state.first_commit_requests is None
-            if first:
-                self._state.first_commit_requests = requests
-                reached("first-commit")
+        first = self._state.committed(requests)
+        if first:
+            reached("first-commit")
         return first
 
     def _write_sinks(self, collected: pa.Table, boundary: Boundary) -> dict[str, Any]:

@@ -1,8 +1,13 @@
-"""What a replica's threads share: the journal's view, the permit, the batch that is running."""
+"""What the threads of one replica share: the journal's view, the permit, the batch that is running.
+
+The threads read the attributes. They change them only through the methods below, each of which says what has
+happened; tests/unit/replica/test_state.py checks that nobody else assigns to them.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pipeline_runtime.handover.ownership import CommitPermit
@@ -18,65 +23,228 @@ from pipeline_runtime.replica.outputs import RejectedRecord
 
 @dataclass
 class Reads:
-    """What the tasks of the running batch have told the gate, by (input, partition): a task that
-    Spark runs twice tells the same twice."""
+    """What the tasks of the running batch have read, by (input, partition).
+
+    Spark may run a task twice. The second run then reports the same again.
+    """
 
     rows: dict[tuple[int, int], int] = field(default_factory=dict)
     rejected: dict[tuple[int, int], list[RejectedRecord]] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)  # inputs' positions that nothing follows
 
     def all_rejected(self) -> list[RejectedRecord]:
         return [item for key in sorted(self.rejected) for item in self.rejected[key]]
 
+    @property
+    def all_rows(self) -> int:
+        return sum(self.rows.values())
+
 
 @dataclass
 class ReplicaState:
-    """Guarded by `changed`; whoever changes something calls `tell`."""
+    """Guarded by `changed`, which every method takes by itself; a thread may hold it already.
+
+    A thread that reads several attributes which belong together holds `changed` while it does.
+    """
 
     changed: threading.Condition = field(default_factory=threading.Condition)
-    version: int = 0  # counts the changes: nobody who looks away in between misses one
+    version: int = 0  # counts the changes, so that a thread which looks away in between misses none
     wanted: str = ""  # the version of the definition that the replica is to run
     directive: Directive = field(default_factory=Directive)
-    order: ClaimOrder | None = None  # to own by: of the newest directive that had one, or to claim again
+    order: ClaimOrder | None = None  # the newest order to claim
+    order_refused: str | None = None  # why the newest order was refused
     view: JournalView = field(default_factory=JournalView)
     journal_offset: int = 0  # all records before it are in `view`
     local: Seq = Seq(0)  # the newest batch that this replica has processed
-    begins: Boundary = field(
-        default_factory=lambda: Boundary(Seq(0), {}, 0)
-    )  # where Spark's first batch begins
-    order_refused: str | None = None  # why the newest order was
+    # Where the first batch of the present state begins.
+    begins: Boundary = field(default_factory=lambda: Boundary(Seq(0), {}, 0))
     permit: CommitPermit | None = None
     armed: bool = False  # the owner may release to this replica
     claiming: bool = False
-    first_commit_requests: int | None = None  # that the first commit as owner took; None: it is still to come
-    granted: Seq | None = None  # the batch that Spark is running
-    ahead: bool = False  # when it was granted, the journal did not have it: it was announced, or is its own
-    plan: tuple[Boundary, Boundary] | None = None  # its start and end
+    # How many requests the first commit as owner took; None until there was one.
+    first_commit_requests: int | None = None
+    granted: Seq | None = None  # the batch that is running
+    ahead: bool = False  # the journal did not have the running batch when it was granted
+    plan: tuple[Boundary, Boundary] | None = None  # start and end of the newest batch that was granted
     reads: Reads = field(default_factory=Reads)
-    draining: bool = False  # grant nothing more
+    draining: bool = False  # no further batch is granted
     paused_at_ms: int | None = None
     pause_shift_ms: int = 0  # how long the sources' clocks have stood still since the last batch
     ended: bool = False  # the group has processed all there will ever be
     connected: threading.Event = field(default_factory=threading.Event)  # the query has asked the gate
-    failure: BaseException | None = None  # of the gate or the sink: Spark would wrap it in text
+    failure: BaseException | None = None  # what a batch has raised; Spark would wrap it in text
     measures: Measures = field(default_factory=Measures)
+
+    # --- what is wanted
+
+    def direct(self, directive: Directive, *, exact: bool) -> None:
+        """The control side has sent a directive. `exact`: standbys of this group follow batch by batch."""
+        with self.changed:
+            self.directive = replace(directive, followed=directive.followed and exact)
+            order = directive.order
+            if order is not None and (self.order is None or self.order.id != order.id):
+                self.order, self.order_refused = order, None
+            self.tell()
+
+    def pause_since(self, since_ms: int) -> None:
+        with self.changed:
+            if self.paused_at_ms is None:
+                self.paused_at_ms = since_ms
+
+    def resume_at(self, at_ms: int) -> None:
+        """The pause is over: the sources' clocks have stood still for as long as it took."""
+        with self.changed:
+            if self.paused_at_ms is not None:
+                self.pause_shift_ms += at_ms - self.paused_at_ms
+                self.paused_at_ms = None
+
+    def drain(self, draining: bool = True) -> None:
+        """No further batch is granted from now on, or batches are granted again."""
+        with self.changed:
+            self.draining = draining
+            self.tell()
+
+    # --- the journal and the local state
+
+    def begin_following(self, view: JournalView, offset: int, local: Seq) -> None:
+        """The local state was opened at `local`, and the journal is read into `view` from `offset` on."""
+        with self.changed:
+            self.view, self.journal_offset, self.local = view, offset, local
+            self.granted = self.plan = None
+
+    def read_journal_up_to(self, offset: int) -> None:
+        with self.changed:
+            self.journal_offset = offset
+
+    def state_begins_at(self, boundary: Boundary) -> None:
+        with self.changed:
+            self.begins = boundary
+
+    def begin_run(self, *, ended: bool) -> None:
+        """A query is about to start. `ended`: the group has processed all there will ever be."""
+        with self.changed:
+            self.failure = None
+            self.ended = ended
+
+    # --- ownership
+
+    def begin_claim(self) -> None:
+        with self.changed:
+            self.armed, self.claiming = False, True
+
+    def end_claim(self) -> None:
+        with self.changed:
+            self.claiming = False
+            self.tell()
+
+    def order_is_done(self, refused: str | None) -> None:
+        """The newest order was carried out, or refused for that reason."""
+        with self.changed:
+            self.order_refused = refused
+
+    def own(self, permit: CommitPermit) -> None:
+        """The replica is the owner from now on."""
+        with self.changed:
+            self.permit, self.armed = permit, False
+            self.first_commit_requests = None
+            self.measures.begin_owning()
+            self.tell()
+
+    def set_armed(self, armed: bool) -> None:
+        with self.changed:
+            self.armed = armed
+            self.tell()
+
+    def claim_by(self, order: ClaimOrder) -> None:
+        """The replica gives itself an order: it claims again what it has owned."""
+        with self.changed:
+            self.order = order
+
+    def released(self) -> None:
+        """The journal has this owner's RELEASE: the replica is a follower from now on."""
+        with self.changed:
+            self.permit = None
+            self.tell()
+
+    def lose_permit(self) -> None:
+        """The replica may not commit any more, and nobody may release to it."""
+        with self.changed:
+            self.permit, self.armed = None, False
+
+    # --- a batch
+
+    def grant(self, start: Boundary, end: Boundary, *, shifted_ms: int | None = None) -> None:
+        """A batch begins. `shifted_ms`: by how much it moves the sources' clocks, because of a pause. It is
+        None for a batch that another owner has decided, which contains every shift up to now."""
+        with self.changed:
+            self.granted, self.plan = end.seq, (start, end)
+            self.ahead = end.seq not in self.view.commits
+            self.reads = Reads()
+            self.pause_shift_ms = 0 if shifted_ms is None else self.pause_shift_ms - shifted_ms
+
+    def task_has_read(
+        self, key: tuple[int, int], rows: int, rejected: list[RejectedRecord], ended: Iterable[str]
+    ) -> None:
+        """A task has read its slice of the (input, partition) `key`. `ended`: the positions that nothing
+        follows."""
+        with self.changed:
+            self.reads.rows[key] = rows
+            self.reads.rejected[key] = rejected
+            self.reads.ended.update(ended)
+
+    def committed(self, requests: int) -> bool:
+        """The owner has committed the running batch with so many requests. Returns whether it was the first
+        commit by its permit."""
+        with self.changed:
+            first = self.first_commit_requests is None
+            if first:
+                self.first_commit_requests = requests
+            return first
+
+    def processed(self, end: Boundary, *, ended: bool) -> None:
+        """The running batch counts, and the local state stands at its end."""
+        with self.changed:
+            self.local = end.seq
+            self.view.forget(end.seq)
+            self.ended = ended
+            self.tell()
+
+    def no_batch_runs(self) -> None:
+        with self.changed:
+            self.granted = None
+            self.tell()
+
+    def fail(self, error: BaseException) -> None:
+        """Keep the first failure only: later ones may be its consequences."""
+        with self.changed:
+            if self.failure is None:
+                self.failure = error
+            self.tell()
+
+    # --- what follows from it
 
     @property
     def caught_up(self) -> bool:
         return self.view.following(self.local) > self.view.last_seq
 
     @property
+    def paused(self) -> bool:
+        return self.paused_at_ms is not None
+
+    @property
     def rewinds_to(self) -> Seq | None:
-        """Ordered to go on from there: what the journal has behind it is not followed."""
+        """The batch to rewind to, if the replica is ordered to: it follows nothing behind that."""
         order = self.order
         if order is None or self.permit is not None or order.id in self.view.orders:
             return None  # an order rewinds once, however often it is carried out
         return order.rewind
 
     @property
-    def takes_over_anew(self) -> bool:
-        """Ordered to leave the state behind that another definition has left; once, since its CLAIM makes
-        that definition the journal's."""
+    def takes_over_without_state(self) -> bool:
+        """The replica is ordered to leave the state behind that another definition has made.
+
+        That happens once: the CLAIM makes the replica's own definition the journal's.
+        """
         order = self.order
         if order is None or not order.anew:
             return False
@@ -91,7 +259,8 @@ class ReplicaState:
         announced: int = 0,
         batch_ms: float = 0.0,
     ) -> Facts:
-        """`spec`: the definition that the query is of; the others as in Facts. With `changed` held."""
+        """What core.py decides by. `spec` is the definition that the query runs; for the others see Facts.
+        The caller holds `changed` for as long as it goes by the answer."""
         return Facts(
             view=self.view,
             local=self.local,
@@ -107,47 +276,30 @@ class ReplicaState:
             coalesced=spec.follow == "coalesced",
             rows_max=spec.pace.batch_rows_max,
             rewinds_to=self.rewinds_to,
-            leaves_state=self.takes_over_anew,
+            leaves_state=self.takes_over_without_state,
             quiet=quiet,
             announced=announced,
             batch_ms=batch_ms,
         )
 
     def latency_ms(self, spec: GroupSpec) -> int:
-        """The target: as it was told last, or as `spec` says."""
+        """The latency target: the directive's, or else the definition's."""
         return self.directive.latency_ms or spec.pace.latency_ms
 
-    @property
-    def paused(self) -> bool:
-        return self.paused_at_ms is not None
-
-    def direct(self, directive: Directive, *, exact: bool) -> None:
-        """`exact`: its standbys follow batch by batch. With `changed` held."""
-        self.directive = replace(directive, followed=directive.followed and exact)
-        order = directive.order
-        if order is not None and (self.order is None or self.order.id != order.id):
-            self.order, self.order_refused = order, None
-        self.tell()
-
-    def fail(self, error: BaseException) -> None:
-        """Of several the first counts: others may come of it."""
-        with self.changed:
-            if self.failure is None:
-                self.failure = error
-            self.tell()
+    # --- waiting
 
     def tell(self) -> None:
-        """With `changed` held."""
+        """Wake all threads that wait for a change. The caller holds `changed`."""
         self.version += 1
         self.changed.notify_all()
 
     def poke(self) -> None:
-        """Something outside has changed: look again."""
+        """Something outside has changed: wake all threads that wait."""
         with self.changed:
             self.tell()
 
     def wait_for_change(self, seen: int, timeout_s: float) -> int:
-        """Block until `version` is another than `seen`, or for `timeout_s`; returns the version."""
+        """Block until `version` differs from `seen`, at most for `timeout_s`; returns the version."""
         with self.changed:
             self.changed.wait_for(lambda: self.version != seen, timeout_s)
             return self.version

@@ -426,7 +426,7 @@ def test_a_batch_that_is_granted_begins_with_what_the_last_committed_one_has_lef
     planner = gate(state([1]), keyed=keyed)
     assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
     planner.answer("keep", {"states": {"a": "of a batch that came to nothing"}})
-    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2), own=False)
+    planner._grant(START, Boundary(Seq(2), {"in-0": 2}, 2))
     keyed.commit(Boundary(Seq(2), {"in-0": 2}, 2).to_json())
     assert planner.answer("states", {"keys": ["a"], "task": 0}) == [None]
 

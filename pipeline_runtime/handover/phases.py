@@ -1,8 +1,10 @@
 """The strategies of a handover and their phases, as they are persisted.
 
-The table is phases.json, which the browser's code reads, too: the phases that a strategy goes through in
-their order, what people call them, and with which of them ownership passes. What leads from one phase to
-the next is the control side's (workers/control/handovers/steps.py).
+The table is phases.json, which the browser's code also reads. For each strategy it says which phases a
+handover goes through when nothing goes wrong (`phases`), and which phase may follow which, and when (`next`).
+It also has the words for people, and names the phases with which ownership passes (`passing`).
+The control side decides when a handover goes on (workers/control/handovers/steps.py), and enters no phase
+that the table does not allow.
 """
 
 from __future__ import annotations
@@ -42,10 +44,19 @@ PHASES: dict[Strategy, tuple[Phase, ...]] = {
     Strategy(name): tuple(Phase(phase) for phase in row["phases"])
     for name, row in _TABLE["strategies"].items()
 }
-"""When nothing goes wrong: CUT turns into CLAIM where the origin or the release fails."""
+"""The phases of each strategy in their order, when nothing goes wrong."""
+
+NEXT: dict[Strategy, dict[Phase, dict[Phase, str]]] = {
+    Strategy(name): {
+        Phase(before): {Phase(after): when for after, when in following.items()}
+        for before, following in row["next"].items()
+    }
+    for name, row in _TABLE["strategies"].items()
+}
+"""Strategy -> phase -> each phase that may follow it -> when it does. The usual one stands first."""
 
 PASSING = tuple(Phase(name) for name in _TABLE["passing"])
-"""With the first of these ownership passes."""
+"""Ownership passes with the first of these that a handover enters."""
 
 
 def _before_passing(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -53,4 +64,4 @@ def _before_passing(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
 
 
 BEFORE_CUT = tuple(dict.fromkeys(phase for phases in PHASES.values() for phase in _before_passing(phases)))
-"""In these the group is its origin's, so the handover can be cancelled."""
+"""The phases in which the origin still owns the group, so the handover can be cancelled."""

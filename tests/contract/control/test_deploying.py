@@ -22,7 +22,7 @@ from webapp.placements.placing import first_placement
 from workers.control.context import ControlContext
 from workers.control.operations import effects as operation_effects
 from workers.control.operations.driver import _Driver, drive_operation
-from workers.control.operations.model import OperationPhase as P
+from workers.control.operations.phases import OperationPhase as P
 from workers.control.operations.steps import LIMIT_MS
 
 ERROR = ReplicaError(message="no such file", safe="", next="", traceback="Traceback: no such file")
@@ -298,25 +298,6 @@ def test_a_restart_of_control_changes_no_deadline(nodes: dict[str, Node], contex
     Operation.objects.update(deadline=timezone.now() - timedelta(seconds=1))
     operation = ends(operation, context)
     assert operation.message == "These did not start in time: readings. Nothing of it runs."
-
-
-@pytest.mark.parametrize("message", ["", "Kafka is away."])
-def test_one_that_an_earlier_version_of_fogline_has_begun_is_taken_over(
-    message: str, nodes: dict[str, Node], context: ControlContext
-) -> None:
-    operation = comes_to(P.RUN, ordered(), context)
-    placement = GroupPlacement.objects.get()
-    report(placement, order_id=placement.order_id)
-    # Those had none of these columns.
-    Operation.objects.update(
-        phase="PENDING", phase_since=None, deadline=None, waits_for="", orders=0, failing={}, message=message
-    )
-    if message:
-        report(placement, Role.STOPPED)
-    operation = ends(operation, context)
-    assert operation.status == ("failed" if message else "done")
-    assert GroupPlacement.objects.get().order_id == placement.order_id
-    assert operation.message == ("Kafka is away. Nothing of it runs." if message else "All of it runs.")
 
 
 @pytest.mark.parametrize("phase", [P.PLACE, P.TOPICS, P.STOP])

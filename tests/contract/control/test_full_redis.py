@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from random import Random
 
 import pytest
 import redis
@@ -15,7 +16,7 @@ from workers.control.context import ControlContext
 from workers.control.reports.ingest import Ingest
 
 REPORTS = 50
-LARGE = "x" * 20_000  # such as a traceback of each replica
+LARGE = Random(41).randbytes(20_000).hex()  # a text that stays large when it is packed
 
 
 @contextmanager

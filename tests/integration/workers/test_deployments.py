@@ -20,7 +20,7 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.operations import steps as operation_steps
-from workers.control.operations.model import OperationPhase
+from workers.control.operations.phases import OperationPhase
 
 pytestmark = pytest.mark.integration
 

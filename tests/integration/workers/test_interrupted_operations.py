@@ -24,7 +24,8 @@ from webapp.pipelines.checking import planned
 from webapp.pipelines.models import Pipeline, PipelineVersion
 from webapp.placements.models import Deployment, GroupPlacement
 from workers.control.operations import driver, effects, reconnecting, steps
-from workers.control.operations.model import Fail, Observed, OperationPhase as P, Progress, Step, Wait
+from workers.control.operations.model import Fail, Observed, Progress, Step, Wait
+from workers.control.operations.phases import OperationPhase as P
 
 pytestmark = pytest.mark.integration
 

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline_runtime.placement.choose import Placed
-from workers.control.operations.model import (
-    Answer,
-    Enter,
-    GroupSeen,
-    Observed,
-    OperationPhase as P,
-    Progress,
-    Unplaced,
-)
+from workers.control.operations.model import Answer, Enter, GroupSeen, Observed, Progress, Unplaced
+from workers.control.operations.phases import OperationPhase as P
 from workers.control.operations.steps import (
     LIMIT_MS,
 )

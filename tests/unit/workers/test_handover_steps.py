@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline_runtime.handover.phases import Phase, Strategy
+from pipeline_runtime.handover.phases import NEXT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaError, ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
 from workers.control.handovers.steps import (
@@ -447,3 +447,22 @@ def test_nothing_is_given_back_after_the_cut_was_ordered(phase: Phase, back: boo
                         undeploying=True,
                     )
                     assert not isinstance(next_step(progress, seen), GiveBack)
+
+
+def test_each_phase_is_entered_where_the_table_says_and_everywhere_it_says() -> None:
+    """The rows above lead to each pair of phases in the table, and to no other."""
+    entered = set()
+    for _, progress, seen, _ in ROWS:
+        match next_step(progress, seen):
+            case Enter(phase):
+                entered.add((progress.strategy, progress.phase, phase))
+            case Reorder() | ClaimBack():
+                entered.add((progress.strategy, progress.phase, Phase.CLAIM))
+    table = {
+        (strategy, before, after)
+        for strategy, ways in NEXT.items()
+        for before, following in ways.items()
+        for after in following
+    }
+    assert entered <= table
+    assert {pair[1:] for pair in entered} == {pair[1:] for pair in table}

@@ -39,9 +39,7 @@ from workers.control.operations.model import (
     Fail,
     GiveUp,
     GroupSeen,
-    Kind,
     Observed,
-    OperationPhase as P,
     OrderAgain,
     OrderOwners,
     Progress,
@@ -49,6 +47,7 @@ from workers.control.operations.model import (
     Step,
     Wait,
 )
+from workers.control.operations.phases import DONE_AFTER, NEXT, Kind, OperationPhase as P
 from workers.control.operations.steps import (
     ASK_AGAIN_MS,
     ERROR_MS_MAX,
@@ -68,7 +67,6 @@ from workers.control.operations.steps import (
     ("progress", "seen", "step"),
     [
         (deploy(P.PENDING), deploying(), enters(P.VALIDATE)),
-        (deploy(P.PENDING, error="Kafka is away."), deploying(), enters(P.STOP)),
         (deploy(P.VALIDATE), deploying(), enters(P.PLACE)),
         (deploy(P.PLACE), deploying(placement={"power": EDGE_A}), enters(P.TOPICS)),
         (deploy(P.TOPICS), deploying(), CreateTopics()),
@@ -382,6 +380,62 @@ def test_from_any_state_an_end_is_reached_whatever_is_answered(
                 asked, progress = False, carried_out(progress, step)
         now_ms += chance.choice([100, 1_000, 30_000])
     raise AssertionError(f"still in {progress}")
+
+
+UPGRADES = [
+    P.PENDING,
+    P.PLACE,
+    P.TOPICS,
+    P.SETTLE,
+    P.READ,
+    P.RETIRE,
+    P.STOP,
+    P.ORDER,
+    P.OWN,
+    P.START,
+    P.RUN,
+    P.DELETE,
+]
+
+
+def test_each_phase_is_entered_where_the_table_says_and_everywhere_it_says() -> None:
+    """What is decided at each phase, whatever is to do and whatever is answered."""
+    chance, entered = Random(41), set[tuple[Kind, P, P]]()
+    done_after: dict[Kind, set[P]] = {kind: set() for kind in NEXT}
+    for _ in range(10_000):
+        kind = chance.choice([*NEXT])
+        phase = chance.choice(UPGRADES if kind == "upgrade" else PHASES[kind])
+        progress = Progress(kind, phase, T0, error="No." if kind == "deploy" and phase is P.STOP else "")
+        if kind == "upgrade":
+            progress = to_do(chance, progress)
+        seen = replace(world(chance, STATUS[kind], asked=True), new_topics=chance.random() < 0.5)
+        step = next_step(progress, seen, T0 + 1)
+        if isinstance(step, Done):
+            done_after[kind].add(phase)
+        elif (following := carried_out(progress, step).phase) is not phase:
+            entered.add((kind, phase, following))
+    assert entered == {
+        (kind, before, after) for kind in NEXT for before in NEXT[kind] for after in NEXT[kind][before]
+    }
+    assert done_after == {kind: set(phases) for kind, phases in DONE_AFTER.items()}
+
+
+def to_do(chance: Random, progress: Progress) -> Progress:
+    """What an upgrade may still have to do in its phase."""
+
+    def some(now: bool) -> tuple[str, ...]:
+        return ("power",) if now or chance.random() < 0.5 else ()
+
+    phase = progress.phase
+    return replace(
+        progress,
+        added=some(phase in (P.PLACE, P.START)) if phase is not P.RUN else (),
+        removed=some(phase in (P.SETTLE, P.READ, P.RETIRE)),
+        later=some(now=False),
+        groups=some(phase is P.OWN),
+        asks=phase in (P.SETTLE, P.READ) and chance.random() < 0.5,
+        obsolete=chance.random() < 0.5,
+    )
 
 
 def test_of_many_that_are_waited_for_some_are_named() -> None:

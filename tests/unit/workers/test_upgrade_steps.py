@@ -31,13 +31,13 @@ from workers.control.operations.model import (
     Fail,
     GroupSeen,
     Observed,
-    OperationPhase as P,
     OrderAgain,
     OrderOwners,
     Progress,
     ReadPositions,
     Wait,
 )
+from workers.control.operations.phases import OperationPhase as P
 from workers.control.operations.steps import (
     ASK_AGAIN_MS,
     ERROR_MS_MAX,

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from pipeline_runtime.handover.phases import Phase, Strategy
+from pipeline_runtime.handover.phases import NEXT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role
 from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.wire import tasks
@@ -27,6 +27,7 @@ from workers import messages
 from workers.control.context import ControlContext, now_ms
 from workers.control.handovers.retries import Attempt
 from workers.control.handovers.steps import wants_fresh_checkpoint
+from workers.control.phases import check_turn
 from workers.control.replica_rows import epoch_known, reported
 
 log = logging.getLogger(__name__)
@@ -264,6 +265,11 @@ class Effects:
 
 
 def enter(handover: Handover, phase: Phase, note: str = "") -> None:
+    """Sets the phase of a handover and begins its entry in the timeline; the caller saves it.
+
+    Raises PhaseOutOfTurn if the phase may not follow.
+    """
+    check_turn(NEXT[Strategy(handover.strategy)], Phase(handover.phase), phase)
     _close_phase(handover)
     handover.phase = phase.value
     handover.timeline.append(

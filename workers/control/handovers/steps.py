@@ -1,14 +1,20 @@
 """What a handover does next: a pure decision from what is persisted and what nodes report.
 
-    live migration
-      standby         PENDING -> PREPARE -> WARM -> CUT -------------> FINISH
-                                                     |---> CLAIM ------^
-                                                     '---> CLAIM by the origin -> failed
-      stop-and-copy   PENDING -> STOP -> COPY -> CLAIM -> FINISH
-    restoration
-      checkpoint      PENDING ---------> COPY -> CLAIM -> FINISH
-      rewind          the same; all other copies stop during COPY
-      hot-standby     PENDING -----------------> CLAIM -> FINISH
+Which phase may follow which (made by `make reference`):
+
+    standby        PENDING -> PREPARE -> WARM -> CUT -> FINISH -> done
+                   CUT -> CLAIM
+                   CLAIM -> FINISH, CLAIM
+    stop-and-copy  PENDING -> STOP -> COPY -> CLAIM -> FINISH -> done
+                   CLAIM -> CLAIM
+    hot-standby    PENDING -> CLAIM -> FINISH -> done
+                   CLAIM -> CLAIM
+    checkpoint     PENDING -> COPY -> CLAIM -> FINISH -> done
+                   CLAIM -> CLAIM
+    rewind         PENDING -> COPY -> CLAIM -> FINISH -> done
+                   CLAIM -> CLAIM
+
+The phases:
 
     PREPARE the target fetches the newest checkpoint and starts a copy that follows the journal
     WARM    it catches up, and arms itself to be the successor

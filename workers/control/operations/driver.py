@@ -43,9 +43,7 @@ from workers.control.operations.model import (
     GiveUp,
     GroupFault,
     GroupSeen,
-    Kind,
     Observed,
-    OperationPhase as P,
     OrderAgain,
     OrderOwners,
     Progress,
@@ -53,6 +51,7 @@ from workers.control.operations.model import (
     Step,
     Wait,
 )
+from workers.control.operations.phases import Kind, OperationPhase as P
 from workers.control.operations.steps import failing_since, gives_up, next_step, overtaken
 
 log = logging.getLogger(__name__)
@@ -333,8 +332,6 @@ class _Driver:
 
     def _begin(self, operation: Operation) -> None:
         """Not saved: with the step that is decided next."""
-        if operation.message:
-            return  # it gives up: what its steps have come to stays
         if operation.kind != Operation.Kind.UPGRADE:
             record.begin(operation, record.STEPS[operation.kind])
             return
@@ -345,6 +342,7 @@ class _Driver:
             effects.retune(operation.deployment, specs)
 
     def _end_done(self, operation: Operation, left_over: str) -> None:
+        record.check_done(operation)
         match operation.kind:
             case Operation.Kind.DEPLOY:
                 record.end_deployed(operation)

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 from pipeline_runtime.placement.choose import Placed
-
-Kind = Literal["deploy", "undeploy", "upgrade"]
-
-
-class OperationPhase(StrEnum):
-    PENDING = "PENDING"
-    VALIDATE = "VALIDATE"
-    PLACE = "PLACE"
-    TOPICS = "TOPICS"
-    START = "START"
-    RUN = "RUN"
-    ORDER = "ORDER"
-    OWN = "OWN"
-    SETTLE = "SETTLE"
-    READ = "READ"
-    RETIRE = "RETIRE"
-    STOP = "STOP"
-    DELETE = "DELETE"
-
+from workers.control.operations.phases import Kind, OperationPhase
 
 GroupFault = Mapping[str, Any]
 """{element, path, message, code, title, traceback?}, as the dashboard shows it."""

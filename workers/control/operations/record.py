@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from typing import cast
 
 from django.utils import timezone
 
@@ -16,7 +17,9 @@ from webapp.json_types import moment_of_ms
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
 from workers.control.operations.effects import Change, left_running, run_on, set_status, unconfirmed
-from workers.control.operations.model import Fail, GroupFault, OperationPhase as P
+from workers.control.operations.model import Fail, GroupFault
+from workers.control.operations.phases import DONE_AFTER, NEXT, Kind, OperationPhase as P
+from workers.control.phases import PhaseOutOfTurn, check_turn
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +56,11 @@ def groups_left(operation: Operation, change: Change) -> tuple[str, ...]:
 
 
 def enter(operation: Operation, phase: P, deadline_ms: int | None, removed: Collection[str]) -> None:
-    """`removed`: of an upgrade, the groups that go now."""
+    """Sets the phase of an operation and the states of its steps; the caller saves it.
+
+    `removed` are the groups that an upgrade removes now. Raises PhaseOutOfTurn if the phase may not follow.
+    """
+    check_turn(NEXT[cast(Kind, operation.kind)], P(operation.phase), phase)
     shown = _shown(operation, phase, removed)
     for step in operation.steps:
         if step["state"] == "running" and step["name"] not in shown:
@@ -137,6 +144,12 @@ def _upgrade_failed(operation: Operation, why: Fail) -> None:
     log.warning("%s was not upgraded: %s", name, why.message)
     _end(operation, Operation.Status.FAILED, text, why.faults)
     record_event("pipeline.upgrade_failed", f"{name}: {text}", severity="error", pipeline=name)
+
+
+def check_done(operation: Operation) -> None:
+    """Raises PhaseOutOfTurn if an operation of this kind is not done after its present phase."""
+    if P(operation.phase) not in DONE_AFTER[cast(Kind, operation.kind)]:
+        raise PhaseOutOfTurn(f"A {operation.kind} operation is not done after {operation.phase}.")
 
 
 def end_deployed(operation: Operation) -> None:

@@ -1,12 +1,24 @@
 """What an operation does next: a pure decision from what is persisted and what nodes and Kafka answer.
 
+Which phase may follow which (made by `make reference`):
+
     deploy    PENDING -> VALIDATE -> PLACE -> TOPICS -> START -> RUN -> done
-                             |         |        '---------'-------'--> STOP -> DELETE -> failed
-                             '---------'--> failed: nothing was made yet
-    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> READ -> RETIRE -> STOP (-> SETTLE) -> ORDER <-> OWN
-                -> START -> RUN -> DELETE -> done
-              A phase that has nothing to do is left out. From each: failed; what is done stays done
+              TOPICS -> STOP
+              START -> STOP
+              RUN -> STOP
+              STOP -> DELETE
+    upgrade   PENDING -> PLACE -> TOPICS -> SETTLE -> READ -> RETIRE -> STOP -> ORDER -> OWN -> ORDER ->
+                START -> RUN -> DELETE -> done
+              PENDING -> TOPICS, SETTLE, ORDER, DELETE
+              PLACE -> SETTLE, ORDER, START
+              TOPICS -> ORDER, START, DELETE
+              SETTLE -> RETIRE
+              READ -> SETTLE
+              STOP -> SETTLE, START, DELETE
+              ORDER -> DELETE
     undeploy  PENDING -> SETTLE -> RETIRE -> STOP -> DELETE -> done
+
+The phases:
 
     phase     with it is ordered                  waits for                                       at most
     PENDING   -                                   -
@@ -52,7 +64,6 @@ from workers.control.operations.model import (
     GroupFault,
     GroupSeen,
     Observed,
-    OperationPhase,
     OrderAgain,
     OrderOwners,
     Progress,
@@ -61,6 +72,7 @@ from workers.control.operations.model import (
     Unplaced,
     Wait,
 )
+from workers.control.operations.phases import OperationPhase
 
 P = OperationPhase
 LIMIT_MS: dict[OperationPhase, int] = {
@@ -164,8 +176,7 @@ def _enter(phase: OperationPhase, now_ms: int) -> Enter:
 def _begin(progress: Progress, seen: Observed, now_ms: int) -> Step:
     match progress.kind:
         case "deploy":
-            # One that an earlier version of Fogline has begun says so only by its error.
-            return _enter(P.STOP if progress.error else P.VALIDATE, now_ms)
+            return _enter(P.VALIDATE, now_ms)
         case "upgrade":
             if seen.invalid is not None:
                 return Fail(sentence(seen.invalid), seen.faults)

@@ -1,1 +1,2 @@
-"""From a document to what nodes run: validation, schemas, groups and topics, what an upgrade means."""
+"""Turns a document into what nodes run: validation, schemas, groups and topics, and what an upgrade
+changes."""

@@ -1,5 +1,5 @@
-"""Where cards lie on the editor's canvas, for elements that are added without it. Pure; as in
-static/editor/places.ts, lengths are the canvas' own."""
+"""Places cards on the editor's canvas for elements that are added outside the editor. Pure. Lengths are in
+the canvas's own unit, as in static/editor/places.ts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 GRID = 16
 CARD_WIDTH, CARD_HEIGHT = 240, 92
 CLEAR = GRID
-"""Room between two cards."""
+"""The room between two cards."""
 GAP = 3 * GRID
 ROW_GAP = 4 * GRID
-"""What runs as one has a box around it, with a name above."""
+"""A group has a box around its elements, with its name above it."""
 
 
 class Point(NamedTuple):
@@ -29,7 +29,7 @@ def snap(at: Point) -> Point:
 
 
 def free_place(taken: Sequence[Point], wanted: Point) -> Point:
-    """`wanted`, or the nearest place below it where no card lies."""
+    """Returns `wanted`, or the nearest place below it where no card lies."""
     place = snap(wanted)
     while (hit := next((at for at in taken if _touch(at, place)), None)) is not None:
         place = Point(place.x, ceil((hit.y + CARD_HEIGHT + CLEAR) / GRID) * GRID)
@@ -37,7 +37,8 @@ def free_place(taken: Sequence[Point], wanted: Point) -> Point:
 
 
 def beside_offset(taken: Sequence[Point], cards: Sequence[Point]) -> Point:
-    """How far cards have to move, all alike, to lie over no other: the nearest place below, beside, above."""
+    """Returns how far to move all cards, by the same offset, so that they cover no other card. The nearest
+    such place is taken: below, beside or above."""
     if not cards:
         return Point(0, 0)
     xs, ys = [card.x for card in cards], [card.y for card in cards]

@@ -1,11 +1,14 @@
-"""Copies of elements at several sites, each near its part of the sources, and what joins them. Pure.
+"""Copies of elements at several sites, each near its part of the sources, and the merges that join them.
+Pure.
 
-As SpanEdge has it (H. P. Sajjad et al., SEC 2016, doi:10.1109/SEC.2016.17): what is local has a copy at each
-site; copies of one site are connected with each other, and who reads them and is not local reads them all.
-The editor asks for copies of what is selected, a policy for those of a site that has come.
+The rules are SpanEdge's (H. P. Sajjad et al., SEC 2016, doi:10.1109/SEC.2016.17). A local element has a copy
+at each site. The copies at one site are connected with each other. An element that is not local reads the
+copies of all sites. The editor asks for copies of the selected elements. A policy asks for copies at a site
+that was added.
 
-A copy says of which element it is one (`copy_of` of the document), so a site that comes later gets the same.
-Documents are plain data of the right form, as they are stored; what is given is never changed.
+Each copy names the element that it is a copy of (`copy_of` in the document), so that a site that is added
+later gets the same copies. Documents are plain data in a valid form, as they are stored. No argument is
+changed.
 """
 
 from __future__ import annotations
@@ -19,21 +22,21 @@ from pipeline_runtime.operators.merge import Merge
 from pipeline_runtime.planning.canvas import CARD_WIDTH, Point, beside_offset, free_place
 
 SITE_MARK = "{site}"
-"""In a text parameter it stands for the site: a topic "readings-{site}"."""
+"""Stands for the site in a text parameter, as in the topic "readings-{site}"."""
 PORTS = tuple(port.name for port in Merge.inputs)
 GAP = 80
 Data = dict[str, Any]
 Names = Mapping[str, str]
-"""What people call elements, by id."""
+"""Element id -> the name that the user sees."""
 
 
 def site_word(site: str) -> str:
-    """How a site is written in parameters and ids: "Hall 1" is hall-1."""
+    """Returns the site as it is written in parameters and ids: "Hall 1" becomes hall-1."""
     return _clean(site) or "site"
 
 
 def parts(document: Data) -> dict[str, dict[str, list[str]]]:
-    """Part -> site -> the elements of its copy there, in the document's order."""
+    """Returns part -> site -> the elements of its copy at that site, in the document's order."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in _elements(document):
         if each.get("copy_of") and each.get("site"):
@@ -42,7 +45,7 @@ def parts(document: Data) -> dict[str, dict[str, list[str]]]:
 
 
 def refusal(document: Data, names: Names, ids: Collection[str]) -> str | None:
-    """Why these elements cannot have copies at sites; None: they can."""
+    """Returns why these elements cannot have copies at sites, or None if they can."""
     for group in _groups(document):
         left = [id for id in group["elements"] if id not in ids]
         inside = next((id for id in group["elements"] if id in ids), None)
@@ -57,9 +60,13 @@ def refusal(document: Data, names: Names, ids: Collection[str]) -> str | None:
 def with_copies(
     document: Data, names: Names, ids: Collection[str], sites: Sequence[str], spent: Collection[str] = ()
 ) -> tuple[Data, list[str]]:
-    """The elements at their own site, or at the first of `sites` where they have none, and a copy of them at
-    each of the others; and the ids of all of these. Streams among the elements stay within a site; who reads
-    them from outside reads all of them, merged. `spent`: ids that nothing new may have."""
+    """Returns the document with copies of the elements at each of the sites, and the ids of originals and
+    copies.
+
+    The originals stay at their own site; without one they go to the first of `sites`. Streams among the
+    copied elements stay within a site. An element outside that reads them reads the copies of all sites,
+    merged. No new element gets an id in `spent`.
+    """
     originals = [each for each in _elements(document) if each["id"] in ids]
     own = next((each["site"] for each in originals if each.get("site")), sites[0])
     part = _part(document, originals)
@@ -81,12 +88,13 @@ def with_copies(
 
 
 def lacking(document: Data, site: str) -> list[str]:
-    """The parts that have no copy there."""
+    """Returns the parts that have no copy at this site."""
     return [part for part, sites in parts(document).items() if site not in sites]
 
 
 def with_site(document: Data, names: Names, site: str, spent: Collection[str] = ()) -> Data:
-    """Each part gets its copy there, as the one at its first site that has all of it."""
+    """Returns the document with a copy of each part at this site. The model for a copy is the first site that
+    has all elements of the part."""
     for part in lacking(document, site):
         there = parts(document)[part]
         most = max(map(len, there.values()))
@@ -97,7 +105,8 @@ def with_site(document: Data, names: Names, site: str, spent: Collection[str] = 
 
 
 def without_site(document: Data, site: str) -> Data:
-    """The copies there are taken out, but for what has no other copy; merges do without them."""
+    """Returns the document without the copies at this site, and without what merges read from them. An
+    element that has no other copy stays."""
     there = (sites for sites in parts(document).values() if len(sites) > 1)
     gone = {id for sites in there for id in sites.get(site, ())}
     if not gone:
@@ -121,7 +130,8 @@ def without_site(document: Data, site: str) -> Data:
 
 
 def _part(document: Data, originals: Sequence[Data]) -> str:
-    """What their part is called: as before where they are of one, else by its first."""
+    """Returns the name of the elements' part: the name that they already have in common, else one made from
+    the first element's id."""
     called = {each["copy_of"]["part"] if each.get("copy_of") else None for each in originals}
     if len(called) == 1 and (known := called.pop()) is not None:
         return str(known)
@@ -129,8 +139,8 @@ def _part(document: Data, originals: Sequence[Data]) -> str:
 
 
 def _marked(element: Data, part: str) -> Data:
-    """With what it says of itself as a copy: its part, which one it is there, and its parameters that name
-    the site, as drawn."""
+    """Returns the element with its mark as a copy: its part, which element of the part it is, and those of
+    its parameters that name the site, as drawn."""
     before, site = element.get("copy_of"), element.get("site")
     if before:
         return {**element, "copy_of": {**before, "part": part}}
@@ -151,7 +161,7 @@ def _says(value: Any) -> bool:
 
 
 def _at(element: Data, site: str, names: Names) -> Data:
-    """At that site: its title, its place, and what its parameters say of the site."""
+    """Returns the element at that site: its title, its place, and its parameters with the site's name."""
     before = element.get("site")
     if before == site:
         return element
@@ -161,7 +171,8 @@ def _at(element: Data, site: str, names: Names) -> Data:
     params = dict(element.get("params") or {})
     for key in drawn.keys() & params.keys():
         as_drawn = before is None or params[key] == _with_word(drawn[key], SITE_MARK, site_word(before))
-        # One that was changed since says its site wherever that stands for itself.
+        # A parameter that was changed since it was copied names its site wherever the site's word stands
+        # alone.
         source, mark = (drawn[key], SITE_MARK) if as_drawn else (params[key], site_word(before or ""))
         params[key] = _with_word(source, mark, site_word(site))
     rest = {key: value for key, value in element.items() if key != "node"}
@@ -170,7 +181,7 @@ def _at(element: Data, site: str, names: Names) -> Data:
 
 
 def _with_word(value: Any, mark: str, word: str) -> Any:
-    """Each text with `word` in the place of `mark`, where that stands for itself."""
+    """Returns the value with `word` in place of `mark`, in each text, wherever `mark` stands alone."""
     if isinstance(value, str):
         if mark == SITE_MARK:
             return value.replace(mark, word)
@@ -183,7 +194,8 @@ def _with_word(value: Any, mark: str, word: str) -> Any:
 
 
 def _copy(element: Data, fresh: Mapping[str, str], offset: Point) -> Data:
-    """Under its new id, beside the others; what it reads of them it reads from their copies."""
+    """Returns the copy with its new id, beside the other cards. It reads the copies of the elements that the
+    original reads."""
     copy = {**element, "id": fresh[element["id"]]}
     if element.get("inputs"):
         copy["inputs"] = {port: _renamed(each, fresh) for port, each in element["inputs"].items()}
@@ -219,8 +231,8 @@ def _groups_at(
 
 
 class _Readers:
-    """Each reader that is none of the copies reads all of them: by the merge that it is, where that has room,
-    or by one that is put in between."""
+    """Makes each reader outside the copies read all of them: through the merge that the reader is, if it has
+    enough free inputs, else through a merge put in front of it."""
 
     def __init__(
         self,
@@ -235,7 +247,7 @@ class _Readers:
         self._inside = {id for ids in copies.values() for id in ids}
         self._spent = spent
         self._made: list[Data] = []
-        self._joined: dict[str, str] = {}  # stream -> the merge that has all of it
+        self._joined: dict[str, str] = {}  # stream -> the merge that joins the stream's copies
 
     def read_all(self) -> list[Data]:
         self._move_on()
@@ -243,7 +255,7 @@ class _Readers:
         return [*found, *self._made]
 
     def _others(self, reference: str) -> list[str]:
-        """The same stream of the other copies."""
+        """Returns the same stream of the other copies."""
         id, port = parse_reference(reference)
         return [_reference(other, port) for other in self._copies.get(id, ()) if other != id]
 
@@ -261,7 +273,8 @@ class _Readers:
         return {**reader, "inputs": inputs} if inputs != (reader.get("inputs") or {}) else reader
 
     def _merge(self, streams: Sequence[str], of: str, reader: Data) -> str:
-        """Of more streams than one has inputs in several steps. Returns its id."""
+        """Adds a merge of the streams and returns its id. More streams than a merge has inputs take several
+        merges."""
         most = len(PORTS)
         if len(streams) > most:
             streams = [*streams[: most - 1], self._merge(streams[most - 1 :], of, reader)]
@@ -281,13 +294,14 @@ class _Readers:
         return id
 
     def _title(self, reference: str) -> str:
-        """Of what a merge has: the element, without its site."""
+        """Returns the element's name without its site, as the title of a merge."""
         id = parse_reference(reference)[0]
         site = next((each.get("site") for each in self._elements if each["id"] == id), None)
         return _name(self._names, id).replace(f", {site}", "")[: TITLE_MAX - 11]
 
     def _move_on(self) -> None:
-        """What stands no farther left than the first that needs a merge makes room for it."""
+        """Moves cards to the right, to make room for merges: those of the first reader that needs a merge,
+        and all that stand as far right."""
         readers = [
             each
             for each in self._elements
@@ -314,7 +328,8 @@ def _free_ports(element: Data, inputs: Mapping[str, str]) -> list[str]:
 
 
 def _without(element: Data, gone: Collection[str]) -> Data:
-    """What it reads of those that are gone is given back; a merge's other streams move up."""
+    """Returns the element without the inputs that read elements in `gone`. The other inputs of a merge move
+    up."""
     if any(id in gone for id in element.get("apart") or ()):
         element = {**element, "apart": [id for id in element["apart"] if id not in gone]}
     inputs = element.get("inputs") or {}
@@ -373,7 +388,7 @@ def _clean(text: str) -> str:
 
 
 def _free_id(taken: Collection[str], base: str) -> str:
-    """One that nobody has: base, base-2, base-3 …"""
+    """Returns the first id that is not taken: base, base-2, base-3 …"""
     clean = _clean(base)[: NAME_MAX - 4].strip("-") or "element"
     number, found = 1, clean
     while found in taken:

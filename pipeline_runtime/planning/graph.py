@@ -1,4 +1,4 @@
-"""Graphs of names: topological order and cycles, in a fixed order for equal input."""
+"""Graphs of names: topological order and cycles. The same input always gives the same order."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 
 
 def topological_order(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """`nodes` so that each comes after all of `before[node]`; those on or behind a cycle are left out.
+    """Returns `nodes` so that each comes after all of `before[node]`. Nodes on or behind a cycle are left
+    out.
 
-    In layers: first what needs nothing, then what needs only that, and so on. Nodes of one layer keep
-    the order in which they were given. Takes time in proportion to nodes and edges.
+    The order goes by layers: first the nodes that need no other, then those that need only the first layer,
+    and so on. Nodes of one layer keep the order in which they were given. Takes time in proportion to nodes
+    and edges.
     """
     place = {node: index for index, node in enumerate(dict.fromkeys(nodes))}
     waits_for: dict[str, int] = {}
@@ -34,7 +36,7 @@ def topological_order(nodes: Iterable[str], before: Mapping[str, Iterable[str]])
 
 
 def find_cycles(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
-    """One cycle through each knot of nodes, e.g. ('a', 'b', 'a'), following the data's direction.
+    """Returns one cycle through each knot of nodes, e.g. ('a', 'b', 'a'), in the direction of the data.
 
     A knot is a set of nodes that all reach each other. Takes time in proportion to nodes and edges.
     """
@@ -48,13 +50,14 @@ def find_cycles(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> li
             continue
         seen.add(knot)
         path = _path_back(start, before, knot_of)
-        if path is not None:  # None: it is a node between two cycles, alone
+        if path is not None:  # `path` is None for a single node between two cycles
             cycles.append(path)
     return cycles
 
 
 def _knots(nodes: list[str], before: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Node -> the number of its knot, in the order of `nodes`. Tarjan's algorithm, without recursion."""
+    """Returns node -> the number of its knot, in the order of `nodes`. Tarjan's algorithm, without
+    recursion."""
     among, index, low = set(nodes), dict[str, int](), dict[str, int]()
     knot_of: dict[str, int] = {}
     open_nodes: list[str] = []
@@ -91,7 +94,7 @@ def _knots(nodes: list[str], before: Mapping[str, Iterable[str]]) -> dict[str, i
 def _path_back(
     start: str, before: Mapping[str, Iterable[str]], knot_of: Mapping[str, int]
 ) -> tuple[str, ...] | None:
-    """The shortest way from `start` back to itself inside its knot, or None."""
+    """Returns the shortest way from `start` back to itself inside its knot, or None if there is none."""
     toward: dict[str, str] = {}
     frontier = [start]
     while frontier:
@@ -116,7 +119,7 @@ def _walk(start: str, toward: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def connected(nodes: Iterable[str], before: Mapping[str, Iterable[str]]) -> bool:
-    """Whether the nodes hang together by edges among themselves, whatever their direction."""
+    """Returns whether edges connect all the nodes with each other, whatever the edges' direction."""
     members = list(dict.fromkeys(nodes))
     if not members:
         return True

@@ -1,4 +1,4 @@
-"""From a valid document to what nodes run: one GroupSpec per group, in topological order."""
+"""Plans what nodes run for a valid document: one GroupSpec per group, in topological order."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def plan_groups(
     describe_file: FileDescriber | None = None,
     latency_ms: int = LATENCY_MS,
 ) -> tuple[GroupSpec, ...]:
-    """The groups of a deployment, producers before consumers.
+    """Returns the groups of a deployment, producers before consumers.
 
-    `files`: file reference -> sha256 in the file store. `latency_ms`: the target of groups of which the
-    document says none. Raises DocumentInvalid when the document
-    has any fault: nothing is planned by halves.
+    `files` maps each file reference to its sha256 in the file store. `latency_ms` is the target of groups for
+    which the document sets none. Raises DocumentInvalid when the document has any fault; no part of it is
+    planned then.
     """
     validation = validate(document, registry, describe_file=describe_file)
     if validation.faults:
@@ -68,7 +68,7 @@ def plan_groups(
 
 
 def pins(document: PipelineDocument) -> dict[str, str | None]:
-    """Group id -> the node that the document pins it to, or None."""
+    """Returns group id -> the node that the document pins the group to, or None."""
     nodes: dict[str, str | None] = {}
     for element in document.spec.elements:
         group = group_of(document, element.id)
@@ -77,12 +77,13 @@ def pins(document: PipelineDocument) -> dict[str, str | None]:
 
 
 def sites(document: PipelineDocument) -> dict[str, str]:
-    """Group id -> the site at which the document has it run, of those that it says it of."""
+    """Returns group id -> the site at which the document wants the group. Groups without a site are left
+    out."""
     return {group_of(document, each.id): each.site for each in document.spec.elements if each.site}
 
 
 def reads(document: PipelineDocument) -> dict[str, frozenset[str]]:
-    """Group id -> the other groups whose streams it reads."""
+    """Returns group id -> the other groups whose streams it reads."""
     found: dict[str, set[str]] = {}
     for element in document.spec.elements:
         mine = group_of(document, element.id)
@@ -92,12 +93,13 @@ def reads(document: PipelineDocument) -> dict[str, frozenset[str]]:
 
 
 def group_of(document: PipelineDocument, element: str) -> str:
-    """The id of the element's group: the element's own id unless the user grouped it."""
+    """Returns the id of the element's group. An element that the user did not group is a group under its own
+    id."""
     return next((g.id for g in document.spec.groups if element in g.elements), element)
 
 
 def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
-    """The topics that the group needs and Fogline creates; a user's own topics are not among them."""
+    """Returns the topics that Fogline creates for the group. Topics of the user's own are not among them."""
     streams = [
         TopicSpec(name=output.topic, partitions=output.partitions, kind="stream")
         for output in spec.outputs
@@ -140,7 +142,7 @@ class _Plan:
         self.before = {
             id: [source.partition(".")[0] for source in inputs.values()] for id, inputs in self.inputs.items()
         }
-        # Sinks have no port, but their code is told a schema like all the others.
+        # Sinks have no output port, but their code gets a schema as every other element does.
         for id, operator in self.operators.items():
             if not operator.outputs and not isinstance(operator, ViewOperator):
                 self.schemas[f"{id}.out"] = operator.output_schema(self.input_schemas(id))
@@ -176,7 +178,8 @@ class _Plan:
             ElementSpec(
                 id=id,
                 type=self.elements[id].type,
-                # As validated, with all defaults: a later default changes nothing that runs.
+                # These parameters are validated and complete, so that a default that changes later changes
+                # nothing that runs.
                 params=self.resolved_params(id),
                 inputs=self.inputs[id],
             )
@@ -263,8 +266,8 @@ class _Plan:
         return tuple(streams)
 
     def leaves(self, source: str, members: list[str]) -> bool:
-        """Whether a port needs a topic: somebody outside reads it, or nobody at all does (so that
-        it can be looked at)."""
+        """Returns whether a port needs a topic: an element outside the group reads it, or none at all reads
+        it (then the topic lets a user look at it)."""
         consumers = [id for id, inputs in self.inputs.items() if source in inputs.values()]
         return not consumers or any(consumer not in members for consumer in consumers)
 
@@ -273,21 +276,23 @@ class _Plan:
         return "exact" if strictest == "coalesced" and self.shows_batches(elements, inputs) else strictest
 
     def strictest(self, elements: tuple[ElementSpec, ...]) -> Follow:
-        """What the operators say, each for itself."""
+        """Returns the strictest way of following that any of the operators needs by itself."""
         follows = [self.operators[e.id].follows(self.input_schemas(e.id)) for e in elements]
         return max(follows, key=lambda follow: _STRICTNESS[follow])
 
     def shows_batches(self, elements: tuple[ElementSpec, ...], inputs: tuple[InputStream, ...]) -> bool:
-        """Whether what the group keeps depends on where batches are cut, even if no operator says so."""
+        """Returns whether the group's state or output depends on where batches are cut, even if no operator
+        says so."""
         operators = [self.operators[element.id] for element in elements]
         stateful = any(operator.stateful for operator in operators)
         source = any(isinstance(operator, SourceOperator) for operator in operators)
         sink = any(isinstance(operator, SinkOperator) for operator in operators)
         if (stateful or sink) and not source and sum(stream.partitions for stream in inputs) > 1:
-            return True  # in how rows of several partitions interleave, in the state or in a file
+            # the order in which rows of several partitions interleave shows in the state or in the file
+            return True
         if sink and any(operator.output_mode == "update" for operator in operators):
-            return True  # a sink is given a row per key and batch
-        # All rows of a batch have its time.
+            return True  # a sink gets one row per key and batch
+        # All rows of a batch have the same batch time.
         return (stateful or sink) and any(_uses_batch_time(element.params) for element in elements)
 
     def version(
@@ -298,15 +303,16 @@ class _Plan:
         files: Mapping[str, str],
         follow: Follow,
     ) -> str:
-        """A short hash of all that decides what the group computes and how it is followed."""
+        """Returns a short hash of everything that decides what the group computes and how it is followed."""
         content: dict[str, Any] = {
             "elements": [[e.id, e.type, self.operators[e.id].version, e.params, e.inputs] for e in elements],
             "inputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in inputs],
             "outputs": [stream.model_dump(mode="json", exclude={"topic"}) for stream in outputs],
             "files": dict(files),
         }
-        # What the operators say follows from the above. To add that too would give all that runs another
-        # version, and an upgrade in place refuses an element with state for nothing else than its version.
+        # What the operators need follows from the content above. Hashing it too would give everything that
+        # runs a new version, and an upgrade in place refuses an element with state whose version alone has
+        # changed.
         if follow != self.strictest(elements):
             content["follow"] = follow
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -314,7 +320,7 @@ class _Plan:
 
 
 def _uses_batch_time(params: Any) -> bool:
-    """Whether an expression among the parameters, however deep, reads `_batch_time`."""
+    """Returns whether any expression among the parameters reads `_batch_time`, however deep it is nested."""
     if isinstance(params, dict):
         return any(_uses_batch_time(value) for value in params.values())
     if isinstance(params, list):
@@ -324,4 +330,4 @@ def _uses_batch_time(params: Any) -> bool:
     try:
         return _BATCH_TIME in columns_of(parse(params))
     except ExpressionInvalid:
-        return False  # a text that is no expression: those were checked when the document was
+        return False  # this text is no expression; expressions were checked with the document

@@ -1,13 +1,16 @@
-"""Where groups begin in streams that they did not read before, when what runs is connected otherwise. Pure.
+"""Decides where groups begin in streams that are new to them, when an upgrade connects elements differently.
+Pure.
 
                                    the new reader begins
-    A -> C       A -> N -> C       N in A's rows where C stopped in them; C at N's first
-    A -> B -> C  A -> C            C in A's rows where B stopped in them, when it has read B's to their end
-    A -> B -> C  A -> N -> C       N in A's rows where B stopped in them; C at N's first, when it has read B's
+    A -> C       A -> N -> C       N in A's rows where C stopped in them; C at N's first row
+    A -> B -> C  A -> C            C in A's rows where B stopped in them, once it has read B's to their end
+    A -> B -> C  A -> N -> C       N in A's rows where B stopped in them; C at N's first row, once it has read
+    B's
     A -> C       D -> C            with the rows that D writes from then on
     A            A -> N            at A's first row
 
-So none of the rows that C lives on is left out or comes twice. Where that cannot be had, it is refused.
+By these rules no row that C depends on is lost or processed twice. A change that they do not cover is
+refused.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from pipeline_runtime.planning.regroup import (
 
 
 class Reconnections(Regrouped):
-    """What of a version is grouped or connected otherwise than what runs."""
+    """What a new version groups or connects differently from what runs."""
 
     def of(self, group: str) -> tuple[NewInput, ...]:
         return tuple(item for item in self.inputs if item.group == group)
@@ -38,16 +41,18 @@ class Reconnections(Regrouped):
 
     @property
     def givers(self) -> frozenset[str]:
-        """Those that have to say where they have stopped, or that they have read all that they are to."""
+        """The groups that have to report where they stopped, or that they have read a stream to its end."""
         return frozenset(item.giver for item in self.inputs if item.giver is not None) | {*self.ends}
 
     def next_to_end(self, groups: Collection[str]) -> tuple[str, ...]:
-        """Of groups that go, those that are not to read what another of them writes to its end first."""
+        """Returns the groups that may end now, of `groups`, which are all to end. A group has to wait while
+        it still has to read to the end what another group of them writes."""
         waiting = {last.group for last in self.last_rows if last.writer in groups}
         return tuple(group for group in groups if group not in waiting)
 
     def in_order(self, groups: Iterable[str]) -> tuple[str, ...]:
-        """Each behind those that it takes over from; those that would wait for each other are left out."""
+        """Returns the groups so that each comes after the groups that it takes over from. Groups that would
+        wait for each other are left out."""
         waits_for: dict[str, list[str]] = {}
         for item in self.inputs:
             if item.giver is not None and item.giver != item.group:
@@ -58,11 +63,14 @@ class Reconnections(Regrouped):
 def reconnections(
     old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec] = ()
 ) -> Reconnections:
-    """`left`: groups of before, each with the inputs that it has left and nobody has taken over since, and
-    the elements that run nowhere since."""
+    """Compares what runs with a new version.
+
+    `left` holds groups of earlier versions, each with the inputs that it stopped reading and that no group
+    has taken over since, and with the elements that run nowhere since.
+    """
     other = regrouped(old, new, [spec for spec in left if spec.elements])
     if other.begins or other.refused:
-        # Nothing else is connected otherwise then, or that is refused.
+        # Nothing else is connected differently then, or the change is refused.
         return Reconnections(**dict(other))
     before, after = _Graph([*old, *left]), _Graph(new)
     reads = {spec.group: _streams(spec) for spec in old}
@@ -100,11 +108,11 @@ class _Graph:
             self.writers.update({stream.topic: spec.group for stream in spec.outputs if not stream.external})
 
     def feeds(self, group: str, other: str) -> bool:
-        """Directly."""
+        """Returns whether `other` reads a stream that `group` writes."""
         return any(self.writers.get(topic) == group for topic in self.reads.get(other, ()))
 
     def is_before(self, group: str, other: str) -> bool:
-        """Whether its rows reach the other, by whatever way."""
+        """Returns whether rows of `group` reach `other`, directly or through other groups."""
         seen, frontier = {other}, [other]
         while frontier:
             for topic in self.reads.get(frontier.pop(), ()):
@@ -122,10 +130,11 @@ def _streams(spec: GroupSpec) -> dict[str, InputStream]:
 
 
 def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -> NewInput | str:
-    """Or why it is refused."""
+    """Returns where the group begins in the stream, or why the change is refused."""
     topic, name = stream.topic, producer_of(stream)
     if topic in before.reads.get(group, {}):
-        return NewInput(group=group, stream=stream, giver=group)  # it goes back to what it has left
+        # the group reads again what it stopped reading
+        return NewInput(group=group, stream=stream, giver=group)
     if topic not in before.writers:
         return NewInput(group=group, stream=stream, whole=True)
     readers = [other for other, streams in before.reads.items() if topic in streams]
@@ -152,14 +161,14 @@ def _new_input(group: str, stream: InputStream, before: _Graph, after: _Graph) -
 
 
 def _reached(group: str, before: _Graph, after: _Graph) -> list[str]:
-    """Those that were there before and that live on what the group reads newly."""
+    """Returns the groups that ran before and that now depend on what `group` newly reads."""
     if group in before.reads:
         return [group]
     return [other for other in after.reads if other in before.reads and after.is_before(group, other)]
 
 
 def _is_next_to(removed: str, reached: Sequence[str], before: _Graph, after: _Graph) -> bool:
-    """Whether nothing else lies between, in which rows of it may be on their way."""
+    """Returns whether no other group lies between, in which rows of `removed` could still be on their way."""
     between = [
         other
         for other in before.reads

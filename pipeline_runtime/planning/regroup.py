@@ -1,16 +1,18 @@
-"""Which elements run together, when that changes in what runs. Pure.
+"""Decides what happens when an upgrade changes which elements run together. Pure.
 
-A group whose elements change goes, with every group that shares one with it, and those that hold its elements
-from then on come. Each element goes on exactly where it stood:
+A group whose elements change ends, and so does every group that shares an element with a group to come. The
+groups that hold their elements from then on begin. Each element continues exactly where it stopped:
 
-    what it reads                                   begins
-    a topic that it has read before                 where the group has stopped that it ran in
-    a recording, a generator                        likewise
-    what came to it inside of its group before      at the end of its topic, which nobody writes meanwhile
-    what comes to it inside of its group from now   after its former group has read that to its end; so who
-                                                    writes it ends first, and groups end one after another
+    what it reads                                 begins
+    a topic that it read before                   where its former group stopped in it
+    a recording, a generator                      where its former group stopped in it
+    a stream that it read inside its group,       at the end of the topic, which no group writes meanwhile
+    and that is a topic from now on
+    a topic that becomes a stream inside its      after its former group has read the topic to the end, so
+    group                                         the writer ends first, and groups end one after another
 
-What a group keeps lies with it: what has state begins without, and what has written a file stays where it is.
+State belongs to a group. So an element with state begins without it, and a file that was written stays where
+it is.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ ALONE = "group them first, and change the rest then"
 
 
 class NewInput(Frozen):
-    """A stream that `group` has not read before."""
+    """A stream that `group` did not read before."""
 
     group: str
     stream: InputStream
-    giver: str | None = None  # the group that read it before: it begins where that one has stopped
-    whole: bool = False  # it begins at the first row, since what writes it is new, too
-    behind: bool = False  # it begins at the end: what stands there has come to its elements in another way
+    giver: str | None = None  # the group that read it before; `group` begins where that one stopped
+    whole: bool = False  # begins at the first row, since the writer is new too
+    behind: bool = False  # begins at the end, since earlier rows reached its elements in another way
 
 
 class NewSource(Frozen):
-    """A source element that runs in another group from now on, and goes on where `giver` has stopped."""
+    """A source element that moves to another group and continues where `giver` stopped."""
 
     group: str
     element: str
@@ -43,31 +45,37 @@ class NewSource(Frozen):
 
 
 class LastRows(Frozen):
-    """A stream that `group` is to read to its end: nobody writes it any more, or not for `group`."""
+    """A stream that `group` has to read to its end, because no group writes it any more, or not for
+    `group`."""
 
     group: str
     stream: InputStream
-    writer: str | None = None  # the group that ends before, when both go and their elements come together
-    taker: str | None = None  # and the one that holds them then
+    # the group that ends first, when both end and their elements run together from then on
+    writer: str | None = None
+    taker: str | None = None  # the group that holds those elements from then on
 
 
 class Regrouped(Frozen):
-    """What of a version is grouped otherwise than what runs."""
+    """What a new version groups differently from what runs."""
 
-    ends: tuple[str, ...] = ()  # groups that run, and are to end, since their elements run in others then
-    begins: tuple[str, ...] = ()  # those others
+    # groups that run and have to end, since their elements will run in other groups
+    ends: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()  # the groups that those elements will run in
     inputs: tuple[NewInput, ...] = ()
     sources: tuple[NewSource, ...] = ()
     last_rows: tuple[LastRows, ...] = ()
-    refused: Mapping[str, str] = {}  # group -> why that cannot be
+    refused: Mapping[str, str] = {}  # group -> why the change is refused
 
 
 def named(
     planned: Iterable[GroupSpec], running: Iterable[GroupSpec], spent: Collection[str]
 ) -> tuple[GroupSpec, ...]:
-    """The groups of a document as they are called in its deployment. What holds the same elements as before
-    is the same group; another one has an id that none ever had there (`spent`: those that are gone), since a
-    journal, checkpoints and transactions go by it."""
+    """Returns the planned groups under their names in this deployment.
+
+    A group with the same elements as before is the same group and keeps its name. Any other group gets a name
+    that no group of this deployment ever had, since a journal, checkpoints and transactions are found by it.
+    `spent` holds the names of groups that are gone.
+    """
     members = {spec.group: elements_of(spec) for spec in running}
     taken = {*members, *spent}
 
@@ -88,7 +96,10 @@ def elements_of(spec: GroupSpec) -> frozenset[str]:
 
 
 def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence[GroupSpec]) -> Regrouped:
-    """`left`: of groups that an upgrade has ended and then failed, the elements that do not run since."""
+    """Compares what runs with a new version.
+
+    `left` holds groups that an upgrade ended before it failed, with the elements that do not run since.
+    """
     runs = {spec.group: spec for spec in old}
     holder = {element.id: spec for spec in (*left, *old) for element in spec.elements}
     begins = [spec for spec in new if _is_other(spec, runs, holder)]
@@ -124,7 +135,7 @@ def regrouped(old: Sequence[GroupSpec], new: Sequence[GroupSpec], left: Sequence
 
 
 def _is_other(spec: GroupSpec, runs: Mapping[str, GroupSpec], holder: Mapping[str, GroupSpec]) -> bool:
-    """Whether it holds elements that ran, and does not run itself."""
+    """Returns whether the group holds elements that ran and is itself a new group."""
     if not any(id in holder for id in elements_of(spec)):
         return False
     return spec.group not in runs or elements_of(runs[spec.group]) != elements_of(spec)
@@ -133,7 +144,8 @@ def _is_other(spec: GroupSpec, runs: Mapping[str, GroupSpec], holder: Mapping[st
 def _rest_differs(
     old: Sequence[GroupSpec], new: Sequence[GroupSpec], ends: Collection[str], begins: Collection[str]
 ) -> str | None:
-    """Where two changes of shape meet, it would take more than is told here to lose no row."""
+    """Returns why other changes at the same time are refused, or None if there are none. These rules lose no
+    row only when nothing else changes."""
     before = {spec.group: _topics(spec) for spec in old if spec.group not in ends}
     after = {spec.group: _topics(spec) for spec in new if spec.group not in begins}
     return None if before == after else f"others come, go or are connected otherwise at once: {ALONE}"
@@ -144,7 +156,7 @@ def _topics(spec: GroupSpec) -> set[str]:
 
 
 class _Beginning:
-    """Of one group that comes: where it goes on in all that it reads, or why it cannot."""
+    """Decides for one new group where it begins in everything that it reads, or why it cannot begin."""
 
     def __init__(
         self, spec: GroupSpec, holder: Mapping[str, GroupSpec], runs: Mapping[str, GroupSpec]
@@ -186,7 +198,8 @@ class _Beginning:
         return None
 
     def _inner_inputs(self) -> str | None:
-        """Streams that come to its elements inside of it, and by a topic before."""
+        """Decides about streams that were topics before and now stay inside the group. Returns why it is
+        refused, or None."""
         inner = elements_of(self._spec)
         for element in self._spec.elements:
             held = self._holder[element.id]
@@ -215,7 +228,7 @@ class _Beginning:
 
 
 def _reads(held: GroupSpec, id: str, topic: str) -> bool:
-    """Whether the topic came to the element from outside of its group."""
+    """Returns whether the element read the topic from outside its group."""
     return any(stream.consumer == id and stream.topic == topic for stream in held.inputs)
 
 

@@ -1,10 +1,10 @@
-"""What a new version of a pipeline means for what runs: element by element, before anything is done.
+"""Compares a new version of a pipeline with what runs, element by element. Nothing is changed here. Pure.
 
-An upgrade in place keeps every element's state: its group stops after its running batch and starts again
-from its local state with the new parameters. So only parameters may change that shape neither the state
-nor what was written outside. Where the state alone is in the way, the element can begin without it
-("restart"), if the user agrees to that loss. Elements come and go by whole groups; a group that stays keeps
-its elements, and may read other streams than before (`reconnect`). Pure.
+An upgrade in place keeps every element's state: its group stops after the running batch and starts again from
+its local state with the new parameters. So a parameter may change only if it shapes neither the state nor
+what was written outside. If only the state is in the way, the element can begin without it ("restart"),
+provided that the user agrees to that loss. Elements are added and removed as whole groups. A group that stays
+keeps its elements, and may read other streams than before (`reconnect`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _UNIT = re.compile(rf"(.+)_({'|'.join(_UNITS)})")
 class ElementChange(Frozen):
     element: str
     change: Literal["unchanged", "retuned", "upgraded", "restart", "incompatible", "added", "removed"]
-    reason: str | None = None  # what changed, or what is in the way
-    path: str | None = None  # of the parameter that is in the way
-    loses: str | None = None  # with "restart" and "removed": what of its state is lost
+    reason: str | None = None  # what changed, or what prevents the change
+    path: str | None = None  # the path of the parameter that prevents the change
+    loses: str | None = None  # what part of its state is lost, with "restart" and "removed"
 
 
 class GroupChanges(Frozen):
-    """Each in the order of the specs that were compared."""
+    """Groups in the order of the specs that were compared."""
 
     added: tuple[GroupSpec, ...] = ()
-    changed: tuple[GroupSpec, ...] = ()  # as they are to be: they have to be started again
-    removed: tuple[GroupSpec, ...] = ()  # as they are
+    changed: tuple[GroupSpec, ...] = ()  # as they will be; they have to be started again
+    removed: tuple[GroupSpec, ...] = ()  # as they are now
 
 
 def element_changes(
@@ -51,11 +51,12 @@ def element_changes(
     left: Sequence[GroupSpec] = (),
     names: Mapping[str, str] = {},
 ) -> tuple[ElementChange, ...]:
-    """One for each element that a node runs, in the new version's order; removed ones last.
+    """Returns one change for each element that a node runs, in the new version's order. Removed elements come
+    last.
 
-    `gone`: ids of groups and elements that were removed from this deployment before. Their streams, journals
-    and checkpoints had these names, so nothing else may have them. `left`: as of `reconnections`. `names`:
-    how people call an element, by its id.
+    `gone` holds ids of groups and elements that were removed from this deployment before. Their streams,
+    journals and checkpoints had these names, so nothing else may get them. `left` is explained at
+    `reconnections`. `names` maps element ids to the names that users see.
     """
     before = {element.id: group for group in (*left, *old) for element in group.elements}
     after = {element.id: group for group in new for element in group.elements}
@@ -85,7 +86,8 @@ def element_changes(
 
 
 def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupChanges:
-    """Group by group, whether or not it may be done. Another pace alone is taken over while it runs."""
+    """Compares group by group, whether or not the upgrade is allowed. A group whose pace alone changes takes
+    it over while it runs."""
     versions, staying = {group.group: group.version for group in old}, {group.group for group in new}
     return GroupChanges(
         added=tuple(group for group in new if group.group not in versions),
@@ -95,7 +97,7 @@ def group_changes(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> GroupCh
 
 
 def obsolete_topics(old: Sequence[GroupSpec], new: Sequence[GroupSpec]) -> tuple[str, ...]:
-    """Names of the topics that Fogline made for `old` and that `new` has no use for."""
+    """Returns the names of the topics that Fogline created for `old` and that `new` does not use."""
     needed = {topic.name for group in new for topic in topics(group)}
     return tuple(topic.name for group in old for topic in topics(group) if topic.name not in needed)
 
@@ -194,7 +196,7 @@ def _change(
 
 
 def _together(id: str, old: GroupSpec, new: GroupSpec) -> str:
-    """With which others it runs from then on."""
+    """Returns which other elements it runs with from then on."""
     joins = listed_and([mention(each.id) for each in new.elements if each.id not in elements_of(old)])
     parts = listed_and([mention(each.id) for each in old.elements if each.id not in elements_of(new)])
     if len(new.elements) == 1 and parts:
@@ -217,24 +219,28 @@ def _graph_difference(
     if was.type != is_.type:
         return f"its type was {was.type} and is {is_.type}"
     if regrouped:
-        return None  # its query is another one, with streams of its own
+        return None  # its query is a new one, with streams of its own
     streams = [[(stream.topic, stream.partitions) for stream in spec.outputs] for spec in (old, new)]
     if streams[0] != streams[1]:
-        # Spark's query would read its source another number of times, and refuses its own checkpoint then.
+        # Spark's query would read its source a different number of times, and would then refuse its own
+        # checkpoint.
         return "its group has other streams than before"
     keeps = any(_keeps(registry.get(element.type)) for element in new.elements)
     others = keeps and was.inputs.keys() != is_.inputs.keys()
     if _inner_inputs(old, was) != _inner_inputs(new, is_) or others:
         return "its inputs are connected otherwise inside its group"
     counts = _counts(old, new)
-    if keeps and counts[0] != counts[1]:  # likewise
+    if keeps and counts[0] != counts[1]:  # Spark would refuse its own checkpoint here too
         return f"its group read {counts[0]} streams of others, and would read {counts[1]}"
     return None
 
 
 def begins_another_query(old: GroupSpec, new: GroupSpec) -> bool:
-    """Whether a group that goes on reads more streams of others or fewer: Spark's own checkpoint is of no use
-    then. What keeps nothing begins anew where it stands, and loses nothing by it; all else is refused."""
+    """Returns whether a group that goes on reads more or fewer streams of other groups.
+
+    Spark's own checkpoint is of no use then. A group without state starts a fresh query where it stands, and
+    loses nothing. Any other group is refused.
+    """
     counts = _counts(old, new)
     return counts[0] != counts[1]
 
@@ -244,7 +250,7 @@ def _counts(*groups: GroupSpec) -> list[int]:
 
 
 def _inner_inputs(group: GroupSpec, element: ElementSpec) -> dict[str, str]:
-    """Of its ports, those that another element of its group feeds."""
+    """Returns the element's ports that another element of its group feeds."""
     outside = {stream.source for stream in group.inputs}
     return {port: source for port, source in element.inputs.items() if source not in outside}
 
@@ -265,12 +271,13 @@ def _begins(item: NewInput) -> str:
 
 
 def _keeps(operator: type[Operator]) -> bool:
-    """Whether it has anything that a parameter could make useless."""
+    """Returns whether the operator keeps anything that a new parameter could make useless."""
     return operator.stateful or _is_outside(operator)
 
 
 def _can_begin_anew(operator: type[Operator]) -> bool:
-    """To forget what a source has read or a sink has written would repeat or tear what is outside."""
+    """Returns whether the operator can begin without its state. A source would repeat rows and a sink would
+    tear its output, so these cannot."""
     return operator.stateful and not _is_outside(operator)
 
 
@@ -297,7 +304,7 @@ def _described(was: Mapping[str, Any], is_: Mapping[str, Any], differing: set[st
 
 
 def _difference(key: str, was: Any, is_: Any) -> str:
-    """As the form names the parameter: `size_s` 1.0 and 2.0 are "Size 1 s to 2 s"."""
+    """Returns the change in the words of the form: `size_s` 1.0 and 2.0 become "Size 1 s to 2 s"."""
     found = _UNIT.fullmatch(key)
     stem, unit = (found[1], f" {_UNITS[found[2]]}") if found else (key, "")
     title = stem.replace("_", " ").capitalize()

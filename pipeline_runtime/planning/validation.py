@@ -1,7 +1,7 @@
-"""All that is wrong with a pipeline document, at once, and the schema of every stream.
+"""Finds all faults of a pipeline document at once, and the schema of every stream.
 
-It also takes drafts: documents that are broken in places, as an editor has them. A fault in one
-element hides none in another.
+Drafts are welcome too: documents with faults, as an editor holds them. A fault in one element hides no fault
+in another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from pipeline_runtime.operators.sdk import (
 from pipeline_runtime.planning.graph import connected, find_cycles, topological_order
 
 _HINTS_MAX = 50
-"""Of one validation: to look for a similar name takes long, and thousands may be wrong."""
+"""The limit for one validation. Looking for a similar name takes long, and thousands of names may be wrong.
+"""
 
 
 class Validation(Frozen):
@@ -47,7 +48,7 @@ class Validation(Frozen):
 
 @dataclass(frozen=True)
 class _Element:
-    """An element as far as a draft tells: whatever is malformed is left out."""
+    """An element as far as the draft can be read. Malformed parts are left out."""
 
     index: int
     id: str
@@ -81,10 +82,10 @@ def validate(
     nodes: Mapping[str, str] | None = None,
     describe_file: FileDescriber | None = None,
 ) -> Validation:
-    """Every fault of a document or draft.
+    """Returns every fault of a document or draft.
 
-    `nodes`: the registered nodes with their sites; None: pins are not checked. `describe_file` gives the
-    first bytes of an uploaded file, for sources that take their schema from it.
+    `nodes` maps the registered nodes to their sites; pins are not checked when it is None. `describe_file`
+    returns the first bytes of an uploaded file, for sources that take their schema from it.
     """
     data = document.to_data() if isinstance(document, PipelineDocument) else document
     refused = refusals(data)
@@ -148,7 +149,7 @@ def _text(value: Any) -> str | None:
 
 @dataclass
 class _Check:
-    """One validation's run: collects faults and schemas."""
+    """One run of the validation. Collects faults and schemas."""
 
     registry: Registry
     nodes: Mapping[str, str] | None
@@ -160,13 +161,13 @@ class _Check:
     types: dict[str, type[Operator]] = field(default_factory=dict)  # by element id
     operators: dict[str, Operator] = field(default_factory=dict)  # those with good parameters
     by_id: dict[str, _Element] = field(default_factory=dict)
-    before: dict[str, list[str]] = field(default_factory=dict)  # element -> those it reads
-    together: dict[str, int] = field(default_factory=dict)  # element -> index of what it runs as one in
+    before: dict[str, list[str]] = field(default_factory=dict)  # element -> the elements that it reads
+    together: dict[str, int] = field(default_factory=dict)  # element -> the index of its group
     cycles: list[tuple[str, ...]] = field(default_factory=list)
     hints: int = 0
 
     def run(self) -> None:
-        # The first of two elements with one id is what references mean.
+        # When two elements have one id, references mean the first.
         for element in self.elements:
             if element.id:
                 self.by_id.setdefault(element.id, element)
@@ -190,7 +191,7 @@ class _Check:
         self.faults.append(Fault(element=element or None, path=path, message=message, code=code))
 
     def name(self, id: str) -> str:
-        """What people call the element; of an unknown one, its id in quotes."""
+        """Returns the name that users see; for an unknown element, its id in quotes."""
         element = self.by_id.get(id)
         if element is None:
             return f'"{id}"'
@@ -204,7 +205,7 @@ class _Check:
         return group_name(group.title, self.names(group.elements))
 
     def for_people(self, fault: Fault) -> Fault:
-        """With its element's title and its field's."""
+        """Returns the fault with the titles of its element and its field."""
         operator = self.types.get(fault.element or "")
         inputs = [port.name for port in operator.inputs] if operator is not None else []
         schema = params_schema(operator) if operator is not None else None
@@ -232,7 +233,7 @@ class _Check:
 
     def check_type(self, element: _Element) -> None:
         if not element.type:
-            return  # a structural fault says so
+            return  # a structural fault is reported already
         try:
             operator = self.registry.get(element.type)
         except OperatorUnknown as error:
@@ -307,7 +308,8 @@ class _Check:
             self.report(element.id, element.path("site"), message, "unknown_site")
 
     def check_apart(self, element: _Element) -> None:
-        """That both are pinned to one node is no fault: a pin follows where a person moves an element."""
+        """Checks whom the element is to be kept apart from. Two elements may be pinned to one node all the
+        same, since a pin follows where a user moves an element."""
         for index, other in enumerate(element.apart):
             if other not in self.by_id:
                 message = f'is to be apart from "{other}", which does not exist{self.hint(other, self.by_id)}'
@@ -332,7 +334,8 @@ class _Check:
             self.report(element.id, element.path("inputs"), message, "cycle")
 
     def propagate(self) -> None:
-        """Schemas along the edges; behind a fault they are unknown, and nothing more is said."""
+        """Passes schemas along the edges. Behind a fault they are unknown, and no further fault is
+        reported."""
         for id in topological_order(self.by_id, self.before):
             operator, element = self.operators.get(id), self.by_id[id]
             if operator is None:
@@ -407,7 +410,8 @@ class _Check:
         self.check_group_inputs(group, members)
 
     def check_group_inputs(self, group: _Group, members: list[str]) -> None:
-        """A group reads one source element, or topics: one gate cuts one kind of input."""
+        """Checks that the group reads either one source element or topics. One gate cuts only one kind of
+        input."""
         sources = [m for m in members if m in self.types and issubclass(self.types[m], SourceOperator)]
         topics = [m for m in members if m in self.types and self.types[m].external == "in"]
         inside = set(members)
@@ -430,7 +434,8 @@ class _Check:
         before: dict[str, list[str]] = {}
         for id, producers in self.before.items():
             for producer in producers:
-                # Inside one group, or on a cycle that is reported as such: not a cycle of groups.
+                # Edges inside one group, and edges on a cycle that is reported already, make no cycle of
+                # groups.
                 if vertex[id] != vertex[producer] and not (id in cyclic and producer in cyclic):
                     before.setdefault(vertex[id], []).append(vertex[producer])
         for cycle in find_cycles(dict.fromkeys(vertex.values()), before):

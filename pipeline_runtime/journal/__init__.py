@@ -1,1 +1,1 @@
-"""A group's journal: the only source of truth on what has been processed, and by whom."""
+"""A group's journal: the only source of truth on what was processed, and by which owner."""

@@ -1,4 +1,4 @@
-"""Whether a journal that begins at an offset still says which epoch owns."""
+"""Finds out whether a journal that begins at an offset still tells which epoch owns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pipeline_runtime.kafka.clients import KafkaSettings
 
 
 def grants_from(kafka: KafkaSettings, topic: str, offset: int) -> bool:
-    """Whether a COMMIT, CLAIM or RELEASE stands at `offset` or behind it: each tells the highest epoch.
+    """Returns whether a COMMIT, CLAIM or RELEASE stands at `offset` or later. Each of them tells the highest
+    epoch.
 
-    Doubtful when the broker does not answer.
+    Raises Doubtful when the broker does not answer.
     """
     return any(isinstance(record, Commit | Claim | Release) for record in read_once(kafka, topic, offset))

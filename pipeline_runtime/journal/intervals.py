@@ -11,11 +11,12 @@ _INTERVALS_MIN = 3
 
 
 def noted(times: tuple[int, ...], at_ms: int) -> tuple[int, ...]:
-    """With one more, of the newest few."""
+    """Returns the newest few times, with one more."""
     return (*times, at_ms)[-_TIMES_KEPT:]
 
 
 def usual_ms(times: Sequence[int]) -> int | None:
-    """The median interval, in ms: one pause among them does not count. None: too few to tell."""
+    """Returns the median interval in ms, on which one pause has no effect. Returns None if there are too few
+    times."""
     intervals = [later - earlier for earlier, later in pairwise(times)]
     return round(median(intervals)) if len(intervals) >= _INTERVALS_MIN else None

@@ -1,4 +1,5 @@
-"""Where a group stands in each stream that it reads, and where it stopped in each that it has left."""
+"""Finds where a group stands in each stream that it reads, and where it stopped in streams that it read
+before."""
 
 from __future__ import annotations
 
@@ -11,19 +12,20 @@ from pipeline_runtime.model.ids import Seq
 
 
 def read_positions(kafka: KafkaSettings, journal: str) -> Ends:
-    """Of each partition ("<topic>-<partition>"), the first offset that it has not read, of each source
-    element its position, and under ENDED those whose end it has read. Raises Doubtful."""
+    """Returns the first offset that is not read, by partition ("<topic>-<partition>"), the position of each
+    source element, and under ENDED the inputs that were read to their end. Raises Doubtful."""
     return last_positions(read_once(kafka, journal, hidden=True))
 
 
 def last_positions(records: Iterable[Record]) -> Ends:
-    """Of each input that it ever had, where it stood last. Pure.
+    """Returns the last position in each input that the group ever had. Pure.
 
-    What was rewound does not count: the group goes on from the end of the batch that it was rewound to.
+    Batches that were rewound do not count: the group goes on from the end of the batch that it was rewound
+    to.
     """
     last: Ends = {}
     ends: dict[Seq, Ends] = {}
-    ended: dict[str, Seq] = {}  # -> the batch by which that was read
+    ended: dict[str, Seq] = {}  # input -> the batch that read its end
     for record in records:
         match record:
             case Claim():

@@ -1,4 +1,4 @@
-"""Reads a journal, once to its end or on and on."""
+"""Reads a journal, once to its end or continuously."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _POLL_MS = 500
 
 
 class JournalTrimmed(RuntimeError):
-    """The journal does not reach to the point from which it is to be read: what lies between is gone."""
+    """The journal begins after the point from which it is to be read. The records between are gone."""
 
 
 def read_once(kafka: KafkaSettings, topic: str, offset: int = 0, *, hidden: bool = False) -> Iterator[Record]:
-    """From `offset` up to what is its end when it is asked for; `hidden`: see TopicEnd. Raises Doubtful."""
+    """Yields the records from `offset` to the end of the journal at the time of the call. See TopicEnd for
+    `hidden`. Raises Doubtful."""
     return (decode(value) for value in committed_values(kafka, topic, offset, hidden=hidden))
 
 
 class JournalTail:
-    """A thread that hands every committed record to `apply`, in order, until closed, each with its
-    offset and the broker's time (ms).
+    """A thread that passes every committed record to `apply`, in order, with its offset and the broker's time
+    (ms), until it is closed.
 
-    `apply` is called with this object's lock held by nobody: it takes its own. What `apply` raises
-    ends the thread and is kept in `failure`.
+    No lock is held while `apply` runs; it takes its own. An exception in `apply` ends the thread and is kept
+    in `failure`.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class JournalTail:
         *,
         from_end: bool = False,
     ) -> None:
-        """`from_end`: only what comes from when it has started."""
+        """With `from_end`, only records that come after the start are read."""
         self._kafka = kafka
         self._topic = topic
         self._start_offset = start_offset
@@ -62,12 +63,12 @@ class JournalTail:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask the thread to end; it does within its poll of 500 ms."""
+        """Asks the thread to end, which it does within its poll of 500 ms."""
         self._closing.set()
 
     def wait_until(self, offset: int, timeout_s: float) -> None:
-        """Block until all records before `offset` are applied, however many they are; Doubtful when there
-        is no progress for `timeout_s`."""
+        """Blocks until all records before `offset` are applied, however many they are. Raises Doubtful when
+        there is no progress for `timeout_s`."""
         deadline, seen = monotonic() + timeout_s, self._position
         with self._progress:
             while self._position < offset:
@@ -85,7 +86,7 @@ class JournalTail:
             try:
                 self._follow()
             except KafkaError:
-                sleep(0.2)  # the broker is away: it is retried for ever
+                sleep(0.2)  # the broker is away: try for ever
             except BaseException as error:
                 with self._progress:
                     self.failure = error
@@ -97,7 +98,8 @@ class JournalTail:
             self._kafka,
             fetch_max_wait_ms=2000,
             max_poll_records=5000,
-            # It was away for so long that what it needs is gone: it must not go on behind that.
+            # The thread was without the broker for so long that records it needs are gone. It must not go on
+            # after the gap.
             auto_offset_reset="none",
         )
         try:

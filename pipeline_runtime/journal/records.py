@@ -19,19 +19,21 @@ from typing import Any
 from pipeline_runtime.model.ids import Epoch, Seq
 
 SPEC_BYTES_MAX = 100_000
-"""Of a definition in a CLAIM: a slow line has to bring it to the broker within the time of a transaction."""
+"""The limit for a definition in a CLAIM. A slow line has to bring it to the broker within the time of a
+transaction."""
 
 Ends = dict[str, Any]
-"""Where each input stands: "<topic>-<partition>" -> offset, a source element's id -> its position."""
+"""The position in each input: "<topic>-<partition>" -> offset, a source element's id -> its position."""
 END_STAGE = "#end"
-"""Beside such positions in a boundary: how far the ending of a finished group has come."""
+"""A key beside these positions in a boundary: how far the ending of a finished group has come."""
 ENDED = "#ended"
-"""Beside such positions of a group that others go on from: a list of the inputs whose end it has read."""
+"""A key beside these positions of a group that others continue: a list of the inputs that it read to their
+end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """One batch's end: what Spark keeps as the source's offset."""
+    """The end of one batch, which Spark keeps as the source's offset."""
 
     seq: Seq
     ends: Ends
@@ -53,17 +55,17 @@ class Commit:
     rows_out: int = 0
     dead_letters: int = 0
     marks: dict[str, Any] = field(default_factory=dict)  # sink element -> its SinkWriter's mark
-    ended: tuple[str, ...] = ()  # inputs whose end this batch has read
+    ended: tuple[str, ...] = ()  # inputs that this batch read to their end
     node: str = ""
     definition: str = ""
-    """The GroupSpec.version that processed it: after an upgrade another one does. Empty: not said."""
+    """The GroupSpec.version that processed the batch; an upgrade changes it. Empty if it was not told."""
 
     @property
     def seq(self) -> Seq:
         return self.boundary.seq
 
     def is_of(self, version: str) -> bool:
-        """Whether this definition may follow it."""
+        """Returns whether this definition may follow the batch."""
         return self.definition in ("", version)
 
 
@@ -73,37 +75,37 @@ class Claim:
     order: str
     node: str
     start: Ends = field(default_factory=dict)
-    """Where a group's first batch begins; the first claim of a journal decides it for all."""
+    """Where a group's first batch begins. The first claim of a journal decides it for all replicas."""
     rewind: Seq | None = None
-    """The seq from which it goes on: what was committed behind it is void, and is emitted again."""
+    """The seq from which the owner goes on. Later batches are void and are emitted again."""
     definition: str = ""
-    """The GroupSpec.version that it goes on with."""
+    """The GroupSpec.version that the owner goes on with."""
     spec: dict[str, Any] | None = None
     """That definition itself, as JSON: who starts from a checkpoint of before has it from nowhere else.
     None: not said, by an older version, or because it is larger than SPEC_BYTES_MAX."""
     anew: bool = False
-    """Its state begins empty here: that of the former definition is of no use to this one. Its inputs and its
-    sinks' files go on where they stand."""
+    """The state begins empty here, since the former definition's state is of no use to this one. Inputs and
+    the sinks' files go on where they stand."""
     moves: Ends | None = None
-    """Where its first batch begins, if it reads other inputs than the definition before it. None: where the
-    last batch ended."""
+    """Where the first batch begins, if this definition reads other inputs than the one before. None if it
+    begins where the last batch ended."""
     ended: tuple[str, ...] = ()
-    """Inputs whose end was read by the group that it goes on from: it will not find that any more."""
+    """Inputs that the former group read to their end. This owner will not find their end marks any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    epoch: Epoch  # the one that it would own
-    token: str  # new for each initialisation: what was armed before cannot be released to
-    order: str  # the handover's
+    epoch: Epoch  # the epoch that it would own
+    token: str  # new for each initialisation, so that an owner cannot release to an earlier one
+    order: str  # the handover's id
     node: str = ""
-    round_trip_ms: float = 0.0  # of a request to the broker; 0: not said
-    listens: bool = False  # on GroupSpec.released, too
+    round_trip_ms: float = 0.0  # the time of a request to the broker; 0 if it was not told
+    listens: bool = False  # it also listens on GroupSpec.released
 
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """So that a successor can run the batch at the same time. Its COMMIT may never follow."""
+    """Lets a successor run the batch at the same time. Its COMMIT may never follow."""
 
     epoch: Epoch
     boundary: Boundary
@@ -111,11 +113,11 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    epoch: Epoch  # the one that ends
-    seq: Seq  # its last
-    token: str  # of the ARMED that it releases to
+    epoch: Epoch  # the epoch that ends
+    seq: Seq  # its last batch
+    token: str  # the token of the ARMED that it releases to
     order: str
-    node: str = ""  # the successor's
+    node: str = ""  # of the successor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a journal says, folded from its records. Pure."""
+"""The state that follows from a journal's records. Pure."""
 
 from __future__ import annotations
 
@@ -14,41 +14,42 @@ _ORDERS_KEPT = 20
 
 
 class JournalBroken(RuntimeError):
-    """A seq is missing or stands twice: the guarantees do not hold, and nothing may go on."""
+    """A seq is missing or stands twice. The guarantees do not hold, and nothing may go on."""
 
 
 @dataclass(slots=True)
 class JournalView:
     """The fold of all records read so far.
 
-    `commits` holds only those behind `forget`: what a follower has still to replay.
+    `commits` holds only batches after those that were forgotten: the ones that a follower has still to
+    replay.
     """
 
     granted: Epoch = Epoch(0)  # the highest epoch that the journal grants
     last_seq: Seq = Seq(0)
     last_ends: Ends = field(default_factory=dict)
     start: Ends | None = None
-    orders: dict[str, Epoch] = field(default_factory=dict)  # order to own -> the epoch it was granted
-    holder: str = ""  # the node to which `granted` was granted
-    definition: str = ""  # the owner's, as it said last
+    orders: dict[str, Epoch] = field(default_factory=dict)  # order to own -> the epoch that it was granted
+    holder: str = ""  # the node that holds the newest grant
+    definition: str = ""  # of the owner, as it said last
     armed: Arm | None = None  # the newest
     released: Release | None = None  # the newest
     retired: bool = False
-    ended: dict[str, Seq] = field(default_factory=dict)  # inputs -> the batch that has read their end
+    ended: dict[str, Seq] = field(default_factory=dict)  # input -> the batch that read its end
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
-    anew: list[Seq] = field(default_factory=list)  # the last seq when a CLAIM began the state anew
+    anew: list[Seq] = field(default_factory=list)  # the last seq whenever a CLAIM began with an empty state
     moves: list[tuple[Seq, Ends]] = field(default_factory=list)  # (the last seq then, CLAIM.moves)
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
-    output_times: tuple[int, ...] = ()  # of the newest commits with an output, by the same
+    output_times: tuple[int, ...] = ()  # of the newest commits with output, by the broker's clock
     commit_times: tuple[int, ...] = ()  # of the newest commits
     commits: dict[Seq, Commit] = field(default_factory=dict)
-    announced: Boundary | None = None  # the batch behind last_seq, if its owner has begun it
+    announced: Boundary | None = None  # the batch after last_seq, if its owner has begun it
     _forgotten: Seq = Seq(0)
 
     def apply(self, record: Record, at_ms: int = 0) -> None:
-        """`at_ms`: when the broker took the record."""
+        """Takes in one record. `at_ms` is when the broker took it."""
         match record:
             case Claim():
                 self._grant(record.epoch, "claim", record.order, record.node, at_ms)
@@ -113,7 +114,7 @@ class JournalView:
             self.commits[commit.seq] = commit
 
     def _rewind(self, to: Seq) -> None:
-        """What was committed behind `to` is void; the numbers go on behind it."""
+        """Makes batches after `to` void. Their numbers are not used again."""
         if self.is_void(to):
             raise JournalBroken(f"a rewind to seq {to}, which an earlier rewind had made void")
         self.rewinds.append((to, self.last_seq))
@@ -121,25 +122,26 @@ class JournalView:
         self.ended = {key: seq for key, seq in self.ended.items() if seq <= to}
 
     def following(self, seq: Seq) -> Seq:
-        """The seq of the batch behind `seq`."""
+        """Returns the seq of the batch after `seq`."""
         return Seq(max((up_to for to, up_to in self.rewinds if to == seq), default=seq) + 1)
 
     def next_commit(self, seq: Seq) -> Commit | None:
-        """The batch behind `seq`, if it was committed and is still to be followed."""
+        """Returns the batch after `seq`, if it was committed and is still to be followed."""
         return self.commits.get(self.following(seq))
 
     def begins_anew(self, seq: Seq) -> bool:
-        """What follows `seq` is processed with a state that was empty there."""
+        """Returns whether the batch after `seq` is processed with an empty state."""
         return seq in self.anew or self.following(seq) - 1 in self.anew
 
     def moved(self, boundary: Boundary) -> Boundary:
-        """As the batch behind it begins there: with other inputs, if its definition has others."""
+        """Returns the boundary as the next batch begins there. The inputs differ if that batch's definition
+        reads others."""
         last = self.following(boundary.seq) - 1
         ends = next((ends for seq, ends in self.moves if seq in (boundary.seq, last)), None)
         return boundary if ends is None else replace(boundary, ends=ends)
 
     def is_void(self, seq: Seq) -> bool:
-        """A local state at `seq` holds what was rewound."""
+        """Returns whether a local state at `seq` holds batches that were rewound."""
         return any(to < seq <= up_to for to, up_to in self.rewinds)
 
     def _note_commit(self, at_ms: int) -> None:
@@ -154,17 +156,18 @@ class JournalView:
             self.takeover = self.takeover.model_copy(update={"first_output_at_ms": at_ms})
 
     def forget(self, seq: Seq) -> None:
-        """Drop the commits up to `seq`: this replica has processed them."""
+        """Drops the commits up to `seq`, which this replica has processed."""
         while self._forgotten < seq:
             self._forgotten = Seq(self._forgotten + 1)
             self.commits.pop(self._forgotten, None)
 
     def begin_at(self, local: Seq) -> None:
-        """Before anything is read: what lies before `local` is not asked for, so it is not kept."""
+        """Has to be called before anything is read. Commits before `local` will not be asked for, so they are
+        not kept."""
         self._forgotten = Seq(max(self._forgotten, local - 1))
 
     def to_json(self) -> dict[str, Any]:
-        """All but the commits, for `from_json` to go on from."""
+        """Returns everything but the commits, for `from_json` to go on from."""
         newest_orders = dict(list(self.orders.items())[-_ORDERS_KEPT:])
         return {
             "granted": self.granted,

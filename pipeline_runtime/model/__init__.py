@@ -1,1 +1,1 @@
-"""Pipeline documents, schemas, and what a node is told to run. Imports nothing else of the engine."""
+"""Pipeline documents, schemas, and the orders to a node. Imports nothing else of the engine."""

@@ -1,4 +1,4 @@
-"""What the control side wants of a node, and what the node reports back. Both travel as JSON."""
+"""What control wants of a node, and what the node reports back. Both travel as JSON."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ class Role(StrEnum):
 
 
 class ClaimOrder(Frozen):
-    """An order to own: valid only while the journal's highest grant is still `over`.
+    """An order to own. It is valid only while the journal's highest grant is still `over`.
 
-    `over` is the newest epoch that the control side knows of (0 for a new group), so an order that
-    reaches a node late, after somebody else was granted, is refused by the node itself.
+    `over` is the newest epoch that control knows of (0 for a new group). So the node itself refuses an order
+    that reaches it late, after another node was granted the group.
     """
 
     id: str
     over: Epoch
-    rewind: Seq | None = None  # what was committed after this seq is void: it is processed and emitted again
-    anew: bool = False  # taking over from another definition, it begins without the state that this one left
-    anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it goes on with all the same
-    # ("<topic>-<partition>", offset): where it begins inputs that the definition before it did not read. Of
-    # others, a group that is new reads all there is, one that was there before what comes from now on. Of a
-    # source element: (its id, its position as JSON). And, by journal.records.ENDED, those that have ended.
+    rewind: Seq | None = None  # batches after this seq are void: they are processed and emitted again
+    anew: bool = False  # the successor begins without the state of another definition
+    anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it keeps all the same
+    # Where the group begins in inputs that the definition before it did not read, as pairs
+    # ("<topic>-<partition>", offset). An input that is not named is read from its first row by a new group,
+    # and from now on by a group that existed before. A source element has a pair (its id, its position as
+    # JSON). The key journal.records.ENDED lists the inputs that have ended.
     starts: tuple[tuple[str, int | str], ...] = ()
 
     @property
     def positions(self) -> dict[str, Any]:
-        """`starts` as they stand in a boundary's `ends`."""
+        """Returns `starts` in the form of a boundary's `ends`."""
         return {key: json.loads(at) if isinstance(at, str) else at for key, at in self.starts}
 
 
 def starts_of(positions: Mapping[str, Any]) -> tuple[tuple[str, int | str], ...]:
-    """ClaimOrder.starts, in a fixed order: a source's position is a JSON value, which cannot be hashed."""
+    """Returns ClaimOrder.starts in a fixed order. A source's position becomes JSON text, since its value
+    cannot be hashed."""
     return tuple(
         (key, at if isinstance(at, int) else json.dumps(at, sort_keys=True, separators=(",", ":")))
         for key, at in sorted(positions.items())
@@ -54,10 +56,10 @@ def starts_of(positions: Mapping[str, Any]) -> tuple[tuple[str, int | str], ...]
 
 
 class ArmOrder(Frozen):
-    """An order to a standby to make itself ready as the one successor to whom the owner may release."""
+    """An order to a standby: become ready as the one successor to whom the owner may release."""
 
-    id: str  # of the handover
-    nonce: str  # new for each try: tells this initialisation from every earlier one
+    id: str  # the handover's id
+    nonce: str  # new for each try, to tell it from every earlier one
 
     @property
     def token(self) -> str:
@@ -68,68 +70,69 @@ class CheckpointSource(Frozen):
     """Where a replica without local state gets its checkpoint."""
 
     url: str  # of a chunk service: another node's or the central one
-    token: str  # bearer token for that group, see checkpoint.access
-    seq: Seq | None = None  # None: the newest
-    fallbacks: tuple[str, ...] = ()  # other chunk services that may have it, or a newer one
+    token: str  # the bearer token for that group, see checkpoint.access
+    seq: Seq | None = None  # the newest checkpoint when it is None
+    fallbacks: tuple[str, ...] = ()  # other chunk services that may have the checkpoint, or a newer one
 
 
 class BackupPlace(Frozen):
-    """The node that holds a group's checkpoints beside the central store."""
+    """The node that holds a group's checkpoints besides the central store."""
 
     node: str
     url: str  # of its chunk service
 
 
 class JavaEnd(Frozen):
-    """The Java process of a node ended while the group started there, or was in a batch."""
+    """One end of a node's Java process while the group started there or was in a batch."""
 
     node: str
     at_ms: int
-    alone: bool  # no other group comes into question
+    alone: bool  # no other group can have caused it
 
 
 ENDS_WITHIN_MS = 3_600_000
-"""Ends that are further apart do not count together."""
+"""Ends that are further apart than this do not count together."""
 
 
 def joined_ends(*parts: tuple[JavaEnd, ...]) -> tuple[JavaEnd, ...]:
-    """In order of time, each once, without those that the newest one has outlived."""
+    """Returns the ends in order of time, each once, without those too long before the newest one."""
     ends = sorted({end for part in parts for end in part}, key=lambda end: (end.at_ms, end.node))
     return tuple(end for end in ends if end.at_ms > ends[-1].at_ms - ENDS_WITHIN_MS)
 
 
 def is_held(ends: tuple[JavaEnd, ...]) -> bool:
-    """Twice, and the second time it was this group beyond doubt: it is not started any more, anywhere."""
+    """Returns whether the group is held: Java ended twice, and the second time only this group can have
+    caused it. A held group is not started any more, on any node."""
     return len(ends) >= 2 and ends[-1].alone
 
 
 @dataclass(frozen=True)
 class Directive:
-    """What a running replica is to do, as a whole: told again, it changes nothing."""
+    """What a running replica has to do, as a whole. Receiving it again changes nothing."""
 
-    order: ClaimOrder | None = None  # to own, by claim, once it has caught up
-    succeed: str | None = None  # the handover to arm for: its owner may release to this replica
-    release: str | None = None  # the handover in which to give the group away, as its owner
-    followed: bool = False  # as its owner, leave an exact standby time to follow
+    order: ClaimOrder | None = None  # own by claim, once caught up
+    succeed: str | None = None  # the handover to arm for; the group's owner may then release to this replica
+    release: str | None = None  # as owner: the handover in which to give the group away
+    followed: bool = False  # as owner: leave time for an exact standby to follow
     paused_since_ms: int | None = None
-    retire: bool = False  # as its owner, end the group for good, then stop
-    latency_ms: int | None = None  # the target, as its owner; None: as its definition says
+    retire: bool = False  # as owner: end the group for good, then stop
+    latency_ms: int | None = None  # as owner: the latency target; the definition's target when it is None
 
 
 class DesiredReplica(Frozen):
     spec: GroupSpec
     role: Role
     order: ClaimOrder | None = None  # with role OWNER
-    source: CheckpointSource | None = None  # None: local state, or empty for a new group
+    source: CheckpointSource | None = None  # without a source: local state, or an empty state for a new group
     succeed: str | None = None  # with role STANDBY: arm for the handover of this id once caught up
-    release: str | None = None  # with role OWNER: release to whoever has armed for this handover
-    followed: bool = False  # with role OWNER: somebody follows exactly, leave time for that
-    backup: BackupPlace | None = None  # where its checkpoints go, too
-    paused_since_ms: int | None = None  # when its user paused it; None: it is not paused
+    release: str | None = None  # with role OWNER: release to the replica that has armed for this handover
+    followed: bool = False  # with role OWNER: a standby follows exactly, leave time for it
+    backup: BackupPlace | None = None  # where its checkpoints also go
+    paused_since_ms: int | None = None  # when the user paused it; None while it is not paused
     retire: bool = False  # with role OWNER: commit RETIRE, then stop
     generation: int = 1  # a new generation discards the local state and starts from `source` again
-    java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user vouched for it
-    vouched: str = ""  # another one: a user has asked for it anew, and what was before does not count
+    java_ends: tuple[JavaEnd, ...] = ()  # on any node, since a user last vouched for the group
+    vouched: str = ""  # changes when a user asks to start the group again; earlier ends do not count then
 
     @property
     def directive(self) -> Directive:
@@ -146,7 +149,7 @@ class DesiredReplica(Frozen):
 
 
 class RefusedReplica(Frozen):
-    """A part of a desired state that the node cannot take."""
+    """A part of a desired state that the node cannot accept."""
 
     group: str  # GroupSpec.id
     generation: int = 1
@@ -154,29 +157,30 @@ class RefusedReplica(Frozen):
 
 
 class Peer(Frozen):
-    """Another node, to which the line is to be measured."""
+    """Another node to which this node measures the line."""
 
     node: str
     url: str  # of its chunk service
 
 
 class NodeDesired(Frozen):
-    """All that one node shall run. A node ignores a revision that is not newer than its own."""
+    """Everything that one node has to run. A node ignores a revision that is not newer than its own."""
 
     node: str
     revision: int
     replicas: tuple[DesiredReplica, ...] = ()
-    keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this one holds
+    keeps: tuple[str, ...] = ()  # groups of other nodes whose checkpoints this node holds
     stuck: bool = False  # the node is leaving, and nothing that it still owns can be moved away
-    peers: tuple[Peer, ...] = ()  # to which it measures the lines
-    refused: tuple[RefusedReplica, ...] = ()  # never sent: what the node itself found when it read this
+    peers: tuple[Peer, ...] = ()  # the nodes to which it measures the lines
+    # never sent: what the node itself could not accept when it read this
+    refused: tuple[RefusedReplica, ...] = ()
 
 
 def read_desired(data: Any) -> NodeDesired:
-    """A desired state as it came over the wire or from the disk.
+    """Reads a desired state that came over the wire or from the disk.
 
-    A replica that cannot be read, or not be written down, is one of `refused`: the others go on. Raises
-    ValidationError when the whole cannot be read, or not even the name of a group that is refused.
+    A replica that cannot be read, or cannot be written down, becomes one of `refused`; the others go on.
+    Raises ValidationError if the whole cannot be read, or if a part has no readable group name.
     """
     parts = data.get("replicas") if isinstance(data, Mapping) else None
     if not isinstance(parts, list | tuple):
@@ -196,7 +200,8 @@ def read_desired(data: Any) -> NodeDesired:
 
 
 def _refused(part: Any, error: ValueError) -> RefusedReplica:
-    """Its reason names places and no values: those may be tokens, and it is shown to everybody."""
+    """Returns the refusal. Its reason names places and no values, since values may be tokens and every user
+    sees the reason."""
     if isinstance(error, ValidationError):
         faults = [(path, message) for path, message, _, _ in pydantic_faults(error)]
     else:
@@ -221,31 +226,32 @@ class ReplicaError(Frozen):
     next: str  # what to do
     traceback: str | None = None
     at_ms: int = 0
-    damaged: bool = False  # it is the local state that cannot be used; a checkpoint can
+    damaged: bool = False  # the local state cannot be used, but a checkpoint can
 
 
 class ElementRows(Frozen):
-    """What went through one element of a group; None: Spark alone saw the rows."""
+    """What went through one element of a group. A count is None when only Spark saw the rows."""
 
     rows_in_total: int | None = None
     rows_out_total: int | None = None
 
 
 class Takeover(Frozen):
-    """The newest change of owner, as the journal has it: all times are the broker's."""
+    """The newest change of owner, as the journal records it. All times are the broker's."""
 
-    epoch: Epoch  # the new owner's
+    epoch: Epoch  # of the new owner
     by: Literal["claim", "release"]
     order: str
     node: str
-    at_ms: int  # of the CLAIM or RELEASE
-    last_output_at_ms: int | None = None  # of the old owner
-    first_output_at_ms: int | None = None  # of the new one; None: none yet
-    last_commit_at_ms: int | None = None  # of the old owner, with an output or without
-    first_commit_at_ms: int | None = None  # of the new one; None: none yet
-    usual_output_ms: int | None = None  # from one output to the next before; None: too few to tell
-    usual_commit_ms: int | None = None  # from one commit to the next before
-    round_trips: int | None = None  # that the new owner waited for, from RELEASE to its first commit
+    at_ms: int  # the time of the CLAIM or RELEASE
+    last_output_at_ms: int | None = None  # by the old owner
+    first_output_at_ms: int | None = None  # by the new owner; None until there is one
+    last_commit_at_ms: int | None = None  # by the old owner, with output or without
+    first_commit_at_ms: int | None = None  # by the new owner; None until there is one
+    # the usual time between two outputs before; None when there were too few
+    usual_output_ms: int | None = None
+    usual_commit_ms: int | None = None  # the usual time between two commits before
+    round_trips: int | None = None  # requests that the new owner waited for, from RELEASE to its first commit
 
     @property
     def gap_ms(self) -> int | None:
@@ -261,40 +267,45 @@ class ReplicaStatus(Frozen):
     generation: int = 1
     role: Role
     phase: str = ""  # finer than the role: fetching, starting, following, claiming, owning, ...
-    epoch: Epoch = Epoch(0)  # as OWNER: its own; else the highest grant it has read
+    epoch: Epoch = Epoch(0)  # as OWNER its own epoch, else the highest grant that it has read
     seq: Seq = Seq(0)
-    anew_from: Seq = Seq(0)  # its state was begun anew behind this seq: nothing of before is in it
-    order_id: str | None = None  # the newest order to own (claim or succession) it has carried out or refused
-    order_refused: str | None = None  # why
-    armed: str | None = None  # the handover it is armed for
-    released: str | None = None  # the newest handover for which it has committed RELEASE
-    behind: int = 0  # committed batches that it has still to follow
+    anew_from: Seq = Seq(0)  # its state was empty after this seq, and holds nothing from before
+    # the newest order to own (claim or succession) that it carried out or refused
+    order_id: str | None = None
+    order_refused: str | None = None  # why it refused
+    armed: str | None = None  # the handover that it is armed for
+    released: str | None = None  # the newest handover for which it committed RELEASE
+    behind: int = 0  # committed batches that it has not followed yet
     takeover: Takeover | None = None
     rows_in_total: int = 0
     rows_out_total: int = 0
-    stream_bytes_total: dict[str, int] = {}  # by output, "element.port": keys and values, not compressed
-    elements: dict[str, ElementRows] = {}  # of a group of several
+    # by output, "element.port": bytes of keys and values, not compressed
+    stream_bytes_total: dict[str, int] = {}
+    elements: dict[str, ElementRows] = {}  # for a group of several elements
     dead_letters_total: int = 0
     lag_rows: int = 0
     batches_total: int = 0
-    busy_ms_total: float = 0.0  # what its batches took together
-    wait_ms_max: float | None = None  # however long the target, its rows wait no longer; None: as it allows
-    # What it costs on its node (workers/node/cost.py), of the newest half minute; None: not measured yet.
+    busy_ms_total: float = 0.0  # the time of all its batches together
+    # the longest wait of its rows, whatever the target; None when only the target limits it
+    wait_ms_max: float | None = None
+    # What it costs on its node over the newest half minute (workers/node/cost.py). None until that is
+    # measured.
     cpu_cores: float | None = None
     batches_per_s: float | None = None
-    rows_per_s: float | None = None  # read by the group
+    rows_per_s: float | None = None  # rows that the group reads
     batch_ms_p50: float | None = None
     batch_ms_p95: float | None = None
     batch_ms_p99: float | None = None
-    latency_ms_p50: float | None = None  # record's timestamp of arrival to its output's commit
+    # from the arrival in the record's timestamp to the commit of its output
+    latency_ms_p50: float | None = None
     latency_ms_p95: float | None = None
     latency_ms_p99: float | None = None
     latency_ms_target: int | None = None
     state_bytes: int = 0
-    state_keys: int | None = None  # of a keyed processor
-    at_work: bool = False  # its query starts, or is in a batch
-    java_ends: tuple[JavaEnd, ...] = ()  # that this node knows of
-    vouched: str = ""  # of the wish that they belong to
+    state_keys: int | None = None  # for a keyed processor
+    at_work: bool = False  # its query is starting or in a batch
+    java_ends: tuple[JavaEnd, ...] = ()  # the ends that this node knows of
+    vouched: str = ""  # the value of `vouched` that the ends belong to
     paused: bool = False
     ended: bool = False
     retired: bool = False
@@ -304,15 +315,15 @@ class ReplicaStatus(Frozen):
     checkpoint_where: tuple[str, ...] = ()
     bytes_fetched: int = 0
     last_output_at_ms: int | None = None  # commit time of the newest batch with output
-    first_output_at_ms: int | None = None  # the same of the first one after it became owner
+    first_output_at_ms: int | None = None  # commit time of its first batch with output as owner
     owner_since_ms: int | None = None
     error: ReplicaError | None = None
 
 
 class NodeLoad(Frozen):
     cpu_ratio: float  # 0..1 over all cores
-    memory_bytes: int  # used by the agent and its children
-    java_bytes: int = 0  # of these, Java's: its heap is for all that run there
+    memory_bytes: int  # of the agent and its children
+    java_bytes: int = 0  # of these, Java's: all groups on the node share its heap
     memory_total_bytes: int
     memory_ratio: float
     disk_free_bytes: int
@@ -325,12 +336,12 @@ class LinkReport(Frozen):
     """What a node's newest probes of a peer say. All times are the node's."""
 
     peer: str
-    rtt_ms: float | None = PydanticField(default=None, ge=0, allow_inf_nan=False)  # None: it did not answer
+    rtt_ms: float | None = PydanticField(default=None, ge=0, allow_inf_nan=False)  # None if it did not answer
     bytes_per_s: float | None = PydanticField(
         default=None, ge=0, allow_inf_nan=False
-    )  # from the peer; None: unknown
-    at_ms: int  # of the newest probe
-    bytes_at_ms: int | None = None  # of the newest measurement of the rate, which is rarer
+    )  # from the peer; None while it is unknown
+    at_ms: int  # when the newest probe was
+    bytes_at_ms: int | None = None  # when the rate was last measured, which happens less often
     error: str | None = None  # why it does not answer
 
 
@@ -351,13 +362,14 @@ class NodeReport(Frozen):
     at_ms: int
     version: str
     url: str  # of this node's chunk service
-    revision: int  # of the NodeDesired it works on
+    revision: int  # the NodeDesired that it works on
     cores: int
     ready: bool = PydanticField(description="the Spark session is up")
     load: NodeLoad
     replicas: tuple[ReplicaStatus, ...] = ()
     alerts: tuple[str, ...] = ()  # what is wrong with the node itself: its disk, its checkpoints
-    # It was told to stop and hands its elements over, until then at the latest, by its clock; None: neither.
+    # Set when the node was told to stop: it hands its elements over until then at the latest, by its own
+    # clock.
     leaving_until_ms: int | None = None
-    links: tuple[LinkReport, ...] = ()  # to its peers, all of a round; empty: none has ended yet
-    broker: BrokerReport | None = None  # None: none has been answered yet
+    links: tuple[LinkReport, ...] = ()  # to all its peers, from one round; empty until a round has ended
+    broker: BrokerReport | None = None  # None until a probe has been answered

@@ -1,4 +1,4 @@
-"""The pipeline document: what the user draws, as YAML, JSON, in the editor and over REST."""
+"""The pipeline document: what the user draws, as YAML, as JSON, in the editor and over REST."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline_runtime.model.spec import LATENCY_MS_MAX, LATENCY_MS_MIN, Frozen
 API_VERSION: Final = "fogline/v1"
 DOCUMENT_BYTES_MAX = 1_000_000
 ELEMENTS_MAX = 500
-INPUTS_MAX = 50  # of one element
+INPUTS_MAX = 50  # per element
 NAME_MAX = 40
 TITLE_MAX = 120
 NAME_PATTERN = words_for_pattern(
@@ -30,7 +30,7 @@ NAME_PATTERN = words_for_pattern(
 )
 
 Name = Annotated[str, StringConstraints(max_length=NAME_MAX, pattern=NAME_PATTERN)]
-"""Lower-case letters, digits and hyphens: it becomes a part of Kafka topic names."""
+"""Lower-case letters, digits and hyphens, since it becomes a part of Kafka topic names."""
 
 
 class Metadata(Frozen):
@@ -39,19 +39,19 @@ class Metadata(Frozen):
 
 
 class CopyOf(Frozen):
-    """Of which element this one is a copy, at the site where it runs (`planning/copies.py`)."""
+    """Says which element this one is a copy of, at the site where it runs (`planning/copies.py`)."""
 
-    part: Name  # what was copied together, and is at each site
-    element: Name  # the same for its copies at all sites: the id under which it was drawn
-    params: dict[str, Any] = {}  # of its parameters those that name the site, as drawn: "readings-{site}"
+    part: Name  # the elements that were copied together and are at each site
+    element: Name  # the id of the element as it was drawn, the same for its copies at all sites
+    params: dict[str, Any] = {}  # those of its parameters that name the site, as drawn: "readings-{site}"
 
 
 class ElementUi(Frozen):
-    """Where the editor drew an element, and what it says of it there; the runtime ignores it."""
+    """Where the editor draws an element, and what it says about it. The runtime ignores it."""
 
     model_config = ConfigDict(extra="allow")
 
-    replace: StrictBool | None = None  # of a template, not changed yet: the user's own source goes here
+    replace: StrictBool | None = None  # in a template that was not changed yet: the user puts a source here
 
 
 class Element(Frozen):
@@ -60,13 +60,13 @@ class Element(Frozen):
     title: str | None = Field(default=None, max_length=TITLE_MAX)
     params: dict[str, Any] = {}
     inputs: dict[str, str] = Field(default={}, max_length=INPUTS_MAX)  # port: "element" or "element.port"
-    node: str | None = None  # pin: the group runs there and nowhere else
+    node: str | None = None  # a pin: the group runs on this node and on no other
     site: str | None = Field(default=None, min_length=1, max_length=60)  # it runs on a node of that site
-    # Elements that it shares no node with; said of one of two, it holds for both.
+    # The elements that it must not share a node with. An entry at one of two elements counts for both.
     apart: tuple[str, ...] | None = Field(default=None, max_length=ELEMENTS_MAX)
-    # The target of its results, from a row's arrival on; of a group the least of its elements' holds.
+    # The target from a row's arrival to its results. For a group, the lowest target of its elements counts.
     latency_ms: StrictInt | None = Field(default=None, ge=LATENCY_MS_MIN, le=LATENCY_MS_MAX)
-    copy_of: CopyOf | None = None  # the runtime ignores it, as it does the next one
+    copy_of: CopyOf | None = None  # the runtime ignores it, and the next one too
     ui: ElementUi | None = None
 
 
@@ -92,12 +92,12 @@ class PipelineDocument(Frozen):
         return next((element for element in self.spec.elements if element.id == id), None)
 
     def to_data(self) -> dict[str, Any]:
-        """The document as plain JSON data, without what is empty."""
+        """Returns the document as plain JSON data, without empty values."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
 def to_yaml(data: Mapping[str, Any]) -> str:
-    """A document's data, or a draft's, as people read and edit it."""
+    """Returns the data of a document or draft as YAML that people can read and edit."""
     return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -108,10 +108,10 @@ def parse_reference(reference: str) -> tuple[str, str]:
 
 
 def parse_document(data: Mapping[str, Any] | str) -> PipelineDocument:
-    """A document from plain data or from YAML or JSON text.
+    """Returns the document in plain data, or in YAML or JSON text.
 
-    Raises DocumentInvalid with every structural fault: unknown and missing fields, wrong types, bad
-    names. What needs the operator library (types, ports, schemas) is checked by `validation.validate`.
+    Raises DocumentInvalid with every structural fault: unknown and missing fields, wrong types, bad names.
+    What needs the operator library (types, ports, schemas) is checked by `validation.validate`.
     """
     content: Any = load_text(data) if isinstance(data, str) else data
     faults = structural_faults(content)
@@ -121,12 +121,12 @@ def parse_document(data: Mapping[str, Any] | str) -> PipelineDocument:
 
 
 def structural_faults(data: Any) -> list[Fault]:
-    """Faults of form alone: of what pydantic can tell without the operator library."""
+    """Returns the faults of form: those that pydantic finds without the operator library."""
     return refusals(data) or form_faults(data)
 
 
 def form_faults(data: Any) -> list[Fault]:
-    """Those of a document that is not refused."""
+    """Returns the faults of form in a document that is not refused."""
     try:
         PipelineDocument.model_validate(data)
     except ValidationError as error:
@@ -138,9 +138,10 @@ def form_faults(data: Any) -> list[Fault]:
 
 
 def refusals(data: Any) -> list[Fault]:
-    """Why a document is not even looked at: it is none, has what cannot be kept, or more than is allowed.
+    """Returns why a document is not checked any further: it is no document, holds data that cannot be stored,
+    or is too large.
 
-    What takes more than one look at each part of a document comes after this.
+    Checks that look at each part more than once come after this one.
     """
     if not isinstance(data, Mapping):
         return [Fault(element=None, path="", message="a pipeline document is a mapping", code="invalid")]
@@ -162,7 +163,7 @@ _PARTS_MAX = {
 
 
 def _counts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], int, int]]:
-    """(where, how many there are, how many may be), as far as a draft has it."""
+    """Yields (where, how many there are, how many are allowed), as far as a draft can be read."""
     spec = _part(data, "spec")
     for name in _PARTS_MAX:
         items = _part(spec, name)
@@ -200,7 +201,7 @@ def _element_at(data: Mapping[str, Any], loc: tuple[Any, ...]) -> str | None:
 
 
 def load_text(text: str) -> Any:
-    """YAML or JSON text to data; DocumentInvalid names the line."""
+    """Returns the data in YAML or JSON text. Raises DocumentInvalid, which names the line."""
     if len(text) > DOCUMENT_BYTES_MAX:
         raise _invalid_text(f"the document is larger than {DOCUMENT_BYTES_MAX} characters")
     if text.lstrip().startswith("{"):
@@ -225,7 +226,7 @@ def load_text(text: str) -> Any:
         raise _invalid_text(f"{where}{problem}") from error
     except RecursionError as error:
         raise _invalid_text("the document is nested too deeply") from error
-    except ValueError as error:  # such as an integer of more digits than Python reads
+    except ValueError as error:  # for example an integer of more digits than Python reads
         raise _invalid_text(f"a value cannot be read: {shown(error, 200)}") from error
 
 
@@ -234,8 +235,8 @@ def _invalid_text(message: str) -> DocumentInvalid:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML that means the same as JSON: no aliases (a small text could grow without bound), no
-    dates, no key twice (the second would silently win)."""
+    """YAML with the meaning of JSON: no aliases (a small text could grow without bound), no dates, and no key
+    twice (the second would win silently)."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -255,7 +256,7 @@ class _PlainLoader(yaml.SafeLoader):
         return cast(dict[Any, Any], super().construct_mapping(node, deep))
 
 
-# Without its timestamp rule, so that `2012-02-22` stays the text that the user wrote.
+# Without the timestamp rule, so that `2012-02-22` stays the text that the user wrote.
 _PlainLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
     for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()

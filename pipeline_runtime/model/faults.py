@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline document: one Fault per mistake, each naming its place."""
+"""Faults of a pipeline document: one for each mistake, naming its place."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FAULTS_MAX = 500
 
 
 class Fault(Frozen):
-    """One mistake. `path` is where in the document, e.g. `spec.elements[2].params.rate`.
+    """One mistake. `path` is its place in the document, e.g. `spec.elements[2].params.rate`.
 
-    `title` and `place` say the same to people: what the element is called, and which field of its form it
-    is. Only a validation with the operator library knows them; else they are empty.
+    `title` and `place` say the same for people: the element's name, and the field of its form. Only a
+    validation with the operator library knows them; otherwise they are empty.
     """
 
     element: str | None
@@ -34,14 +34,14 @@ class Fault(Frozen):
 
     @property
     def words(self) -> str:
-        """'Power: Size: has to be at least 1', for people."""
+        """Returns the fault for people: 'Power: Size: has to be at least 1'."""
         named = [part for part in (self.title or self.element, self.place) if part]
         where = named if self.place else [self.path] if self.path else named
         return ": ".join([*where, self.message])
 
 
 class DocumentInvalid(ValueError):
-    """The document cannot be used; `faults` has everything that is wrong with it, not the first."""
+    """The document cannot be used. `faults` lists everything that is wrong with it."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -51,7 +51,7 @@ class DocumentInvalid(ValueError):
 
 
 def join_path(*parts: str | int) -> str:
-    """('spec', 'elements', 2, 'id') -> 'spec.elements[2].id'; parts may be paths themselves."""
+    """('spec', 'elements', 2, 'id') -> 'spec.elements[2].id'. Parts may be paths themselves."""
     path = ""
     for part in parts:
         if isinstance(part, int):
@@ -62,8 +62,8 @@ def join_path(*parts: str | int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint to append to a message: '; did you mean "rate"?', or nothing."""
-    # Comparing takes long: a name that is no name, or a large document full of them, gets no hint.
+    """Returns a hint to append to a message, '; did you mean "rate"?', or an empty text."""
+    # Comparing takes long. A very long name, or a large document full of unknown names, gets no hint.
     if len(name) > _HINT_CHARACTERS_MAX:
         return ""
     near = get_close_matches(name, list(islice(known, _HINT_NAMES_MAX)), n=1, cutoff=0.6)
@@ -80,7 +80,8 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 def pydantic_faults(
     error: ValidationError, *, prefix: Sequence[str | int] = (), known: Iterable[str] = ()
 ) -> list[tuple[str, str, str, tuple[Any, ...]]]:
-    """(path, message, code, loc) of the first FAULTS_MAX errors. `known`: the top-level names, for hints."""
+    """Returns (path, message, code, loc) of the first FAULTS_MAX errors. `known` holds the top-level names,
+    for hints."""
     known_names = tuple(known)
     found = []
     for item in error.errors(include_url=False)[:FAULTS_MAX]:
@@ -150,7 +151,7 @@ def _describe(item: ErrorDetails, loc: tuple[Any, ...], known: tuple[str, ...]) 
 
 
 def _bound(value: Any) -> Any:
-    """1.0 is told as 1."""
+    """Returns 1 for 1.0, for messages."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -158,7 +159,7 @@ _PATTERNS: dict[str, str] = {}
 
 
 def words_for_pattern(pattern: str, words: str) -> str:
-    """The pattern, for which people read `words`: what a value of that form is like."""
+    """Notes, for a pattern, the words that tell people what a matching value looks like."""
     _PATTERNS[pattern] = words
     return pattern
 

@@ -3,32 +3,33 @@
 from typing import NewType
 
 Epoch = NewType("Epoch", int)
-"""Counts the owners of a group. 0: nobody has owned it yet."""
+"""Counts the owners of a group. At 0 it had no owner yet."""
 
 Seq = NewType("Seq", int)
-"""Counts a group's committed batches. 0: nothing is committed yet."""
+"""Counts a group's committed batches. At 0 nothing is committed yet."""
 
 
 OWN_TOPICS = "fl."
-"""What the names of Fogline's own topics begin with."""
+"""The names of Fogline's own topics begin with this."""
 
 
 DEAD = "dead"
-"""Beside its outputs, the rows that an element could not process."""
+"""The output for rows that an element could not process."""
 JOURNAL = "journal"
 
 
 GROUP_NUMBER = "_"
-"""In a group's id before a number. No document has it in a name, so none can mean another group by it."""
+"""Stands before a number in a group's id. No name in a document contains it, so no document can name such a
+group."""
 
 
 def numbered_group(group: str, number: int) -> str:
-    """The id of a document's group that is the so many-th of this id in its deployment."""
+    """Returns the id of the deployment's group number `number` with this id in the document."""
     return group if number == 1 else f"{group}{GROUP_NUMBER}{number}"
 
 
 def document_group(group: str) -> str:
-    """What its document calls the group that has this id in a deployment."""
+    """Returns the document's name for the group with this id in a deployment."""
     return group.partition(GROUP_NUMBER)[0]
 
 
@@ -45,7 +46,7 @@ def journal_topic(deployment: str, group: str) -> str:
 
 
 def released_topic(deployment: str, group: str) -> str:
-    return f"{journal_topic(deployment, group)}.released"  # no element has a port of such a name
+    return f"{journal_topic(deployment, group)}.released"  # no element has a port of this name
 
 
 def transactional_id(deployment: str, group: str, epoch: Epoch) -> str:

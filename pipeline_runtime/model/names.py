@@ -1,6 +1,6 @@
-"""What people call things: elements by their titles, parameters by what their form says.
+"""Names for people: elements by their titles, parameters by the words of their form.
 
-Ids and paths are for machines: they stay in what is stored and sent, and messages for people have these.
+Ids and paths are for machines and are what is stored and sent. Messages for people use these names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLACES = {
 
 
 def element_name(id: str, type_: str, title: object, operator_title: str | None) -> str:
-    """Its title, else its operator's ("CSV replay 2" of csv-replay-2), else its id."""
+    """Returns its title, else its operator's ("CSV replay 2" for csv-replay-2), else its id."""
     if isinstance(title, str) and title.strip() and title != id:
         return title
     if operator_title is not None:
@@ -48,12 +48,13 @@ def element_name(id: str, type_: str, title: object, operator_title: str | None)
 
 
 def mention(id: str) -> str:
-    """An element or a group in a sentence that is made where only ids are known: `with_names` says it."""
+    """Returns a mark for an element or a group in a sentence made where only ids are known. `with_names` puts
+    the name in."""
     return f"«{document_group(id)}»"
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """`names`: by id; what it does not have is said by its id."""
+    """Replaces marks by names. `names` maps ids to names; an id that it does not hold stands for itself."""
     return _MENTION.sub(lambda found: names.get(found[1], found[1]), text)
 
 
@@ -63,7 +64,7 @@ def listed_and(names: Sequence[str]) -> str:
 
 
 def group_name(title: object, members: Sequence[str]) -> str:
-    """A group's title, else its elements' names; of many only the first."""
+    """Returns a group's title, else the names of its first elements."""
     if isinstance(title, str) and title.strip():
         return title
     if len(members) > NAMES_SHOWN_MAX + 1:
@@ -72,8 +73,11 @@ def group_name(title: object, members: Sequence[str]) -> str:
 
 
 def parameter_title(name: str, given: object = None) -> str:
-    """`size_s` -> "Size, s": names end in their unit. `given`: the schema's title, which counts when it says
-    more than pydantic's own, the name in title case."""
+    """Returns the title of a parameter: `size_s` -> "Size, s", since names end in their unit.
+
+    `given` is the title in the schema. It counts if it is more than pydantic's own title, which is the name
+    in title case.
+    """
     if isinstance(given, str) and given.lower() != name.replace("_", " ").lower():
         return given
     stem, _, unit = name.rpartition("_")
@@ -88,9 +92,9 @@ def _sentence_case(name: str) -> str:
 
 
 def place_words(path: str, inputs: Iterable[str] = (), params_schema: Mapping[str, Any] | None = None) -> str:
-    """Where a path of a document leads, as the editor's forms call it: "Aggregate 1, column".
+    """Returns the place of a path in the words of the editor's forms: "Aggregate 1, column".
 
-    `inputs`: the ports of the operator; `params_schema`: the JSON Schema of its parameters.
+    `inputs` are the operator's ports; `params_schema` is the JSON Schema of its parameters.
     """
     inside = _ELEMENT.match(path)
     local = inside[1] if inside is not None else path
@@ -113,7 +117,7 @@ def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
             schema = _resolved(schema.get("items") or {}, root)
             continue
         below = (schema.get("properties") or {}).get(name)
-        if below is None:  # of a map, or a name that there is not
+        if below is None:  # a key of a map, or a name that does not exist
             words.append(str(name))
             more = schema.get("additionalProperties")
             schema = _resolved(more if isinstance(more, Mapping) else {}, root)
@@ -124,12 +128,12 @@ def _parameter_words(path: str, root: Mapping[str, Any]) -> str:
 
 
 def singular(title: str) -> str:
-    """Of a list's title: what its form calls one entry."""
+    """Returns the form's word for one entry of a list, from the list's title."""
     return re.sub(r"s$", "", re.sub(r"ies$", "y", title))
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema that a reference leads to, without "or null"."""
+    """Returns the schema that a reference leads to, without "or null"."""
     while "$ref" in schema:
         schema = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
     parts = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]

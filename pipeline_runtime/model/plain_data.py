@@ -1,8 +1,9 @@
-"""What every part can take: data as JSON has it, of valid Unicode, not too deep, with numbers of 64 bits.
+"""Data that every part of Fogline can store: JSON data of valid Unicode, not too deep, with numbers of 64
+bits.
 
-All that comes from outside is read through `read_json`, and every document goes through `unfit`. JSON texts
-can say more than Fogline can keep: half a surrogate pair cannot be written to a file, a NUL character not
-to PostgreSQL, NaN not as JSON.
+Everything from outside is read through `read_json`, and every document goes through `unfit`. JSON text can
+hold more than Fogline can keep: half a surrogate pair cannot be written to a file, a NUL character not to
+PostgreSQL, and NaN not as JSON.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ Location = tuple[str | int, ...]
 
 
 class Unfit(NamedTuple):
-    """One place that cannot be taken, and why. Both are valid text, whatever stands there."""
+    """One place that cannot be stored, and why. Both are valid text, whatever stands there."""
 
     loc: Location
     reason: str
 
 
 class NotPlainData(ValueError):
-    """A text is no JSON, or says what Fogline cannot keep. `places`: where, when that is known."""
+    """A text is no JSON, or holds something that Fogline cannot keep. `places` says where, if that is
+    known."""
 
     def __init__(self, message: str, places: tuple[Unfit, ...] = ()) -> None:
         super().__init__(message)
@@ -35,11 +37,11 @@ class NotPlainData(ValueError):
 
 
 class NotJson(NotPlainData):
-    """It is another language, or broken."""
+    """The text is in another language, or broken."""
 
 
 def read_json(text: str | bytes) -> Any:
-    """JSON text (bytes: UTF-8) to data that every part can take; raises NotPlainData."""
+    """Returns the data in JSON text (bytes are UTF-8). Raises NotPlainData."""
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         value = json.loads(decoded, parse_constant=_no_constant, parse_float=_number, parse_int=_integer)
@@ -56,7 +58,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def unfit(value: Any) -> list[Unfit]:
-    """The first places that cannot be taken, at most PLACES_MAX; [] when all can."""
+    """Returns the first places that cannot be stored, at most PLACES_MAX, or [] if all can."""
     found: list[Unfit] = []
     waiting: list[tuple[Any, Location]] = [(value, ())]
     while waiting and len(found) < PLACES_MAX:
@@ -77,13 +79,13 @@ def unfit(value: Any) -> list[Unfit]:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A text that may be hostile, as valid text of at most about `most` characters."""
+    """Returns a text that may be hostile as valid text of at most about `most` characters."""
     text = str(value)[:most].encode("utf-8", "backslashreplace").decode()
     return text.replace("\0", "\\x00")
 
 
 def _refusal(value: Any, depth: int) -> str | None:
-    """Why this value, apart from what is in it, cannot be taken."""
+    """Returns why this value cannot be stored, apart from what is inside it."""
     if depth > DEPTH_MAX:
         return f"is nested more than {DEPTH_MAX} deep"
     if isinstance(value, str):
@@ -119,7 +121,8 @@ def _number(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    # Before it is read: to read one of very many digits takes quadratic time, and Python refuses to.
+    # Checked before it is read: reading a number of very many digits takes quadratic time, and Python refuses
+    # it.
     if len(text) > _DIGITS_MAX or not _INTEGER_MIN <= (value := int(text)) <= _INTEGER_MAX:
         raise NotPlainData(f"The integer {text[:30]}{'…' if len(text) > 30 else ''} has more than 64 bits.")
     return value

@@ -1,4 +1,4 @@
-"""The schema of a stream: typed fields, which of them is the key."""
+"""The schema of a stream: its typed fields, and which of them is the key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FieldType(StrEnum):
 
     @property
     def words(self) -> str:
-        """As messages for people call it."""
+        """Returns the type's name in messages for people."""
         return _TYPE_WORDS[self]
 
 
@@ -31,7 +31,7 @@ _TYPE_WORDS = {
 
 
 def types_in_words(kinds: Iterable[FieldType]) -> str:
-    """'a number', 'text or a time'; whole numbers are numbers."""
+    """Returns 'a number', or 'text or a time'. Whole numbers count as numbers."""
     wanted = list(kinds)
     if FieldType.NUMBER in wanted:
         wanted = [kind for kind in wanted if kind is not FieldType.INTEGER]
@@ -47,9 +47,9 @@ class Field(BaseModel):
 
 
 class StreamSchema(BaseModel):
-    """What one record of a stream holds.
+    """The content of a stream's records.
 
-    `key` names the field whose text is the record's Kafka key; None: no key. Event time is not a
+    `key` names the field whose text is the record's Kafka key; without a key it is None. Event time is no
     field: it is the record's own timestamp, and the `_time` column of every frame.
     """
 

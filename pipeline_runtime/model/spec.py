@@ -1,6 +1,6 @@
-"""What a node is told to run: a deployed group, complete and immutable.
+"""What a node has to run: a deployed group, complete and immutable.
 
-A GroupSpec is made once, when a pipeline is deployed, by `plan.plan_groups`; it travels as JSON.
+`plan.plan_groups` makes a GroupSpec once, when a pipeline is deployed. It travels as JSON.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pipeline_runtime.model.ids import (
 from pipeline_runtime.model.schema import StreamSchema
 
 Follow = Literal["exact", "coalesced", "none"]
-"""How a standby may cut its input: the owner's batches, any run of them, or it cannot follow."""
+"""How a standby may cut its input: into the owner's batches, into any run of them, or it cannot follow."""
 
 
 class Frozen(BaseModel):
-    # What is refused may hold tokens and a user's parameters, and the refusal goes into logs.
+    # Refused input may hold tokens and a user's parameters, and the refusal is written to logs.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
@@ -41,7 +41,7 @@ class InputStream(Frozen):
     topic: str
     partitions: int = 1
     data_schema: StreamSchema
-    consumer: str  # the element that reads it: its dead-letter topic takes what cannot be parsed
+    consumer: str  # the element that reads it; its dead-letter topic takes records that cannot be parsed
     start: Literal["earliest", "latest"] = "earliest"
     external: bool = False  # a topic that Fogline did not create
 
@@ -57,12 +57,12 @@ class OutputStream(Frozen):
 
 
 LATENCY_MS = 500
-"""The latency target of a group of which nobody has said one."""
+"""The latency target of a group for which none is set."""
 LATENCY_MS_MIN, LATENCY_MS_MAX = 20, 600_000
 
 
 class Pace(Frozen):
-    latency_ms: int = LATENCY_MS  # what a row's results may take from its arrival on; see replica.pacing
+    latency_ms: int = LATENCY_MS  # from a row's arrival to its results; see replica.pacing
     interval_ms_min: int = 20
     interval_ms_max: int = 1000
     batch_rows_max: int = 30_000
@@ -77,7 +77,7 @@ class GroupSpec(Frozen):
     elements: tuple[ElementSpec, ...]  # in topological order
     inputs: tuple[InputStream, ...] = ()
     outputs: tuple[OutputStream, ...] = ()
-    schemas: dict[str, StreamSchema] = {}  # "element.port" -> schema, of every port of the group
+    schemas: dict[str, StreamSchema] = {}  # "element.port" -> schema, for every port of the group
     follow: Follow = "exact"
     pace: Pace = Pace()
     files: dict[str, str] = {}  # file reference in a parameter -> sha256 in the file store
@@ -86,7 +86,7 @@ class GroupSpec(Frozen):
 
     @property
     def id(self) -> str:
-        """Unique over all deployments: `<deployment>.<group>`."""
+        """Returns `<deployment>.<group>`, which is unique over all deployments."""
         return f"{self.deployment}.{self.group}"
 
     @property

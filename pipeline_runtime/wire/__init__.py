@@ -1,1 +1,1 @@
-"""What web, control and nodes call things when they talk over Redis: names of tasks, queues and keys."""
+"""Names of tasks, queues and keys that web, control and nodes use to talk over Redis."""

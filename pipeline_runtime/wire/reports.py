@@ -1,7 +1,7 @@
-"""A node's report on its way through Redis: JSON, compressed.
+"""Packs a node's report for its way through Redis: compressed JSON.
 
-A node reports each second, some 1.5 KB of JSON for each group. Most of it is names, so a quarter is left, for
-some 10 us; and a node far away pays for its line by the byte.
+A node reports each second, some 1.5 KB of JSON for each group. Most of it is names, so compression leaves a
+quarter, in some 10 us. A node far away pays for its line by the byte.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ BYTES_MAX = 16 * 1024**2
 
 
 class ReportDamaged(ValueError):
-    """It is not compressed as a report is, or too large when it is not any more."""
+    """The bytes are not compressed as a report is, or the report in them is too large."""
 
 
 def packed(report: str) -> bytes:
-    """`report`: as JSON."""
+    """Returns the report, given as JSON, in its packed form."""
     return zlib.compress(report.encode(), level=1)
 
 

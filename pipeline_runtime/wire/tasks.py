@@ -1,7 +1,7 @@
-"""Names of the Celery tasks and of the queues they wait in; behind each name its arguments.
+"""Names of the Celery tasks, each with its arguments, and of the queues they wait in.
 
-web  --task, queue control-->  control  --fogline.node.sync, queue node.<name>-->  node
-web  --fogline.node.look, queue node.<name>-->  node  --RPUSH fogline:kept:<id>-->  web
+web --task, queue control--> control --fogline.node.sync, queue node.<name>--> node web --fogline.node.look,
+queue node.<name>--> node --RPUSH fogline:kept:<id>--> web
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NODE_CHECKPOINT = "fogline.node.checkpoint"  # (group id)
 NODE_LOOK = "fogline.node.look"  # (KeptQuestion as JSON); from web
 
 COMMAND_EXPIRES_S = 30
-"""Of commands to control, by one machine's clock. One to a node never expires: by a node's clock that is
-ahead, all would, without a word. It is safe when it comes late, and control empties the queue of a node that
-is away."""
+"""How long a command to control may wait, by one machine's clock. A command to a node never expires: a node
+whose clock is ahead would drop all of them without a word. It is safe when it comes late, and control empties
+the queue of a node that is away."""
 
 
 def node_queue(node: str) -> str:

@@ -104,10 +104,10 @@ class Ownership:
         node: str,
         journal: JournalReader,
         start_ends: Callable[[Mapping[str, Any]], Ends],
-        begins_anew: Callable[[], bool],
+        begins_fresh: Callable[[], bool],
         moves: Callable[[Mapping[str, Any]], Ends | None],
     ) -> None:
-        """`begins_anew`: whether an order to begin anew still leaves a state behind, by what was read last.
+        """`begins_fresh`: whether an order to begin anew still leaves a state behind, by what was read last.
         `start_ends` and `moves`, of ClaimOrder.positions: as in CLAIM; both may raise Doubtful, and what else
         they raise ends the claim."""
         self._spec = spec
@@ -115,7 +115,7 @@ class Ownership:
         self._node = node
         self._journal = journal
         self._start_ends = start_ends
-        self._begins_anew = begins_anew
+        self._begins_fresh = begins_fresh
         self._moves = moves
         self._transactions: Transactions | None = None
         self._permit: CommitPermit | None = None
@@ -298,12 +298,12 @@ class Ownership:
         raise AssertionError(f"{action} is not carried out here")
 
     def _claim_record(self, epoch: Epoch, order: ClaimOrder | ArmOrder) -> journal.Claim:
-        rewind, anew, starts = None, False, dict[str, Any]()
+        rewind, fresh, starts = None, False, dict[str, Any]()
         if isinstance(order, ClaimOrder):
-            rewind, anew, starts = order.rewind, order.anew, order.positions
+            rewind, fresh, starts = order.rewind, order.fresh, order.positions
         ended = tuple(starts.pop(journal.ENDED, ()))
         # Since the order was taken up, somebody else may have begun anew: that state is not to be left, too.
-        anew = anew and self._begins_anew()
+        fresh = fresh and self._begins_fresh()
         spec: dict[str, Any] | None = self._spec.model_dump(mode="json")
         if (size := len(json.dumps(spec))) > journal.SPEC_BYTES_MAX:
             log.warning("%s: its definition of %d bytes is too large for a CLAIM", self._spec.id, size)
@@ -316,7 +316,7 @@ class Ownership:
             rewind,
             self._spec.version,
             spec,
-            anew,
+            fresh,
             # A rewind goes on from where the same definition stood: see JournalFollower.check_not_rewound.
             None if rewind is not None else self._moves(starts),
             ended,

@@ -83,7 +83,7 @@ class Claim:
     spec: dict[str, Any] | None = None
     """That definition itself, as JSON: who starts from a checkpoint of before has it from nowhere else.
     None: not said, by an older version, or because it is larger than SPEC_BYTES_MAX."""
-    anew: bool = False
+    fresh: bool = False
     """The state begins empty here, since the former definition's state is of no use to this one. Inputs and
     the sinks' files go on where they stand."""
     moves: Ends | None = None

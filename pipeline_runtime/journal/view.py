@@ -38,7 +38,7 @@ class JournalView:
     ended: dict[str, Seq] = field(default_factory=dict)  # input -> the batch that read its end
     marks: dict[str, Any] = field(default_factory=dict)  # of the sinks, at last_seq
     rewinds: list[tuple[Seq, Seq]] = field(default_factory=list)  # (to, from): see `_rewind`
-    anew: list[Seq] = field(default_factory=list)  # the last seq whenever a CLAIM began with an empty state
+    fresh: list[Seq] = field(default_factory=list)  # the last seq whenever a CLAIM began with an empty state
     moves: list[tuple[Seq, Ends]] = field(default_factory=list)  # (the last seq then, CLAIM.moves)
     takeover: Takeover | None = None
     last_output_at_ms: int | None = None  # by the broker's clock
@@ -58,8 +58,8 @@ class JournalView:
                     self.start = record.start
                 if record.rewind is not None:
                     self._rewind(record.rewind)
-                if record.anew and self.last_seq not in self.anew:
-                    self.anew.append(self.last_seq)
+                if record.fresh and self.last_seq not in self.fresh:
+                    self.fresh.append(self.last_seq)
                 for key in record.ended:
                     self.ended.setdefault(key, self.last_seq)
                 if record.moves is not None:
@@ -129,9 +129,9 @@ class JournalView:
         """Returns the batch after `seq`, if it was committed and is still to be followed."""
         return self.commits.get(self.following(seq))
 
-    def begins_anew(self, seq: Seq) -> bool:
+    def begins_fresh(self, seq: Seq) -> bool:
         """Returns whether the batch after `seq` is processed with an empty state."""
-        return seq in self.anew or self.following(seq) - 1 in self.anew
+        return seq in self.fresh or self.following(seq) - 1 in self.fresh
 
     def moved(self, boundary: Boundary) -> Boundary:
         """Returns the boundary as the next batch begins there. The inputs differ if that batch's definition
@@ -183,7 +183,7 @@ class JournalView:
             "ended": dict(sorted(self.ended.items())),
             "marks": self.marks,
             "rewinds": self.rewinds,
-            "anew": self.anew,
+            "fresh": self.fresh,
             "moves": self.moves,
             "takeover": self.takeover.model_dump() if self.takeover else None,
             "last_output_at_ms": self.last_output_at_ms,

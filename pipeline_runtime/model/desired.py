@@ -32,8 +32,8 @@ class ClaimOrder(Frozen):
     id: str
     over: Epoch
     rewind: Seq | None = None  # batches after this seq are void: they are processed and emitted again
-    anew: bool = False  # the successor begins without the state of another definition
-    anew_but_for: tuple[str, ...] = ()  # versions of definitions whose state it keeps all the same
+    fresh: bool = False  # the successor begins without the state of another definition
+    keeps_state_of: tuple[str, ...] = ()  # versions of definitions whose state it keeps all the same
     # Where the group begins in inputs that the definition before it did not read, as pairs
     # ("<topic>-<partition>", offset). An input that is not named is read from its first row by a new group,
     # and from now on by a group that existed before. A source element has a pair (its id, its position as

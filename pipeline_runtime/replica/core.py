@@ -52,7 +52,7 @@ class Facts:
 def has_former_state(view: JournalView, begins: Seq, seq: Seq) -> bool:
     """The state at `seq` is what the journal says is left behind there; one that was begun anew at `begins`
     is not."""
-    return seq != begins and view.begins_anew(seq)
+    return seq != begins and view.begins_fresh(seq)
 
 
 # -- the next batch ----------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def next_followed(
     if not coalesced:
         return commit.boundary
     rows, stage = commit.rows_in, commit.boundary.ends.get(END_STAGE)
-    while (following := view.next_commit(commit.seq)) is not None and not view.begins_anew(commit.seq):
+    while (following := view.next_commit(commit.seq)) is not None and not view.begins_fresh(commit.seq):
         rows += following.rows_in
         alike = following.boundary.ends.get(END_STAGE) == stage and following.definition == commit.definition
         if rows > rows_max or following.seq > last or not alike:
@@ -202,7 +202,7 @@ def next_followed(
         announced is not None
         and announced.seq == view.following(commit.seq)
         and announced.ends.get(END_STAGE) == stage
-        and not view.begins_anew(commit.seq)
+        and not view.begins_fresh(commit.seq)
     ):
         return announced
     return commit.boundary

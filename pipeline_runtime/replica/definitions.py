@@ -68,16 +68,16 @@ def to_begin_with(
     directory: Path,
     rewinds_to: Seq | None = None,
     *,
-    anew: bool = False,
+    fresh: bool = False,
 ) -> GroupSpec:
     """What a replica at `local` that shall run `spec` begins with: the definition of the batch that it has
     to follow next, or else `spec`. Raises LocalStateDamaged when it has no such definition.
 
-    `rewinds_to`: as in ReplicaState; what lies behind it is not followed. `anew`: it is going to leave its
+    `rewinds_to`: as in ReplicaState; what lies behind it is not followed. `fresh`: it is going to leave its
     state behind, of which `spec` can make nothing: until its CLAIM says so, it is a replica of the former.
     """
     commit = to_follow(view, local, rewinds_to)
-    if commit is None and anew:
+    if commit is None and fresh:
         return kept(directory).get(view.definition, spec)
     if commit is None or commit.is_of(spec.version):
         return spec

@@ -114,10 +114,10 @@ class JournalFollower:
         view, local, to = self._state.view, self._state.local, self._state.rewinds_to
         if to is not None and view.is_void(to):
             raise RewindUndone(f"{self._spec.id}: a rewind to {to}, which was rewound itself")
-        if to is not None and any(to < seq for seq in view.anew):
+        if to is not None and any(to < seq for seq in view.fresh):
             raise RewindUndone(
-                f"{self._spec.id}: a rewind to {to}, but its state was begun anew since, at"
-                f" {max(view.anew)}: with its present parameters it cannot go on from there"
+                f"{self._spec.id}: a rewind to {to}, but its state was begun fresh since, at"
+                f" {max(view.fresh)}: with its present parameters it cannot go on from there"
             )
         if to is not None and any(to < seq for seq, _ in view.moves):
             raise RewindUndone(

@@ -7,7 +7,7 @@
                              the end of its query
     <directory>/elements/    files of its elements (sinks)
     <directory>/replica.json where to resume reading the journal
-    <directory>/anew.json    where the state was begun anew, if it ever was: nothing of before is in it
+    <directory>/fresh.json   where the state was last begun fresh; nothing from before is in it
 
 Without `keyed/`, a Spark batch counts only with `commits/N` and `ends/N`: one without was planned, and may
 have begun, but came to nothing. What is left of it is dropped before every start: Spark would go on behind
@@ -115,7 +115,7 @@ def open_keyed(directory: Path, local: Boundary, *, stateful: bool) -> KeyedStat
 
 def beginning(directory: Path) -> Boundary:
     """Where the first batch begins of which there is state: seq 0, or where that was begun anew."""
-    path = directory / "anew.json"
+    path = directory / "fresh.json"
     try:
         return Boundary.from_json(json.loads(path.read_text()))
     except FileNotFoundError:
@@ -124,12 +124,12 @@ def beginning(directory: Path) -> Boundary:
         raise LocalStateDamaged(f"{path} cannot be read: {error}") from error
 
 
-def begin_anew(directory: Path, at: Boundary) -> None:
+def begin_fresh(directory: Path, at: Boundary) -> None:
     """Leave all state behind: the next batch is the first, and begins `at` the local state's end.
 
     Once it is written down, batches up to `at` do not count any more; see `open_state`.
     """
-    replace_text(directory / "anew.json", json.dumps(at.to_json()), durable=True)
+    replace_text(directory / "fresh.json", json.dumps(at.to_json()), durable=True)
     open_state(directory)
 
 

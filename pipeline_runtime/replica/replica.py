@@ -38,7 +38,7 @@ from pipeline_runtime.replica.following import JournalFollower
 from pipeline_runtime.replica.host import ReplicaHost
 from pipeline_runtime.replica.input_offsets import InputOffsets
 from pipeline_runtime.replica.local_state import (
-    begin_anew,
+    begin_fresh,
     beginning,
     drop_unfinished,
     open_state,
@@ -86,7 +86,7 @@ class Replica:
             host.node,
             self._journal,
             self._start_ends,
-            self._begins_anew,
+            self._begins_fresh,
             self._moves,
         )
         # What the broker has acknowledged may stay hidden for some milliseconds: an owner that has not read
@@ -240,9 +240,9 @@ class Replica:
         self._roles.set(Role.STANDBY, "reading the journal")
         definitions.keep(self.directory, self.spec)
         marks = self._journal.follow(local.seq)
-        if self._state.view.begins_anew(local.seq) and beginning(self.directory).seq != local.seq:
-            log.info("%s: at %d its state is begun anew, as its journal says", self.spec.id, local.seq)
-            begin_anew(self.directory, local)
+        if self._state.view.begins_fresh(local.seq) and beginning(self.directory).seq != local.seq:
+            log.info("%s: at %d its state begins fresh, as its journal says", self.spec.id, local.seq)
+            begin_fresh(self.directory, local)
         with self._state.changed:
             state = self._state
             state.state_begins_at(beginning(self.directory))
@@ -411,7 +411,7 @@ class Replica:
         finally:
             offsets.close()
 
-    def _begins_anew(self) -> bool:
+    def _begins_fresh(self) -> bool:
         with self._state.changed:
             return self._state.takes_over_without_state
 

@@ -246,9 +246,9 @@ class ReplicaState:
         That happens once: the CLAIM makes the replica's own definition the journal's.
         """
         order = self.order
-        if order is None or not order.anew:
+        if order is None or not order.fresh:
             return False
-        return self.view.definition not in (self.wanted, *order.anew_but_for)
+        return self.view.definition not in (self.wanted, *order.keeps_state_of)
 
     def facts(
         self,

@@ -109,22 +109,22 @@ def test_who_takes_an_upgrade_up_again_orders_anew_only_what_was_refused_since(
     assert (upgraded.order_id != "of-the-upgrade") is again
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("fresh", [False, True])
 def test_the_loss_that_was_agreed_to_stays_with_the_definition_that_it_was_for(
-    upgraded: GroupPlacement, anew: bool
+    upgraded: GroupPlacement, fresh: bool
 ) -> None:
     spec = GroupSpec.model_validate(upgraded.spec).model_copy(update={"version": "other"})
-    order_group(spec, upgraded.deployment, restart=["power"] if anew else [], starts={})
+    order_group(spec, upgraded.deployment, restart=["power"] if fresh else [], starts={})
     upgraded.refresh_from_db()
-    assert (upgraded.spec["version"], upgraded.order_anew) == ("other", anew)
+    assert (upgraded.spec["version"], upgraded.order_anew) == ("other", fresh)
     # Refused, and ordered once more: by an upgrade that has nothing to ask for any more.
     refused(upgraded, 5)
     order_group(spec, upgraded.deployment, restart=[], starts={})
     upgraded.refresh_from_db()
-    assert upgraded.order_anew is anew
+    assert upgraded.order_anew is fresh
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
-    assert wanted.order.anew is anew
+    assert wanted.order.fresh is fresh
 
 
 def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_it(
@@ -137,13 +137,13 @@ def test_a_definition_that_never_owned_leaves_the_agreed_loss_to_the_one_after_i
     order_group(third, upgraded.deployment, restart=[], starts={})
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
-    assert (wanted.order.anew, wanted.order.anew_but_for) == (True, ("v2",))
+    assert (wanted.order.fresh, wanted.order.keeps_state_of) == (True, ("v2",))
     # It owns: what is changed from now on goes on with its state.
     wait(upgraded, context, lambda: owns(upgraded))
     order_group(second, upgraded.deployment, restart=[], starts={})
     [wanted] = replicas_of(upgraded.node, "key", lambda group: False)
     assert wanted.order is not None
-    assert (wanted.order.anew, wanted.order.anew_but_for) == (False, ())
+    assert (wanted.order.fresh, wanted.order.keeps_state_of) == (False, ())
 
 
 @pytest.mark.parametrize("epoch", [4, 5])

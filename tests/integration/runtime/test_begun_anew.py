@@ -76,10 +76,10 @@ def of(*ranges: range) -> list[tuple[int, int]]:
     return [(len(numbers), sum(numbers)) for numbers in ranges]
 
 
-def resume(node: Node, spec: GroupSpec, over: int, *, anew: bool = True) -> Replica:
+def resume(node: Node, spec: GroupSpec, over: int, *, fresh: bool = True) -> Replica:
     """As control orders it: each order for this definition says that it may begin anew."""
     replica = node.start(spec)
-    tell(replica, order=ClaimOrder(id=f"over-{over}", over=Epoch(over), anew=anew))
+    tell(replica, order=ClaimOrder(id=f"over-{over}", over=Epoch(over), fresh=fresh))
     return replica
 
 
@@ -117,7 +117,7 @@ def test_the_restarted_element_alone_begins_empty_and_reads_each_row_once(kafka:
     first = commits[stood.seq]
     assert (first.definition, stood.definition) == (spec.version, deployed.specs["window"].version)
     assert rows_read(deployed) == len(rows.sent)
-    assert [claim.anew for claim in deployed.claims("window")].count(True) == 1
+    assert [claim.fresh for claim in deployed.claims("window")].count(True) == 1
     # The others were not touched: same epoch, and the state of all rows since the beginning.
     assert {commit.epoch for group in ("events", "sums") for commit in deployed.commits(group)} == {1}
     wait_until(lambda: len(deployed.records("sums")) == len(rows.sent), "the sums of all rows")
@@ -152,10 +152,10 @@ def test_whoever_starts_from_a_copy_of_before_begins_anew_at_the_same_place(
 
     # A rewind to where its state is the former definition's is refused: nothing could go on from there.
     rewound = other_node.start(spec)
-    tell(rewound, order=ClaimOrder(id="rewind", over=Epoch(9), rewind=Seq(copied), anew=True))
+    tell(rewound, order=ClaimOrder(id="rewind", over=Epoch(9), rewind=Seq(copied), fresh=True))
     status = wait_for_status(rewound, lambda s: s.error is not None, "to refuse")
     assert status.error is not None
-    assert f"its state was begun anew since, at {stood}" in status.error.message
+    assert f"its state was begun fresh since, at {stood}" in status.error.message
     rewound.stop(STOP_S)
 
     standby = resume(other_node, spec, owning_epoch(deployed))

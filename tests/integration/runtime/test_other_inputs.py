@@ -147,7 +147,7 @@ def test_it_may_begin_without_its_state_in_another_stream(kafka: str, node: Node
     topic = spec.inputs[0].topic
     starts = ((f"{topic}-0", read_all(kafka, topic)[7].offset),)
     owner = node.start(spec)
-    tell(owner, order=ClaimOrder(id="rewired", over=Epoch(1), anew=True, starts=starts))
+    tell(owner, order=ClaimOrder(id="rewired", over=Epoch(1), fresh=True, starts=starts))
     owning(owner)
     second.send(5)
     rows = second.sent[7:]
@@ -206,7 +206,7 @@ def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, nod
     wait_until(lambda: merged() == all_of(first, second), "both streams")
     replicas["merged"].stop(STOP_S)
     spec = merging(deployed.specs["merged"], *names)
-    order = ClaimOrder(id="more", over=Epoch(1), anew=True, starts=((f"{spec.inputs[2].topic}-0", 0),))
+    order = ClaimOrder(id="more", over=Epoch(1), fresh=True, starts=((f"{spec.inputs[2].topic}-0", 0),))
     first.send(3)
     owner = node.start(spec)
     tell(owner, order=order)
@@ -218,7 +218,7 @@ def test_a_merge_reads_more_streams_and_then_fewer_each_row_once(kafka: str, nod
     spec = merging(deployed.specs["merged"], "others", "late")
     owner = node.start(spec)
     epoch = max(claim.epoch for claim in deployed.claims("merged"))
-    tell(owner, order=ClaimOrder(id="fewer", over=Epoch(epoch), anew=True))
+    tell(owner, order=ClaimOrder(id="fewer", over=Epoch(epoch), fresh=True))
     owning(owner)
     second.send(5)
     late.send(5)

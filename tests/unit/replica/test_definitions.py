@@ -40,11 +40,11 @@ def is_anothers_turn(
     wanted: str,
     rewinds_to: Seq | None = None,
     *,
-    anew: bool = False,
+    fresh: bool = False,
 ) -> bool:
     """Of a follower with the state of `local`."""
     facts = Facts(
-        view, local, begins=local, running=running, wanted=wanted, rewinds_to=rewinds_to, leaves_state=anew
+        view, local, begins=local, running=running, wanted=wanted, rewinds_to=rewinds_to, leaves_state=fresh
     )
     return needs_another_definition(facts)
 
@@ -134,10 +134,10 @@ def test_who_is_to_rewind_follows_up_to_there_and_no_further_each_batch_as_it_wa
             local = end.seq
 
 
-def begun_anew_at(last_seq: int, *versions: str) -> JournalView:
+def fresh_at(last_seq: int, *versions: str) -> JournalView:
     """A batch of each definition; after `last_seq` a CLAIM that leaves the state behind."""
     view = journal(*versions[:last_seq])
-    view.apply(Claim(Epoch(2), "restart", "a", definition=versions[-1], anew=True))
+    view.apply(Claim(Epoch(2), "restart", "a", definition=versions[-1], fresh=True))
     for seq, version in enumerate(versions[last_seq:], last_seq + 1):
         view.apply(Commit(Epoch(2), Boundary(Seq(seq), {}, seq), rows_in=1, definition=version))
     return view
@@ -145,30 +145,30 @@ def begun_anew_at(last_seq: int, *versions: str) -> JournalView:
 
 @pytest.mark.parametrize("after", ["old", "new"], ids=["the same definition again", "another one"])
 def test_no_follower_goes_past_where_the_state_is_begun_anew(after: str) -> None:
-    view = begun_anew_at(2, "old", "old", after, after)
-    assert [view.begins_anew(Seq(seq)) for seq in range(5)] == [False, False, True, False, False]
+    view = fresh_at(2, "old", "old", after, after)
+    assert [view.begins_fresh(Seq(seq)) for seq in range(5)] == [False, False, True, False, False]
     end = next_followed(view, Seq(0), definition="old", coalesced=True, rows_max=100)
     assert end is not None
     assert end.seq == 2
-    assert JournalView.from_json(view.to_json()).begins_anew(Seq(2))
+    assert JournalView.from_json(view.to_json()).begins_fresh(Seq(2))
 
 
 def test_after_a_rewind_the_state_is_begun_anew_where_it_went_back_to() -> None:
     view = journal("old", "old", "old")
     view.apply(Claim(Epoch(2), "rewind", "a", rewind=Seq(1), definition="old"))
-    view.apply(Claim(Epoch(3), "restart", "a", definition="new", anew=True))
-    assert [view.begins_anew(Seq(seq)) for seq in range(3)] == [False, True, False]
+    view.apply(Claim(Epoch(3), "restart", "a", definition="new", fresh=True))
+    assert [view.begins_fresh(Seq(seq)) for seq in range(3)] == [False, True, False]
 
 
 def test_who_is_to_leave_the_former_state_behind_runs_the_former_definition_until_it_has_claimed(
     directory: Path,
 ) -> None:
     view = journal("old", "old")
-    assert to_begin_with(view, Seq(2), NEW, directory, anew=True) == OLD
-    assert not is_anothers_turn(view, Seq(2), "old", "new", anew=True)
+    assert to_begin_with(view, Seq(2), NEW, directory, fresh=True) == OLD
+    assert not is_anothers_turn(view, Seq(2), "old", "new", fresh=True)
     # What is to be rewound is as good as not there.
-    assert to_begin_with(view, Seq(1), NEW, directory, Seq(1), anew=True) == OLD
-    assert not is_anothers_turn(view, Seq(1), "old", "new", Seq(1), anew=True)
+    assert to_begin_with(view, Seq(1), NEW, directory, Seq(1), fresh=True) == OLD
+    assert not is_anothers_turn(view, Seq(1), "old", "new", Seq(1), fresh=True)
 
 
 def test_who_has_come_to_the_seq_to_rewind_to_goes_on_with_what_is_wanted(directory: Path) -> None:

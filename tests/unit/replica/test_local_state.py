@@ -14,7 +14,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.replica.local_state import (
     JournalMark,
     LocalStateDamaged,
-    begin_anew,
+    begin_fresh,
     beginning,
     drop_unfinished,
     last_committed,
@@ -158,7 +158,7 @@ def test_a_state_that_is_begun_anew_stands_where_the_former_one_ended(tmp_path: 
         done(tmp_path, batch, batch)
     at = open_state(tmp_path)
     assert (at.seq, beginning(tmp_path).seq) == (4, 0)
-    begin_anew(tmp_path, at)
+    begin_fresh(tmp_path, at)
     assert not (tmp_path / "spark").exists()
     assert open_state(tmp_path) == beginning(tmp_path) == at
     # Spark begins to count again, and its batches count from there on.
@@ -174,13 +174,13 @@ def test_a_state_that_is_begun_anew_stands_where_the_former_one_ended(tmp_path: 
 def test_a_crash_while_a_state_is_begun_anew_leaves_none_of_the_former_one(tmp_path: Path, cut: str) -> None:
     done(tmp_path, 4, 4)
     at = open_state(tmp_path)
-    (tmp_path / "anew.json").write_text(json.dumps(at.to_json()))
+    (tmp_path / "fresh.json").write_text(json.dumps(at.to_json()))
     if cut != "before":  # it was set aside
         (tmp_path / "spark").rename(tmp_path / ".spark.former.tmp")
     if cut == "after":  # and half of it was removed
         (tmp_path / ".spark.former.tmp" / "offsets" / "4").unlink()
     assert open_state(tmp_path) == at
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["anew.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh.json"]
 
 
 def keyed(directory: Path, seq: int | None) -> None:
@@ -206,8 +206,8 @@ def test_a_keyed_state_without_a_batch_is_none(tmp_path: Path) -> None:
 def test_a_keyed_state_is_left_behind_where_it_is_begun_anew(tmp_path: Path) -> None:
     keyed(tmp_path, 5)
     at = open_state(tmp_path)
-    begin_anew(tmp_path, at)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["anew.json"]
+    begin_fresh(tmp_path, at)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh.json"]
     keyed(tmp_path, None)
     assert open_state(tmp_path) == at
     keyed(tmp_path, 6)
@@ -239,6 +239,6 @@ def test_a_processor_whose_state_is_missing_does_not_begin_with_an_empty_one(tmp
 
 def test_before_the_first_batch_of_a_state_it_is_empty(tmp_path: Path) -> None:
     done(tmp_path, 0, 3)
-    begin_anew(tmp_path, open_state(tmp_path))
+    begin_fresh(tmp_path, open_state(tmp_path))
     open_keyed(tmp_path, open_state(tmp_path), stateful=True).close()
     assert last_committed(tmp_path) is None

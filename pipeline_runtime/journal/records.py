@@ -81,8 +81,8 @@ class Claim:
     definition: str = ""
     """The GroupSpec.version that the owner goes on with."""
     spec: dict[str, Any] | None = None
-    """That definition itself, as JSON: who starts from a checkpoint of before has it from nowhere else.
-    None: not said, by an older version, or because it is larger than SPEC_BYTES_MAX."""
+    """The definition itself, as JSON. A replica that starts from an older checkpoint finds it nowhere else.
+    It is None when the definition is larger than SPEC_BYTES_MAX."""
     fresh: bool = False
     """The state begins empty here, since the former definition's state is of no use to this one. Inputs and
     the sinks' files go on where they stand."""

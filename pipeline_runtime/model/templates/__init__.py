@@ -1,4 +1,4 @@
-"""Pipelines to start from, each with a page that explains it."""
+"""Pipelines to start from. Each has a page that explains it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def template_names() -> tuple[str, ...]:
 
 
 def load_template(name: str) -> PipelineDocument:
-    """The template's document; LookupError names those that there are."""
+    """Returns the template's document. Raises LookupError, which names the templates that exist."""
     return parse_document(_text_of(name, "yaml"))
 
 
 def load_page(name: str) -> TemplatePage:
-    """What explains it; LookupError as above."""
+    """Returns the page that explains the template. Raises LookupError as above."""
     return parse_page(_text_of(name, "md"))
 
 

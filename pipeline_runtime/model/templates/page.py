@@ -1,15 +1,15 @@
-"""The page of a template: what it shows in one line each, words for a newcomer, and what each element does.
+"""The page of a template: one line each about what it shows, text for newcomers, and what each element does.
 
----
-title: Power recorder
-shows: ...
-runs: ...
-data: ...
-replace: [readings]
----
-Markdown.
+    ---
+    title: Power recorder
+    shows: ...
+    runs: ...
+    data: ...
+    replace: [readings]
+    ---
+    Markdown.
 
-- `readings`: Markdown of one element, over several lines if they are indented.
+    - `readings`: Markdown about one element. Further lines are indented.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _HEADING = re.compile(r"\n*#+ [^\n]*\Z")
 
 
 class Front(Frozen):
-    """What a card of the gallery says."""
+    """The words on a card of the gallery."""
 
     title: str = Field(min_length=1, max_length=60)
     shows: str = Field(min_length=1, max_length=240)
     runs: str = Field(min_length=1, max_length=240)  # how long
-    data: str = Field(min_length=1, max_length=240)  # which, real or synthetic
-    replace: tuple[Name, ...] = ()  # the elements in whose place one's own source comes
+    data: str = Field(min_length=1, max_length=240)  # which data, real or synthetic
+    replace: tuple[Name, ...] = ()  # the elements that users replace by their own source
 
 
 class TemplatePage(Front):
-    text: str  # Markdown, without the elements
-    elements: dict[str, str]  # id -> Markdown, in the order of the page
+    text: str  # Markdown without the elements
+    elements: dict[str, str]  # element id -> Markdown, in the order of the page
 
 
 def parse_page(text: str) -> TemplatePage:
-    """ValueError says what is wrong with it."""
+    """Returns the page. Raises ValueError, which says what is wrong with the text."""
     parts = _PAGE.fullmatch(text.replace("\r\n", "\n"))
     if parts is None:
         raise ValueError("a template's page begins with its front matter, between two lines of ---")
@@ -66,7 +66,8 @@ def _front(text: str) -> Front:
 
 
 def _split(markdown: str) -> tuple[str, dict[str, str]]:
-    """What is not of one element, and what is; a heading right above these goes with them."""
+    """Returns the text for newcomers, and the text of each element. A heading right above the elements is
+    left out."""
     words: list[str] = []
     elements: dict[str, str] = {}
     current: str | None = None

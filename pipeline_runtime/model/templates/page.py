@@ -1,15 +1,15 @@
 """The page of a template: one line each about what it shows, text for newcomers, and what each element does.
 
-    ---
-    title: Power recorder
-    shows: ...
-    runs: ...
-    data: ...
-    replace: [readings]
-    ---
-    Markdown.
+---
+title: Power recorder
+shows: ...
+runs: ...
+data: ...
+replace: [readings]
+---
+Markdown.
 
-    - `readings`: Markdown about one element. Further lines are indented.
+- `readings`: Markdown about one element. Further lines are indented.
 """
 
 from __future__ import annotations

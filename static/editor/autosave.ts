@@ -11,7 +11,7 @@ import { ApiError, problemText, request } from "../shared/api";
 import { mayAct } from "../shared/page";
 import { toast } from "../shared/ui/toast";
 import type { Pipeline, PipelineDocument, Problem } from "../shared/types";
-import { nameOfId } from "./document";
+import { nameOfId } from "../shared/document";
 import { dropCopy, keepCopy, takeCopy } from "./local-copies";
 import { stable } from "./merge";
 import { repinned, repinsOf, repinWords } from "./pins";

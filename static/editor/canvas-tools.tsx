@@ -2,7 +2,7 @@ import { Panel, useReactFlow } from "@xyflow/react";
 import { Keyboard, Layers, Maximize, Network, Redo2, Undo2, Ungroup, ZoomIn, ZoomOut } from "lucide-react";
 import type { ReactNode } from "react";
 import { Tip } from "../shared/ui/parts";
-import { groupOf } from "./document";
+import { groupOf } from "../shared/document";
 import { autoLayout, showKeyboardMap } from "./keyboard";
 import { redo, toggleGroup, undo, useEditor } from "./store";
 import { MOVE_MS, showAll } from "./view";

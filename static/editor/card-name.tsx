@@ -1,6 +1,7 @@
 import { useRef } from "react";
 import type { DocElement, Operator } from "../shared/types";
-import { changeElement, displayName } from "./document";
+import { displayName } from "../shared/document";
+import { changeElement } from "./edits";
 import { commit, current, useEditor } from "./store";
 import { focusCard } from "./view";
 

@@ -10,7 +10,7 @@ import { OperatorIcon } from "../shared/ui/icons";
 import { StatusDot, Tip } from "../shared/ui/parts";
 import { CardName } from "./card-name";
 import { judge } from "./connect";
-import { displayName, kindName, portName, REPLACE } from "./document";
+import { displayName, kindName, portName, REPLACE } from "../shared/document";
 import type { Mark } from "./difference";
 import { draftHeight, portPlace, portsOf, problemsId, type CardNode, type GroupNode } from "./flow";
 import { chooseOther } from "./quick-add";

@@ -2,7 +2,8 @@
 import { typesNeeded, typeWords } from "../shared/column-types";
 import { listed } from "../shared/format";
 import type { JsonSchema, Operator, PipelineDocument, SchemaField, StreamSchema } from "../shared/types";
-import { addElement, changeElement, connect, findElement, parseReference, type PortRef } from "./document";
+import { findElement, parseReference, type PortRef } from "../shared/document";
+import { addElement, changeElement, connect } from "./edits";
 import { resolve, unwrap } from "./form/schema";
 
 /** A parameter, or one entry of it, that names a column of the input. */

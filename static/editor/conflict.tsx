@@ -6,7 +6,7 @@ import type { Operator, PipelineDocument, PipelineVersion } from "../shared/type
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { toast } from "../shared/ui/toast";
 import { autosave } from "./autosave";
-import { findElement, groupName } from "./document";
+import { findElement, groupName } from "../shared/document";
 import { counted, difference, elementChanges, fieldsByKey, groupWords, namesIn, said } from "./difference";
 import { mergeDocuments, stable, type Conflict, type Side } from "./merge";
 import { adopt, current, select, useEditor } from "./store";

@@ -1,7 +1,7 @@
 /** Which ports may be joined, and why not. Pure. */
 import type { DocElement, Operator, PipelineDocument, StreamSchema } from "../shared/types";
 import { mends, misfits, type Mend, type Misfit } from "./columns";
-import { elementsOf, nameOfId, parseReference, type PortRef } from "./document";
+import { elementsOf, nameOfId, parseReference, type PortRef } from "../shared/document";
 
 type Verdict =
   | { ok: true; replaces: string | null }

@@ -5,7 +5,7 @@ import { plural } from "../shared/format";
 import type { DeployChange, PipelineDocument } from "../shared/types";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { CHANGE_WORDS, deployRefusal, grouped, isFirst, untouched } from "./deploy-changes";
-import { findElement, nameOfId } from "./document";
+import { findElement, nameOfId } from "../shared/document";
 import { current, select, setMode, useEditor } from "./store";
 
 /** What is to be deployed: the draft, or a version. */

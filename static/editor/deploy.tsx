@@ -14,7 +14,7 @@ import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { toAgree } from "./deploy-changes";
 import { confirmChanges, type Deployed } from "./deploy-preview";
-import { elementsOf } from "./document";
+import { elementsOf } from "../shared/document";
 import { current, setMode, useEditor } from "./store";
 import { validateNow } from "./validation";
 

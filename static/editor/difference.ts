@@ -1,6 +1,13 @@
 /** What differs between two documents, said in the words of the forms. Pure. */
 import type { DocElement, DocGroup, Operator, PipelineDocument } from "../shared/types";
-import { displayName, elementsOf, findElement, groupsOf, parseReference, type PortRef } from "./document";
+import {
+  displayName,
+  elementsOf,
+  findElement,
+  groupsOf,
+  parseReference,
+  type PortRef,
+} from "../shared/document";
 import { fieldsOf, words } from "./form/schema";
 import { stable } from "./merge";
 

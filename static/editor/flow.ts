@@ -11,7 +11,7 @@ import {
   parseReference,
   REPLACE,
   type PortRef,
-} from "./document";
+} from "../shared/document";
 import type { StreamMark } from "./difference";
 import { CARD, type Point } from "./places";
 

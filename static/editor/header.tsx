@@ -28,7 +28,7 @@ import { StatusMark, Tip } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { autosave } from "./autosave";
 import { deploy, deployBusy, undeploy, useDeploy } from "./deploy";
-import { nameOfId } from "./document";
+import { nameOfId } from "../shared/document";
 import { chooseFile, exportDocument, parseText } from "./files";
 import { dropAllCopies, renameCopies } from "./local-copies";
 import { adopt, current, setMode, useEditor } from "./store";

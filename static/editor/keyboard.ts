@@ -2,7 +2,7 @@ import { useEffect } from "react";
 import { create } from "zustand";
 import { registerCommands, type Command } from "../shared/commands";
 import { toast } from "../shared/ui/toast";
-import { moveElements } from "./document";
+import { moveElements } from "./edits";
 import { layout } from "./layout";
 import { askSites } from "./near-sources-dialog";
 import { CARD, type Arrangement } from "./places";

@@ -1,6 +1,6 @@
 import dagre from "@dagrejs/dagre";
 import type { PipelineDocument } from "../shared/types";
-import { elementsOf, groupOf, parseReference } from "./document";
+import { elementsOf, groupOf, parseReference } from "../shared/document";
 import { CARD, snap, type Point } from "./places";
 
 /** Places from left to right along the streams; elements of a group stay together. */

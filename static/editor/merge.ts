@@ -1,6 +1,7 @@
 /** Two people changed the same draft: bring both changes together where they do not touch the same thing. Pure. */
 import type { DocElement, DocGroup, PipelineDocument } from "../shared/types";
-import { elementsOf, freshId, groupsOf, renameElement } from "./document";
+import { elementsOf, groupsOf } from "../shared/document";
+import { freshId, renameElement } from "./edits";
 
 export type Side = "mine" | "theirs";
 
@@ -78,7 +79,7 @@ export function mergeDocuments(
   const metadata =
     (settled(all) ?? { value: chosen({ key: "metadata", kind: "metadata", ...all }, all) }).value ??
     yours.metadata;
-  const { groups: _, ...spec } = yours.spec;
+  const { groups: _, ...spec } = yours.spec ?? {};
   return {
     document: { ...yours, metadata, spec: { ...spec, elements, ...(groups.length ? { groups } : {}) } },
     conflicts,

@@ -5,7 +5,7 @@ import { useLive } from "../shared/live";
 import { Dialog, DialogAction } from "../shared/ui/dialog";
 import { post, problemText } from "../shared/api";
 import type { Copies } from "../shared/types";
-import { elementsOf } from "./document";
+import { elementsOf } from "../shared/document";
 import { commit, current, select, useEditor } from "./store";
 
 /** In a text parameter it stands for the site: a topic "readings-{site}". */

@@ -1,7 +1,7 @@
 /** Where a draft pins its elements, while what runs is moved. Pure. */
 import { listed } from "../shared/format";
 import type { PipelineDocument, PipelineItem } from "../shared/types";
-import { elementsOf } from "./document";
+import { elementsOf } from "../shared/document";
 import { stable } from "./merge";
 
 export interface Repin {

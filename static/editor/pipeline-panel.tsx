@@ -15,7 +15,7 @@ import { mayAct } from "../shared/page";
 import { plural } from "../shared/format";
 import type { PipelineDocument } from "../shared/types";
 import { Tip } from "../shared/ui/parts";
-import { displayName, elementsOf, groupOf, groupsOf } from "./document";
+import { displayName, elementsOf, groupOf, groupsOf } from "../shared/document";
 import { showKeyboardMap } from "./keyboard";
 import type { Arrangement } from "./places";
 import { askSites } from "./near-sources-dialog";
@@ -39,9 +39,7 @@ export function PipelinePanel() {
     commit(
       {
         ...current(),
-        metadata: (description ? { ...metadata, description } : metadata) as typeof metadata & {
-          name: string;
-        },
+        metadata: description ? { ...metadata, description } : metadata,
       },
       "description",
     );

@@ -7,9 +7,6 @@ import { OperatorIcon } from "../shared/ui/icons";
 import type { Mend } from "./columns";
 import { judge } from "./connect";
 import {
-  addElement,
-  connect,
-  disconnect,
   displayName,
   elementsOf,
   findElement,
@@ -19,7 +16,8 @@ import {
   portName,
   streamName,
   type PortRef,
-} from "./document";
+} from "../shared/document";
+import { addElement, connect, disconnect } from "./edits";
 import { portsOf } from "./flow";
 import { byCategory, ranked } from "./palette";
 import { CARD, type Point } from "./places";

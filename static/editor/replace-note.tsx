@@ -1,5 +1,6 @@
 import type { DocElement } from "../shared/types";
-import { keepAsItIs, REPLACE } from "./document";
+import { REPLACE } from "../shared/document";
+import { keepAsItIs } from "./edits";
 import { commit, current } from "./store";
 
 /** Of what came with a template: what to do with it. */

@@ -6,7 +6,8 @@ import { remember } from "../shared/address";
 import { sentence } from "../shared/format";
 import { mayAct } from "../shared/page";
 import type { DocElement, Fault, Operator, Pipeline, PipelineDocument, StreamSchema } from "../shared/types";
-import * as doc from "./document";
+import { elementsOf, emptyDocument, groupOf, locate } from "../shared/document";
+import * as edits from "./edits";
 import type { Mark, StreamMark } from "./difference";
 import { boxes, sized, toEdges, toNodes, type CardNode, type FlowNode, type StreamEdge } from "./flow";
 import * as past from "./history";
@@ -59,7 +60,7 @@ export const useEditor = create<EditorState>(() => ({
   name: "",
   pipeline: null,
   operators: new Map(),
-  history: past.start(doc.emptyDocument("new")),
+  history: past.start(emptyDocument("new")),
   deployed: null,
   looked: null,
   nodes: [],
@@ -156,7 +157,7 @@ export function rewrite(change: (document: PipelineDocument) => PipelineDocument
 /** An element that is not there any more cannot stay selected. */
 function keepSelection(): void {
   const state = useEditor.getState();
-  const ids = new Set(doc.elementsOf(shown(state)).map((element) => element.id));
+  const ids = new Set(elementsOf(shown(state)).map((element) => element.id));
   select([...state.selected].filter((id) => ids.has(id)));
 }
 
@@ -196,7 +197,7 @@ export function look(looked: LookedAt | null): void {
 }
 
 export function selectAll(): void {
-  select(doc.elementsOf(shown(useEditor.getState())).map((element) => element.id));
+  select(elementsOf(shown(useEditor.getState())).map((element) => element.id));
 }
 
 /** Changes that React Flow reports: sizes and selection at once, places as a step when the drag ends. */
@@ -227,7 +228,7 @@ export function takeNodeChanges(changes: NodeChange<FlowNode>[]): void {
       .filter((node) => settled.has(node.id))
       .map((node) => [node.id, { x: Math.round(node.position.x), y: Math.round(node.position.y) }]),
   );
-  commit(doc.moveElements(current(), places), `move ${[...settled].join(" ")}`);
+  commit(edits.moveElements(current(), places), `move ${[...settled].join(" ")}`);
 }
 
 /** `join`: what else the same step of undo does with the new element, such as connecting it. */
@@ -238,7 +239,7 @@ export function addElement(
 ): string | null {
   const operator = useEditor.getState().operators.get(type);
   if (!operator) return null;
-  const { document, id } = doc.addElement(current(), operator, at);
+  const { document, id } = edits.addElement(current(), operator, at);
   commit(join(document, id));
   select([id]);
   return id;
@@ -252,7 +253,7 @@ export function arrangeSelected(how: Arrangement): void {
     .map(({ id, position }) => ({ id, x: position.x, y: position.y }));
   if (cards.length < 2) return;
   const places = arranged(cards, how).map(([card, place]) => [card.id, place] as const);
-  commit(doc.moveElements(current(), Object.fromEntries(places)));
+  commit(edits.moveElements(current(), Object.fromEntries(places)));
 }
 
 /** Ask for the name of the one selected element, on its card. */
@@ -266,9 +267,9 @@ export function removeSelected(): void {
   if (selected.size === 0 && selectedEdges.size === 0) return;
   let document = current();
   for (const edge of edges.filter((each) => selectedEdges.has(each.id))) {
-    document = doc.disconnect(document, { element: edge.target, port: edge.targetHandle ?? "in" });
+    document = edits.disconnect(document, { element: edge.target, port: edge.targetHandle ?? "in" });
   }
-  commit(doc.removeElements(document, selected));
+  commit(edits.removeElements(document, selected));
   select([]);
 }
 
@@ -276,8 +277,8 @@ export function removeSelected(): void {
 export function toggleGroup(): void {
   const selected = [...useEditor.getState().selected];
   const document = current();
-  if (selected.some((id) => doc.groupOf(document, id))) commit(doc.ungroup(document, selected));
-  else if (selected.length > 1) commit(doc.groupElements(document, selected));
+  if (selected.some((id) => groupOf(document, id))) commit(edits.ungroup(document, selected));
+  else if (selected.length > 1) commit(edits.groupElements(document, selected));
 }
 
 const CLIPBOARD = "fogline-clipboard";
@@ -285,7 +286,7 @@ const CLIPBOARD = "fogline-clipboard";
 /** The clipboard lies in localStorage, so that it reaches other tabs and pipelines. */
 export function copySelected(): number {
   const state = useEditor.getState();
-  const copied = doc.copyElements(shown(state), state.selected);
+  const copied = edits.copyElements(shown(state), state.selected);
   if (copied.length) localStorage.setItem(CLIPBOARD, JSON.stringify(copied));
   return copied.length;
 }
@@ -297,12 +298,12 @@ export function paste(): void {
 }
 
 export function duplicateSelected(): void {
-  pasted(doc.copyElements(current(), useEditor.getState().selected));
+  pasted(edits.copyElements(current(), useEditor.getState().selected));
 }
 
 function pasted(copied: DocElement[]): void {
   if (copied.length === 0) return;
-  const { document, ids } = doc.pasteElements(current(), copied);
+  const { document, ids } = edits.pasteElements(current(), copied);
   commit(document);
   select(ids);
 }
@@ -315,7 +316,7 @@ export function setMode(mode: Mode): void {
 
 /** Show the element of a fault, and put the cursor into its field. */
 export function showFault(fault: Fault): void {
-  const { element, path } = doc.locate(current(), fault.path);
+  const { element, path } = locate(current(), fault.path);
   const id = fault.element ?? element;
   if (!id) return;
   update(() => ({ mode: "edit", focusPath: path || null }));
@@ -336,7 +337,7 @@ export function faultsOf(faults: Fault[], document: PipelineDocument, id: string
   if (known?.document !== document) {
     known = { document, byId: new Map() };
     for (const fault of faults) {
-      const { element, path } = doc.locate(document, fault.path);
+      const { element, path } = locate(document, fault.path);
       const owner = fault.element ?? element;
       if (owner === null) continue;
       const mine = { ...fault, local: path, message: sentence(fault.message) };

@@ -5,7 +5,7 @@
  */
 import { mayAct, page } from "../shared/page";
 import type { DocElement, PipelineDocument } from "../shared/types";
-import { elementsOf } from "./document";
+import { elementsOf } from "../shared/document";
 import { mapped, start, type History } from "./history";
 import { stable } from "./merge";
 import { repinned, repinsOf } from "./pins";
@@ -61,7 +61,7 @@ function packed(documents: PipelineDocument[], present: number, at: number): Pac
     at,
     elements,
     documents: documents.map((document) => {
-      const { elements: _, ...spec } = document.spec;
+      const { elements: _, ...spec } = document.spec ?? {};
       return [{ ...document, spec }, elementsOf(document).map(numberOf)];
     }),
     present,

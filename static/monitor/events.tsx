@@ -11,7 +11,8 @@ import { Audit } from "./audit";
 import { EVENT_KINDS } from "./audit-words";
 import { Feed } from "./feed";
 import { FilterSelect } from "./filters";
-import { Frame } from "./frame";
+import { Frame } from "../shared/ui/frame";
+import "./monitor.css";
 
 function EventsPage() {
   const [tab, setTab] = useParam("tab");

@@ -12,7 +12,8 @@ import { page } from "../shared/page";
 import type { Handover } from "../shared/types";
 import { HandoverCard, HandoverMark } from "../shared/ui/handover";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
+import "./monitor.css";
 
 function HandoverPage() {
   const id = page.id ?? "";

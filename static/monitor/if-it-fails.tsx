@@ -3,7 +3,7 @@ import { get } from "../shared/api";
 import { afterTime, afterWords, failureWords } from "../shared/if-it-fails";
 import type { ClusterNode, NodeFailure } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { Section } from "./frame";
+import { Section } from "../shared/ui/frame";
 
 /** What would come of its elements if it died now. Nothing is asked where there is nothing to tell. */
 export function IfItFails({ node }: { node: ClusterNode }) {

@@ -8,11 +8,12 @@ import { mount } from "../shared/mount";
 import { loadNow } from "../shared/status";
 import type { ClusterNode, MapLink, SiteMap } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, Warning, useLoaded } from "../shared/ui/parts";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
 import { GivenMatrix } from "./given-matrix";
 import { MapGraph } from "./map-graph";
 import { NodeMark } from "./node-tile";
 import { linesOf, rateWords, sitesOf, type Site } from "./sites";
+import "./monitor.css";
 import "./map.css";
 
 /** Lines are measured twice a minute; nodes are live. */

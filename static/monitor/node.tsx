@@ -20,11 +20,12 @@ import { NodeAlerts } from "../shared/ui/node-alerts";
 import { Ago, Figure, Problem, Skeleton, StatusMark, useLoaded, Warning } from "../shared/ui/parts";
 import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Feed } from "./feed";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
 import { IfItFails } from "./if-it-fails";
 import { useNodeMarks } from "./marks";
 import { NodeMark, useCare } from "./node-tile";
 import { Site } from "./site";
+import "./monitor.css";
 
 function NodePage() {
   const name = page.node ?? "";

@@ -14,9 +14,10 @@ import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/part
 import { MarkLegend, RangeBar } from "../shared/ui/range";
 import { Spark } from "../shared/ui/spark";
 import { AddMachine } from "./add-machine";
-import { Frame } from "./frame";
+import { Frame } from "../shared/ui/frame";
 import { useClusterMarks } from "./marks";
 import { NodeMark } from "./node-tile";
+import "./monitor.css";
 
 function NodesPage() {
   const { data, error, reload } = useLoaded("nodes", (signal) => get<ClusterNode[]>("/nodes", signal));

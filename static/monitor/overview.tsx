@@ -7,11 +7,12 @@ import { total } from "../shared/points";
 import type { ClusterNode, PipelineItem } from "../shared/types";
 import { Figure, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { Feed, type FeedLine } from "./feed";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
 import { NodeTile } from "./node-tile";
 import { NewPipeline } from "./new-pipeline";
 import { ordered, type Throughput } from "./overview-order";
 import { DraftLine, RunningTile } from "./pipeline-tile";
+import "./monitor.css";
 
 interface Overview {
   pipelines: PipelineItem[];

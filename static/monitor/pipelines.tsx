@@ -7,8 +7,9 @@ import { mount } from "../shared/mount";
 import { total } from "../shared/points";
 import type { PipelineItem } from "../shared/types";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
-import { Frame } from "./frame";
+import { Frame } from "../shared/ui/frame";
 import { NewPipeline } from "./new-pipeline";
+import "./monitor.css";
 
 function PipelinesPage() {
   const { data, error, reload } = useLoaded("pipelines", (signal) =>

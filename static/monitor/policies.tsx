@@ -10,8 +10,9 @@ import { confirm } from "../shared/ui/confirm";
 import { Ago, Problem, Skeleton, StatusMark, useLoaded } from "../shared/ui/parts";
 import { toast, toastError } from "../shared/ui/toast";
 import { Advised } from "./advised";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
 import { PolicyForm } from "./policy-form";
+import "./monitor.css";
 
 const LOG_LINES = 100;
 

@@ -5,6 +5,7 @@ import { post } from "../shared/api";
 import { roleReason } from "../shared/page";
 import type { Operation, Pipeline, Template } from "../shared/types";
 import { Problem } from "../shared/ui/parts";
+import { elementsOf } from "../shared/document";
 
 const pipelinePage = (name: string): string => `/pipelines/${encodeURIComponent(name)}`;
 
@@ -54,7 +55,7 @@ export function useUse(template: Template | undefined) {
 /** Its live view, which shows how the deployment goes; with its chart chosen, if it has one. */
 async function deployed({ name, revision, document }: Pipeline): Promise<string> {
   const operation = await post<Operation>(`${pipelinePage(name)}/deploy`, { revision });
-  const chart = document.spec.elements.find((element) => element.type === "live-chart");
+  const chart = elementsOf(document).find((element) => element.type === "live-chart");
   return `${livePage(name, chart?.id)}&operation=${encodeURIComponent(operation.id)}`;
 }
 

@@ -1,5 +1,5 @@
 /** A document as a small drawing: boxes where its elements lie, lines for its streams. Pure. */
-import { displayName, elementsOf, parseReference } from "../editor/document";
+import { displayName, elementsOf, parseReference } from "../shared/document";
 import type { Operator, PipelineDocument } from "../shared/types";
 
 export interface Box {

@@ -1,5 +1,5 @@
 /** A template: its picture, what it is about, and what each of its elements does. */
-import { displayName, elementsOf, REPLACE } from "../editor/document";
+import { displayName, elementsOf, REPLACE } from "../shared/document";
 import { capitalised } from "../shared/format";
 import { mount } from "../shared/mount";
 import { page } from "../shared/page";
@@ -7,11 +7,12 @@ import type { DocElement, Operator, TemplatePage as Template } from "../shared/t
 import { OperatorIcon } from "../shared/ui/icons";
 import { Markdown } from "../shared/ui/markdown";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { Frame, Section } from "./frame";
+import { Frame, Section } from "../shared/ui/frame";
 import { PipelinePicture } from "./pipeline-picture";
 import { UseButtons, UseProblem, useUse } from "./template-actions";
 import { withOperators } from "./template-data";
 import { Facts } from "./template-facts";
+import "./monitor.css";
 import "./templates.css";
 
 type Operators = ReadonlyMap<string, Operator>;

@@ -4,11 +4,12 @@ import { templatePage } from "../shared/address";
 import { mount } from "../shared/mount";
 import type { Operator, Template } from "../shared/types";
 import { Problem, Skeleton, useLoaded } from "../shared/ui/parts";
-import { Frame } from "./frame";
+import { Frame } from "../shared/ui/frame";
 import { PipelinePicture } from "./pipeline-picture";
 import { withOperators } from "./template-data";
 import { DeployButton, UseProblem, useUse } from "./template-actions";
 import { Facts } from "./template-facts";
+import "./monitor.css";
 import "./templates.css";
 
 function TemplatesPage() {

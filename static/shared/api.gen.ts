@@ -1,7 +1,5 @@
-// Written by `make api-types` from webapp/*/schemas.py and webapp/monitoring/messages.py.
-// Do not edit: a test compares it with them.
-
-import type { PipelineDocument } from "./types";
+// Written by `make api-types` from webapp/*/schemas.py, webapp/monitoring/messages.py and
+// pipeline_runtime/model/document.py. Do not edit: a test compares it with them.
 
 /** What a node has to know to take part. It holds secrets. */
 export interface Admission {
@@ -194,6 +192,51 @@ export interface DeployChange {
 export interface DeployPlan {
   changes: DeployChange[];
   repeats: boolean;
+}
+
+/** Of which element this one is a copy, at the site where it runs (`planning/copies.py`). */
+export interface DocCopyOf {
+  part: string;
+  element: string;
+  params?: Record<string, unknown>;
+}
+
+export interface DocElement {
+  id: string;
+  type: string;
+  title?: string | null;
+  params?: Record<string, unknown>;
+  inputs?: Record<string, string>;
+  node?: string | null;
+  site?: string | null;
+  apart?: string[] | null;
+  latency_ms?: number | null;
+  copy_of?: DocCopyOf | null;
+  ui?: DocElementUi | null;
+}
+
+/** Where the editor drew an element, and what it says of it there; the runtime ignores it. */
+export interface DocElementUi {
+  x: number;
+  y: number;
+  replace?: boolean | null;
+}
+
+export interface DocGroup {
+  id: string;
+  elements: string[];
+  title?: string | null;
+  ui?: Record<string, unknown> | null;
+}
+
+export interface DocMetadata {
+  name: string;
+  description?: string | null;
+}
+
+export interface DocSpec {
+  elements?: DocElement[];
+  groups?: DocGroup[];
 }
 
 export interface Draft {
@@ -866,6 +909,13 @@ export interface Pipeline {
   description: string | null;
   elements: number;
   document: PipelineDocument;
+}
+
+export interface PipelineDocument {
+  apiVersion?: "fogline/v1";
+  kind?: "Pipeline";
+  metadata: DocMetadata;
+  spec?: DocSpec;
 }
 
 export interface PipelineItem {

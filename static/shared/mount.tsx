@@ -7,6 +7,7 @@ import { live, useLive } from "./live";
 import { Boundary } from "./ui/boundary";
 import { ConfirmHost } from "./ui/confirm";
 import { Toasts } from "./ui/toast";
+import "./ui/dialog.css";
 import "./ui/ui.css";
 
 /** Put a view into `#root`, with what every view needs around it. */

@@ -18,6 +18,7 @@ import { livePage } from "./address";
 import { useCommands } from "./commands";
 import { useLive } from "./live";
 import { toggleTheme } from "./theme";
+import "./ui/dialog.css";
 import "./ui/ui.css";
 import "./palette.css";
 

@@ -19,6 +19,8 @@ export type {
   DeployChange,
   Decision,
   DeployPlan,
+  DocElement,
+  DocGroup,
   DryRun,
   ElementCost,
   ElementError,
@@ -48,6 +50,7 @@ export type {
   PeekedRecord as PeekRecord,
   PhaseEntry as Phase,
   Pipeline,
+  PipelineDocument,
   PipelineItem,
   PipelineVersion,
   Policy,
@@ -75,38 +78,6 @@ export type Strategy = Handover["strategy"];
 export type OperationKind = Operation["kind"];
 
 export type Role = "viewer" | "operator" | "editor" | "admin";
-
-export interface DocElement {
-  id: string;
-  type: string;
-  title?: string | null;
-  params?: Record<string, unknown>;
-  inputs?: Record<string, string>;
-  node?: string | null;
-  /** It runs on a node of that site. */
-  site?: string | null;
-  /** Elements that it shares no node with; said of one of two, it holds for both. */
-  apart?: string[] | null;
-  /** The target of its results, from a row's arrival on; of a group the least of its elements' holds. */
-  latency_ms?: number | null;
-  /** It is a copy: of which element of which part, and its parameters that name the site, as drawn. */
-  copy_of?: { part: string; element: string; params?: Record<string, unknown> } | null;
-  /** Where it was drawn; `replace`: it came with a template, and the user's own source goes here. */
-  ui?: { x: number; y: number; replace?: boolean } | null;
-}
-
-export interface DocGroup {
-  id: string;
-  elements: string[];
-  title?: string | null;
-}
-
-export interface PipelineDocument {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string; [more: string]: unknown };
-  spec: { elements: DocElement[]; groups?: DocGroup[] };
-}
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type JsonSchema = { [keyword: string]: any };

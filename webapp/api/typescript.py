@@ -10,15 +10,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from pipeline_runtime.model.document import PipelineDocument
 from webapp.api.api import api
 from webapp.monitoring.messages import LiveBody, Wish
 
 Schema = dict[str, Any]
 REF = "#/components/schemas/"
-HEAD = """// Written by `make api-types` from webapp/*/schemas.py and webapp/monitoring/messages.py.
-// Do not edit: a test compares it with them.
-
-import type { PipelineDocument } from "./types";
+HEAD = """// Written by `make api-types` from webapp/*/schemas.py, webapp/monitoring/messages.py and
+// pipeline_runtime/model/document.py. Do not edit: a test compares it with them.
 """
 _PRIMITIVES = {
     "string": "string",
@@ -38,9 +37,20 @@ def api_types() -> str:
         schema = TypeAdapter(type_).json_schema(mode="serialization", ref_template=REF + "{model}")
         # What both have is the REST API's: there ninja has named it.
         components = schema.pop("$defs", {}) | components | {name: schema}
+    components |= _document_types()
     types = [_declared(name, components[name]) for name in sorted(components)]
     live = "/** A message of /ws/live: numbered by each socket for itself. */\n"
     return "\n".join([HEAD, *types, f"{live}export type LiveMessage = LiveBody & {{ n: number }};\n"])
+
+
+def _document_types() -> dict[str, Schema]:
+    """The pipeline document as the browser sends it: what has a default may be left out."""
+    schema = PipelineDocument.model_json_schema(mode="validation", ref_template=f"{REF}Doc{{model}}")
+    parts = schema.pop("$defs")
+    # The editor alone writes and reads where a card lies; the model lets it pass unread.
+    place = {"x": {"type": "number"}, "y": {"type": "number"}}
+    parts["ElementUi"] |= {"properties": place | parts["ElementUi"]["properties"], "required": list(place)}
+    return {f"Doc{name}": part for name, part in parts.items()} | {"PipelineDocument": schema}
 
 
 def _declared(name: str, schema: Schema) -> str:

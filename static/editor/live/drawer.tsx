@@ -12,7 +12,7 @@ import { OperatorIcon } from "../../shared/ui/icons";
 import { Ago, Figure, StatusMark } from "../../shared/ui/parts";
 import { Resizer } from "../../shared/ui/resizer";
 import { Tabs, type Tab } from "../../shared/ui/tabs";
-import { displayName, findElement, parseReference } from "../document";
+import { displayName, findElement, parseReference } from "../../shared/document";
 import { shown, useEditor } from "../store";
 import { ActionButton } from "./action-button";
 import { ElementCharts } from "./charts";

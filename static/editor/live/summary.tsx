@@ -5,7 +5,7 @@ import { enters } from "../../shared/points";
 import type { LiveElement } from "../../shared/types";
 import { HandoverCard } from "../../shared/ui/handover";
 import { Figure, StatusMark } from "../../shared/ui/parts";
-import { displayName } from "../document";
+import { displayName } from "../../shared/document";
 import { select, useEditor } from "../store";
 import { Percentiles } from "./percentiles";
 import { Nothing } from "./records";

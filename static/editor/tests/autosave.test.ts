@@ -1,7 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { PipelineDocument, Role } from "../../shared/types";
-import { changeElement, findElement } from "../document";
-import { DOCUMENT } from "./fixtures";
+import { findElement } from "../../shared/document";
+import { changeElement } from "../edits";
+import { DOCUMENT } from "../../shared/tests/documents";
 
 class FakeStorage {
   [key: string]: unknown;

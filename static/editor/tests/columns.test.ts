@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Operator, PipelineDocument, SchemaField, StreamSchema } from "../../shared/types";
 import { columnUses, mendsOf, misfits } from "../columns";
 import { judge } from "../connect";
-import { elementsOf, findElement } from "../document";
-import { OPERATORS } from "./fixtures";
+import { elementsOf, findElement } from "../../shared/document";
+import { OPERATORS } from "../../shared/tests/documents";
 
 const NUMBERS = ["integer", "number"];
 const numeric = { type: "string", format: "column", "x-column": { types: NUMBERS } };

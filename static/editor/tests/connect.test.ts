@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { judge, reaches } from "../connect";
-import { DOCUMENT, OPERATORS } from "./fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
+import { elementsOf } from "../../shared/document";
 
 const out = (element: string) => ({ element, port: "out" });
 const into = (element: string, port = "in") => ({ element, port });
@@ -25,7 +26,7 @@ describe("which ports may be joined", () => {
   test("a longer circle is found", () => {
     const document = {
       ...DOCUMENT,
-      spec: { elements: [...DOCUMENT.spec.elements, { id: "late", type: "filter", inputs: { in: "big" } }] },
+      spec: { elements: [...elementsOf(DOCUMENT), { id: "late", type: "filter", inputs: { in: "big" } }] },
     };
     const verdict = judge(document, OPERATORS, out("late"), into("big"));
     expect(verdict.ok ? "" : verdict.reason).toMatch(/circle/);

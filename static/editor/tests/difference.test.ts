@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Operator } from "../../shared/types";
-import { changeElement, connect, moveElements, removeElements } from "../document";
+import { changeElement, connect, moveElements, removeElements } from "../edits";
 import { counted, difference, inWords, streamMarks, withRemoved } from "../difference";
 import { toEdges } from "../flow";
-import { DOCUMENT, OPERATORS } from "./fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
+import { elementsOf } from "../../shared/document";
 
 const operators = new Map<string, Operator>([
   ...OPERATORS,
@@ -71,11 +72,11 @@ test("elements that come, change and go, by their names; places do not count", (
     "file",
     "added",
   ]);
-  expect(withRemoved(after, before).spec.elements?.map(({ id }) => id)).toEqual(["readings", "big", "file"]);
+  expect(elementsOf(withRemoved(after, before)).map(({ id }) => id)).toEqual(["readings", "big", "file"]);
 });
 
 test("what runs as one, and what it is for, is of the pipeline", () => {
-  const { groups: _, ...spec } = DOCUMENT.spec;
+  const { groups: _, ...spec } = DOCUMENT.spec ?? {};
   const after = { ...DOCUMENT, metadata: { ...DOCUMENT.metadata, description: "For tests" }, spec };
   expect(difference(DOCUMENT, after, operators).pipeline).toEqual([
     { what: "Description", from: null, to: "For tests" },
@@ -102,8 +103,7 @@ describe("streams that came and went", () => {
   });
 
   test("those of an element that went are gone with it, though another still names it", () => {
-    const { spec } = DOCUMENT;
-    const left = { ...DOCUMENT, spec: { elements: spec.elements!.filter(({ id }) => id !== "big") } };
+    const left = { ...DOCUMENT, spec: { elements: elementsOf(DOCUMENT).filter(({ id }) => id !== "big") } };
     expect(ends(DOCUMENT, left)).toEqual([
       ["readings", "big", "removed"],
       ["big", "file", "removed"],

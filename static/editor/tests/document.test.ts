@@ -1,93 +1,94 @@
 import { describe, expect, test } from "vitest";
-import * as doc from "../document";
+import { elementsOf, displayName, findElement, groupsOf, isApart, locate } from "../../shared/document";
+import * as edits from "../edits";
 import { boxes, toEdges, toNodes } from "../flow";
 import { layout } from "../layout";
 import { mergeDocuments } from "../merge";
 import type { PipelineDocument } from "../../shared/types";
-import { DOCUMENT, OPERATORS } from "./fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 
 const filter = OPERATORS.get("filter")!;
 
 describe("changing a document", () => {
   test("an added element has a fresh id, its defaults and a free place", () => {
-    const first = doc.addElement(DOCUMENT, filter, { x: 3, y: 4 });
-    const second = doc.addElement(first.document, filter, { x: 3, y: 4 });
+    const first = edits.addElement(DOCUMENT, filter, { x: 3, y: 4 });
+    const second = edits.addElement(first.document, filter, { x: 3, y: 4 });
     expect([first.id, second.id]).toEqual(["filter", "filter-2"]);
-    const [a, b] = [first.id, second.id].map((id) => doc.findElement(second.document, id)?.ui);
+    const [a, b] = [first.id, second.id].map((id) => findElement(second.document, id)?.ui);
     expect(Math.abs(a!.y - b!.y)).toBeGreaterThanOrEqual(80);
-    expect(doc.defaultParams(OPERATORS.get("csv-replay")!)).toEqual({ rate: 100 });
+    expect(edits.defaultParams(OPERATORS.get("csv-replay")!)).toEqual({ rate: 100 });
   });
 
   test("a removed element takes its connections and its place in a group along", () => {
-    const after = doc.removeElements(DOCUMENT, ["big"]);
-    expect(doc.findElement(after, "file")).not.toHaveProperty("inputs");
-    expect(doc.groupsOf(after)).toEqual([{ id: "edge-part", elements: ["readings"] }]);
+    const after = edits.removeElements(DOCUMENT, ["big"]);
+    expect(findElement(after, "file")).not.toHaveProperty("inputs");
+    expect(groupsOf(after)).toEqual([{ id: "edge-part", elements: ["readings"] }]);
   });
 
   test("a rename follows into inputs and groups", () => {
-    const after = doc.renameElement(DOCUMENT, "readings", "source");
-    expect(doc.findElement(after, "big")?.inputs).toEqual({ in: "source" });
-    expect(doc.groupsOf(after)[0]?.elements).toEqual(["source", "big"]);
+    const after = edits.renameElement(DOCUMENT, "readings", "source");
+    expect(findElement(after, "big")?.inputs).toEqual({ in: "source" });
+    expect(groupsOf(after)[0]?.elements).toEqual(["source", "big"]);
   });
 
   test("a paste keeps connections among what was copied and cuts the others", () => {
-    const copied = doc.copyElements(DOCUMENT, ["big", "file"]);
-    const { document, ids } = doc.pasteElements(DOCUMENT, copied);
+    const copied = edits.copyElements(DOCUMENT, ["big", "file"]);
+    const { document, ids } = edits.pasteElements(DOCUMENT, copied);
     expect(ids).toEqual(["big-2", "file-2"]);
-    expect(doc.findElement(document, "big-2")).not.toHaveProperty("inputs");
-    expect(doc.findElement(document, "file-2")?.inputs).toEqual({ in: "big-2" });
+    expect(findElement(document, "big-2")).not.toHaveProperty("inputs");
+    expect(findElement(document, "file-2")?.inputs).toEqual({ in: "big-2" });
   });
 
   test("what is to be apart is said once for both, and follows renames, copies and removals", () => {
-    const apart = doc.setApart(DOCUMENT, "big", "file", true);
-    const [big, file] = ["big", "file"].map((id) => doc.findElement(apart, id)!);
-    expect(doc.isApart(file!, big!)).toBe(true);
-    expect(doc.findElement(doc.renameElement(apart, "file", "sink"), "big")?.apart).toEqual(["sink"]);
-    expect(doc.findElement(doc.removeElements(apart, ["file"]), "big")).not.toHaveProperty("apart");
-    const pasted = doc.pasteElements(apart, doc.copyElements(apart, ["big", "file"])).document;
-    expect(doc.findElement(pasted, "big-2")?.apart).toEqual(["file-2"]);
-    expect(doc.copyElements(apart, ["big"])[0]).not.toHaveProperty("apart");
-    expect(doc.setApart(apart, "file", "big", false)).toEqual(DOCUMENT);
+    const apart = edits.setApart(DOCUMENT, "big", "file", true);
+    const [big, file] = ["big", "file"].map((id) => findElement(apart, id)!);
+    expect(isApart(file!, big!)).toBe(true);
+    expect(findElement(edits.renameElement(apart, "file", "sink"), "big")?.apart).toEqual(["sink"]);
+    expect(findElement(edits.removeElements(apart, ["file"]), "big")).not.toHaveProperty("apart");
+    const pasted = edits.pasteElements(apart, edits.copyElements(apart, ["big", "file"])).document;
+    expect(findElement(pasted, "big-2")?.apart).toEqual(["file-2"]);
+    expect(edits.copyElements(apart, ["big"])[0]).not.toHaveProperty("apart");
+    expect(edits.setApart(apart, "file", "big", false)).toEqual(DOCUMENT);
   });
 
   test("what is pasted is no copy of its site's, and runs there all the same", () => {
     const copied = [{ id: "big", type: "filter", site: "Hall", copy_of: { part: "big", element: "big" } }];
-    const { document } = doc.pasteElements(DOCUMENT, copied);
-    expect(doc.findElement(document, "big-2")).toMatchObject({ site: "Hall" });
-    expect(doc.findElement(document, "big-2")).not.toHaveProperty("copy_of");
+    const { document } = edits.pasteElements(DOCUMENT, copied);
+    expect(findElement(document, "big-2")).toMatchObject({ site: "Hall" });
+    expect(findElement(document, "big-2")).not.toHaveProperty("copy_of");
   });
 
   test("a change never touches the document it came from", () => {
     const before = JSON.stringify(DOCUMENT);
-    doc.connect(DOCUMENT, { element: "readings", port: "out" }, { element: "file", port: "in" });
-    doc.moveElements(DOCUMENT, { big: { x: 1, y: 1 } });
-    doc.groupElements(DOCUMENT, ["big", "file"]);
+    edits.connect(DOCUMENT, { element: "readings", port: "out" }, { element: "file", port: "in" });
+    edits.moveElements(DOCUMENT, { big: { x: 1, y: 1 } });
+    edits.groupElements(DOCUMENT, ["big", "file"]);
     expect(JSON.stringify(DOCUMENT)).toBe(before);
   });
 
   test("moving to the same place is no change", () => {
-    expect(doc.moveElements(DOCUMENT, { big: { x: 320, y: 0 } })).toBe(DOCUMENT);
+    expect(edits.moveElements(DOCUMENT, { big: { x: 320, y: 0 } })).toBe(DOCUMENT);
   });
 
   test("grouping takes elements out of their old groups; the last one out removes the group", () => {
-    const grouped = doc.groupElements(DOCUMENT, ["readings", "big", "file"]);
-    expect(doc.groupsOf(grouped)).toEqual([{ id: "readings-group", elements: ["readings", "big", "file"] }]);
-    expect(doc.ungroup(grouped, ["file"]).spec).not.toHaveProperty("groups");
+    const grouped = edits.groupElements(DOCUMENT, ["readings", "big", "file"]);
+    expect(groupsOf(grouped)).toEqual([{ id: "readings-group", elements: ["readings", "big", "file"] }]);
+    expect(edits.ungroup(grouped, ["file"]).spec).not.toHaveProperty("groups");
   });
 
   test("an element without a title has its operator's, with its number", () => {
-    expect(doc.displayName({ id: "filter", type: "filter" }, filter)).toBe("Filter");
-    expect(doc.displayName({ id: "filter-2", type: "filter" }, filter)).toBe("Filter 2");
-    expect(doc.displayName({ id: "big", type: "filter" }, filter)).toBe("big");
-    expect(doc.displayName({ id: "big", type: "filter", title: "Big ones" }, filter)).toBe("Big ones");
+    expect(displayName({ id: "filter", type: "filter" }, filter)).toBe("Filter");
+    expect(displayName({ id: "filter-2", type: "filter" }, filter)).toBe("Filter 2");
+    expect(displayName({ id: "big", type: "filter" }, filter)).toBe("big");
+    expect(displayName({ id: "big", type: "filter", title: "Big ones" }, filter)).toBe("Big ones");
   });
 
   test("a fault's path leads to its element", () => {
-    expect(doc.locate(DOCUMENT, "spec.elements[1].params.column")).toEqual({
+    expect(locate(DOCUMENT, "spec.elements[1].params.column")).toEqual({
       element: "big",
       path: "params.column",
     });
-    expect(doc.locate(DOCUMENT, "spec.elements[9].type").element).toBeNull();
+    expect(locate(DOCUMENT, "spec.elements[9].type").element).toBeNull();
   });
 });
 
@@ -109,10 +110,10 @@ describe("drawing a document", () => {
   test("connections survive document -> flow -> document", () => {
     let rebuilt = {
       ...DOCUMENT,
-      spec: { ...DOCUMENT.spec, elements: DOCUMENT.spec.elements.map(({ inputs: _, ...rest }) => rest) },
+      spec: { ...DOCUMENT.spec, elements: elementsOf(DOCUMENT).map(({ inputs: _, ...rest }) => rest) },
     };
     for (const edge of toEdges(DOCUMENT, OPERATORS)) {
-      rebuilt = doc.connect(
+      rebuilt = edits.connect(
         rebuilt as never,
         { element: edge.source, port: edge.sourceHandle! },
         { element: edge.target, port: edge.targetHandle! },
@@ -124,7 +125,7 @@ describe("drawing a document", () => {
   test("an unchanged element keeps its node object", () => {
     const first = toNodes(DOCUMENT, OPERATORS, [], new Set());
     const next = toNodes(
-      doc.changeElement(DOCUMENT, "big", { title: "Big ones" }),
+      edits.changeElement(DOCUMENT, "big", { title: "Big ones" }),
       OPERATORS,
       first,
       new Set(),
@@ -154,25 +155,25 @@ describe("what came with a template and is to be replaced", () => {
     ...DOCUMENT,
     spec: {
       ...DOCUMENT.spec,
-      elements: doc
-        .elementsOf(DOCUMENT)
-        .map((element) =>
-          element.id === "readings" ? { ...element, ui: { x: 0, y: 0, replace: true } } : element,
-        ),
+      elements: elementsOf(DOCUMENT).map((element) =>
+        element.id === "readings" ? { ...element, ui: { x: 0, y: 0, replace: true } } : element,
+      ),
     },
   };
-  const isMarked = (document: PipelineDocument) => !!doc.findElement(document, "readings")?.ui?.replace;
+  const isMarked = (document: PipelineDocument) => !!findElement(document, "readings")?.ui?.replace;
 
   test("says so until its parameters or its type are changed", () => {
-    expect(isMarked(doc.changeElement(marked, "readings", { params: { path: "upload:mine" } }))).toBe(false);
-    expect(isMarked(doc.changeElement(marked, "readings", { type: "kafka-in" }))).toBe(false);
-    expect(doc.findElement(doc.keepAsItIs(marked, "readings"), "readings")?.ui).toEqual({ x: 0, y: 0 });
+    expect(isMarked(edits.changeElement(marked, "readings", { params: { path: "upload:mine" } }))).toBe(
+      false,
+    );
+    expect(isMarked(edits.changeElement(marked, "readings", { type: "kafka-in" }))).toBe(false);
+    expect(findElement(edits.keepAsItIs(marked, "readings"), "readings")?.ui).toEqual({ x: 0, y: 0 });
   });
 
   test("says so wherever it is moved to, whatever it is called, and whatever is done to others", () => {
-    expect(isMarked(doc.moveElements(marked, { readings: { x: 50, y: 60 } }))).toBe(true);
-    expect(isMarked(doc.changeElement(marked, "readings", { title: "Hall 1", node: "edge-a" }))).toBe(true);
-    expect(isMarked(doc.changeElement(marked, "big", { params: {} }))).toBe(true);
+    expect(isMarked(edits.moveElements(marked, { readings: { x: 50, y: 60 } }))).toBe(true);
+    expect(isMarked(edits.changeElement(marked, "readings", { title: "Hall 1", node: "edge-a" }))).toBe(true);
+    expect(isMarked(edits.changeElement(marked, "big", { params: {} }))).toBe(true);
   });
 
   test("says so on its card, in words too, while it is drawn", () => {
@@ -183,16 +184,18 @@ describe("what came with a template and is to be replaced", () => {
   });
 
   test("says so after a merge only if neither side has changed it", () => {
-    const moved = doc.moveElements(marked, { readings: { x: 9, y: 9 } });
-    const changed = doc.changeElement(marked, "readings", { params: { path: "upload:mine" } });
+    const moved = edits.moveElements(marked, { readings: { x: 9, y: 9 } });
+    const changed = edits.changeElement(marked, "readings", { params: { path: "upload:mine" } });
     const merged = mergeDocuments(marked, moved, changed);
     expect(merged.conflicts).toEqual([]);
-    expect(doc.findElement(merged.document, "readings")).toMatchObject({
+    expect(findElement(merged.document, "readings")).toMatchObject({
       params: { path: "upload:mine" },
       ui: { x: 9, y: 9 },
     });
     expect(isMarked(merged.document)).toBe(false);
     expect(isMarked(mergeDocuments(marked, changed, moved).document)).toBe(false);
-    expect(isMarked(mergeDocuments(marked, moved, doc.removeElements(marked, ["file"])).document)).toBe(true);
+    expect(isMarked(mergeDocuments(marked, moved, edits.removeElements(marked, ["file"])).document)).toBe(
+      true,
+    );
   });
 });

@@ -1,17 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
-import {
-  addElement,
-  changeElement,
-  connect,
-  findElement,
-  groupElements,
-  groupsOf,
-  moveElements,
-  removeElements,
-} from "../document";
+import { elementsOf, findElement, groupsOf } from "../../shared/document";
+import { addElement, changeElement, connect, groupElements, moveElements, removeElements } from "../edits";
 import { mergeDocuments, stable } from "../merge";
-import { DOCUMENT, OPERATORS } from "./fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 
 const keys = (base: PipelineDocument, mine: PipelineDocument, theirs: PipelineDocument) =>
   mergeDocuments(base, mine, theirs).conflicts.map(({ key }) => key);
@@ -90,13 +82,13 @@ describe("what both added under one id", () => {
     return connect(added.document, { element: "filter", port: "out" }, { element: "csv-sink", port: "in" });
   };
   const inputs = (document: PipelineDocument) =>
-    Object.fromEntries((document.spec.elements ?? []).map(({ id, inputs: read }) => [id, read?.in]));
+    Object.fromEntries(elementsOf(document).map(({ id, inputs: read }) => [id, read?.in]));
 
   test("is one where it is the same, wherever it was drawn", () => {
     const moved = moveElements(between("a"), { filter: { x: 9, y: 9 } });
     const { document, conflicts, renamed } = mergeDocuments(DOCUMENT, moved, between("a"));
     expect([conflicts, renamed]).toEqual([[], []]);
-    expect(document.spec.elements).toHaveLength(4);
+    expect(elementsOf(document)).toHaveLength(4);
   });
 
   test("is two where it differs: mine has another id, and nobody is asked", () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { PipelineDocument } from "../../shared/types";
-import { changeElement, elementsOf, moveElements } from "../document";
+import { elementsOf } from "../../shared/document";
+import { changeElement, moveElements } from "../edits";
 import { mapped, push, start, undo } from "../history";
 import { elsewhereWords, repinned, repinsOf, repinWords } from "../pins";
-import { DOCUMENT } from "./fixtures";
+import { DOCUMENT } from "../../shared/tests/documents";
 
 const pinned = (document: PipelineDocument, id: string, node: string) =>
   changeElement(document, id, { node });

@@ -1,11 +1,12 @@
 import type { SchemaField } from "../../shared/types";
 import { describe, expect, test } from "vitest";
 import { fittingStream } from "../adding";
-import * as doc from "../document";
+import { elementsOf, findElement } from "../../shared/document";
+import * as edits from "../edits";
 import { sized, toNodes, type CardNode } from "../flow";
 import { arranged, besideOffset, CARD, freePlace, type Point } from "../places";
 import { lookAt, readableView, ZOOM } from "../view";
-import { DOCUMENT, OPERATORS } from "./fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 
 const over = (a: Point, b: Point) => Math.abs(a.x - b.x) < CARD.width && Math.abs(a.y - b.y) < CARD.height;
 
@@ -21,8 +22,11 @@ describe("free places", () => {
 
   test("a paste lies beside the originals and over nothing, and where they were when they are gone", () => {
     const others = elementPlaces(DOCUMENT);
-    const { document, ids } = doc.pasteElements(DOCUMENT, doc.copyElements(DOCUMENT, ["readings", "big"]));
-    const pasted = ids.map((id) => doc.findElement(document, id)!.ui!);
+    const { document, ids } = edits.pasteElements(
+      DOCUMENT,
+      edits.copyElements(DOCUMENT, ["readings", "big"]),
+    );
+    const pasted = ids.map((id) => findElement(document, id)!.ui!);
     expect(pasted.flatMap((place) => others.filter((at) => over(at, place)))).toEqual([]);
     expect(pasted[1]!.x - pasted[0]!.x).toBe(320);
     // beside: no farther than one step of its own height
@@ -33,7 +37,7 @@ describe("free places", () => {
   test("what is pasted again and again lies over none of what was pasted before", () => {
     let document = DOCUMENT;
     for (let time = 0; time < 6; time += 1)
-      document = doc.pasteElements(document, doc.copyElements(DOCUMENT, ["big", "file"])).document;
+      document = edits.pasteElements(document, edits.copyElements(DOCUMENT, ["big", "file"])).document;
     const all = elementPlaces(document);
     expect(all).toHaveLength(15);
     expect(all.flatMap((a, i) => all.slice(i + 1).filter((b) => over(a, b)))).toEqual([]);
@@ -95,7 +99,7 @@ describe("what is looked at", () => {
 
 describe("an element added by keyboard", () => {
   const added = (type: string, selected: string) => {
-    const { document } = doc.addElement(DOCUMENT, { ...OPERATORS.get(type)!, type: "new" }, { x: 0, y: 0 });
+    const { document } = edits.addElement(DOCUMENT, { ...OPERATORS.get(type)!, type: "new" }, { x: 0, y: 0 });
     return fittingStream(document, new Map([...OPERATORS, ["new", OPERATORS.get(type)!]]), selected, {
       id: "new",
       operator: OPERATORS.get(type)!,
@@ -119,7 +123,7 @@ describe("an element added by keyboard", () => {
 
   test("feeds the selected one's free input when it is a source", () => {
     const free = { ...DOCUMENT, spec: { elements: [{ id: "file", type: "csv-sink" }] } };
-    const { document, id } = doc.addElement(free, OPERATORS.get("csv-replay")!, { x: 0, y: 0 });
+    const { document, id } = edits.addElement(free, OPERATORS.get("csv-replay")!, { x: 0, y: 0 });
     expect(
       fittingStream(document, OPERATORS, "file", { id, operator: OPERATORS.get("csv-replay")! }),
     ).toEqual({
@@ -137,7 +141,7 @@ describe("an element added by keyboard", () => {
       type: "chart",
       params_schema: { required: ["column"], properties: { column } },
     };
-    const { document, id } = doc.addElement(DOCUMENT, chart, { x: 0, y: 0 });
+    const { document, id } = edits.addElement(DOCUMENT, chart, { x: 0, y: 0 });
     const fitting = (type: SchemaField["type"]) =>
       fittingStream(
         document,
@@ -174,5 +178,5 @@ test("React Flow is told where the ports are, so that it need not draw a card to
 });
 
 function elementPlaces(document: typeof DOCUMENT): Point[] {
-  return doc.elementsOf(document).map((element) => element.ui!);
+  return elementsOf(document).map((element) => element.ui!);
 }

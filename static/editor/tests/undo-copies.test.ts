@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { changeElement, elementsOf, moveElements } from "../document";
+import { elementsOf } from "../../shared/document";
+import { changeElement, moveElements } from "../edits";
 import { push, redo, start, undo, type History } from "../history";
 import { pack, unpack } from "../undo-copies";
-import { DOCUMENT } from "./fixtures";
+import { DOCUMENT } from "../../shared/tests/documents";
 
 /** n steps, each of another title. */
 function steps(n: number): History<typeof DOCUMENT> {

@@ -16,7 +16,7 @@ import {
   type Difference,
   type ValueChange,
 } from "../difference";
-import { emptyDocument } from "../document";
+import { emptyDocument } from "../../shared/document";
 
 import { stable } from "../merge";
 import { look, select, useEditor } from "../store";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DOCUMENT, OPERATORS } from "../../editor/tests/fixtures";
+import { DOCUMENT, OPERATORS } from "../../shared/tests/documents";
 import type { PipelineDocument } from "../../shared/types";
 import { BOX, pictureOf } from "../template-picture";
+import { elementsOf } from "../../shared/document";
 
 const numbers = (path: string) => [...path.matchAll(/-?[\d.]+/g)].map(([number]) => Number(number));
 
@@ -28,7 +29,7 @@ describe("the picture of a pipeline", () => {
       ...DOCUMENT,
       spec: {
         elements: [
-          ...DOCUMENT.spec.elements,
+          ...elementsOf(DOCUMENT),
           { id: "both", type: "join", inputs: { left: "readings", right: "big" }, ui: { x: 640, y: 200 } },
           { id: "lost", type: "filter", inputs: { in: "nothing" }, ui: { x: 0, y: 400 } },
         ],

@@ -9,6 +9,7 @@ import { flagKey, Legend, lineKey } from "./chart-legend";
 import { draw, HEIGHT, loadPlotly, spanIn, type ChartData, type Drawn, type Plotly } from "./chart-plot";
 import { drawings } from "./draw-queue";
 import "./plotly.css";
+import "./chart.css";
 
 export type { ChartData } from "./chart-plot";
 

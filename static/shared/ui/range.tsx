@@ -4,6 +4,7 @@ import { MARKS } from "./chart-plot";
 import { toTheSecond } from "../format";
 import type { Mark, MarkKind } from "../marks";
 import { follow, RANGES, scale, shift, useTimeRange } from "../time-range";
+import "./chart.css";
 
 /** The range of time of all charts of the page. It stays as wide as it is, whatever is chosen. `follows`: how
  * far back they go can be chosen; else they show what they have. */

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import "./monitor.css";
+import "./frame.css";
 
 /** The frame of a view: breadcrumb and state left, the one primary action right. */
 export function Frame({

@@ -1,4 +1,4 @@
-import type { Operator, PipelineDocument } from "../../shared/types";
+import type { Operator, PipelineDocument } from "../types";
 
 const base = {
   summary: "",

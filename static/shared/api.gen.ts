@@ -194,7 +194,7 @@ export interface DeployPlan {
   repeats: boolean;
 }
 
-/** Of which element this one is a copy, at the site where it runs (`planning/copies.py`). */
+/** Says which element this one is a copy of, at the site where it runs (`planning/copies.py`). */
 export interface DocCopyOf {
   part: string;
   element: string;
@@ -215,7 +215,7 @@ export interface DocElement {
   ui?: DocElementUi | null;
 }
 
-/** Where the editor drew an element, and what it says of it there; the runtime ignores it. */
+/** Where the editor draws an element, and what it says about it. The runtime ignores it. */
 export interface DocElementUi {
   x: number;
   y: number;
@@ -1105,9 +1105,9 @@ export interface StoredFile {
 }
 
 /**
- * What one record of a stream holds.
+ * The content of a stream's records.
  *
- * `key` names the field whose text is the record's Kafka key; None: no key. Event time is not a
+ * `key` names the field whose text is the record's Kafka key; without a key it is None. Event time is no
  * field: it is the record's own timestamp, and the `_time` column of every frame.
  */
 export interface StreamSchema {

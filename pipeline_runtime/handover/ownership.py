@@ -214,11 +214,11 @@ class Ownership:
 
     def prepare_release(self, armed: journal.Arm) -> None:
         """Fetch, once, what the owner's release to `armed` would wait for."""
-        transactions, to = self._transactions, self._spec.released
-        if not (armed.listens and to) or self._tells is not None or transactions is None:
+        transactions = self._transactions
+        if not armed.listens or self._tells is not None or transactions is None:
             return
         try:
-            transactions.warm([to])
+            transactions.warm([self._spec.released])
             self._tells = True
         except Exception as error:
             # Say, the topic was deleted, or the owner has just released: the journal is enough.

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipeline_runtime.model.ids import Epoch, Seq
@@ -58,15 +58,11 @@ class Commit:
     ended: tuple[str, ...] = ()  # inputs that this batch read to their end
     node: str = ""
     definition: str = ""
-    """The GroupSpec.version that processed the batch; an upgrade changes it. Empty if it was not told."""
+    """The GroupSpec.version that processed the batch; an upgrade changes it."""
 
     @property
     def seq(self) -> Seq:
         return self.boundary.seq
-
-    def is_of(self, version: str) -> bool:
-        """Returns whether this definition may follow the batch."""
-        return self.definition in ("", version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +153,6 @@ def decode(value: bytes) -> Record:
             data["boundary"] = Boundary.from_json(data["boundary"])
         if "ended" in data:
             data["ended"] = tuple(data["ended"])
-        known = {item.name for item in fields(kind)}
-        return kind(**{name: value for name, value in data.items() if name in known})
+        return kind(**data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalDamaged(f"unreadable journal record {value[:200]!r}: {error}") from error

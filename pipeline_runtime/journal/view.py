@@ -53,7 +53,7 @@ class JournalView:
         match record:
             case Claim():
                 self._grant(record.epoch, "claim", record.order, record.node, at_ms)
-                self.definition = record.definition or self.definition
+                self.definition = record.definition
                 if self.start is None:
                     self.start = record.start
                 if record.rewind is not None:
@@ -102,7 +102,7 @@ class JournalView:
         self.granted = max(self.granted, commit.epoch)
         self.last_seq = commit.seq
         self.last_ends = commit.boundary.ends
-        self.definition = commit.definition or self.definition
+        self.definition = commit.definition
         self.marks = commit.marks
         for key in commit.ended:
             self.ended.setdefault(key, commit.seq)

@@ -13,6 +13,7 @@ from pipeline_runtime.model.ids import (
     Epoch,
     dead_letter_topic,
     journal_topic,
+    released_topic,
     transactional_id,
 )
 from pipeline_runtime.model.schema import StreamSchema
@@ -81,7 +82,6 @@ class GroupSpec(Frozen):
     follow: Follow = "exact"
     pace: Pace = Pace()
     files: dict[str, str] = {}  # file reference in a parameter -> sha256 in the file store
-    released: str = PydanticField(default="", description="topic of its releases to far nodes; empty: none")
     version: str = PydanticField(default="1", description="changes when the group's code or parameters do")
 
     @property
@@ -92,6 +92,11 @@ class GroupSpec(Frozen):
     @property
     def journal(self) -> str:
         return journal_topic(self.deployment, self.group)
+
+    @property
+    def released(self) -> str:
+        """The topic in which the owner tells a far successor of its release."""
+        return released_topic(self.deployment, self.group)
 
     def dead_letters(self, element: str) -> str:
         return dead_letter_topic(self.deployment, element)

@@ -50,8 +50,6 @@ class Recorder(ByKey):
     newest row and of the newest one that said whether there is an event; `told_ms`, up to which that is
     known."""
 
-    state_version = 2
-
     params: AroundParams
 
     @property
@@ -130,14 +128,6 @@ class Recorder(ByKey):
         if "rows_ms" in state and "told_ms" in state:
             past_ms = min(state["rows_ms"], state["told_ms"]) - self._before_ms
             state["recordings"] = [each for each in state.get("recordings", []) if each[3] >= past_ms]
-
-    def migrate(self, state: dict[str, Any], version: int) -> dict[str, Any]:
-        """Version 1 knew the newest recording alone, and kept rows in the order in which they had come."""
-        made: dict[str, Any] = {"waiting": sorted(state.get("waiting", []), key=_time)}
-        if "recording" in state:
-            newest = [state["recording"], state["event_ms"], state["from_ms"], state["until_ms"]]
-            made |= {"recordings": [newest], "count": state["recording"]}
-        return made
 
 
 def _time(row: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pipeline_runtime.model.document import Element, PipelineDocument, parse_reference
 from pipeline_runtime.model.faults import DocumentInvalid
-from pipeline_runtime.model.ids import released_topic, stream_topic
+from pipeline_runtime.model.ids import stream_topic
 from pipeline_runtime.model.schema import StreamSchema
 from pipeline_runtime.model.spec import (
     LATENCY_MS,
@@ -108,9 +108,10 @@ def topics(spec: GroupSpec) -> tuple[TopicSpec, ...]:
     dead = [
         TopicSpec(name=spec.dead_letters(element.id), partitions=1, kind="dead") for element in spec.elements
     ]
-    own = [TopicSpec(name=spec.journal, partitions=1, kind="journal")]
-    if spec.released:  # what an older Fogline has deployed has none
-        own.append(TopicSpec(name=spec.released, partitions=1, kind="released"))
+    own = [
+        TopicSpec(name=spec.journal, partitions=1, kind="journal"),
+        TopicSpec(name=spec.released, partitions=1, kind="released"),
+    ]
     return (*streams, *own, *dead)
 
 
@@ -202,7 +203,6 @@ class _Plan:
             follow=follow,
             pace=self.pace(members),
             files=files,
-            released=released_topic(self.deployment, group),
             version=self.version(elements, inputs, outputs, files, follow),
         )
 

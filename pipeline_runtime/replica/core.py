@@ -187,7 +187,7 @@ def next_followed(
     commit = view.next_commit(start)
     if commit is None:
         return announced if announced is not None and announced.seq == view.following(start) else None
-    if commit.seq > last or not commit.is_of(definition):
+    if commit.seq > last or commit.definition != definition:
         return None
     if not coalesced:
         return commit.boundary
@@ -251,7 +251,7 @@ def at_sink(facts: Facts, granted: Granted) -> Emit | Check | Await | Abandon:
         return Abandon(f"seq {facts.local} was rewound, and {seq} with it")
     commit = view.commits.get(seq)
     if commit is not None:
-        as_granted = commit.boundary == granted.boundary and commit.is_of(facts.running)
+        as_granted = commit.boundary == granted.boundary and commit.definition == facts.running
         if not granted.ahead or as_granted:
             return Check(commit)
         if facts.permit is not None and commit.epoch > facts.permit:
@@ -287,9 +287,9 @@ def needs_another_definition(facts: Facts) -> bool:
     if facts.permit is not None:
         # Before its CLAIM was committed, the owner before it may have committed something more.
         may_commit = facts.running == facts.wanted and view.definition in ("", facts.running)
-        return granted and not (may_commit and (commit is None or commit.is_of(facts.running)))
+        return granted and not (may_commit and (commit is None or commit.definition == facts.running))
     if commit is not None:
-        return not commit.is_of(facts.running)
+        return commit.definition != facts.running
     comes_to_it = view.definition == facts.wanted or facts.local == facts.rewinds_to
     return not facts.leaves_state and facts.running != facts.wanted and comes_to_it
 

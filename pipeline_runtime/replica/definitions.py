@@ -79,7 +79,7 @@ def to_begin_with(
     commit = to_follow(view, local, rewinds_to)
     if commit is None and fresh:
         return kept(directory).get(view.definition, spec)
-    if commit is None or commit.is_of(spec.version):
+    if commit is None or commit.definition == spec.version:
         return spec
     found = kept(directory).get(commit.definition)
     if found is None:

@@ -153,7 +153,7 @@ class JournalFollower:
 
     def listen(self, round_trip_ms: float) -> bool:
         """As ownership.JournalReader says; False also where that topic cannot be read."""
-        if round_trip_ms < FAR_MS or not self._spec.released:
+        if round_trip_ms < FAR_MS:
             return False  # by the journal it hears of it about as soon
         self.stop_listening()
         released = JournalTail(self._kafka, self._spec.released, None, self._hear, from_end=True)

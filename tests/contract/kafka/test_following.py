@@ -68,7 +68,7 @@ def test_a_state_whose_commit_is_still_hidden_is_not_damaged(kafka: str, tmp_pat
 
 def test_a_far_successor_is_told_of_a_release_by_its_own_topic(kafka: str, tmp_path: Path) -> None:
     settings = KafkaSettings(kafka)
-    spec = SPEC.model_copy(update={"deployment": "told", "released": "fl.told.g.journal.released"})
+    spec = SPEC.model_copy(update={"deployment": "told"})
     follower = JournalFollower(spec, settings, tmp_path, state := ReplicaState())
     ensure_topics(settings, [Topic(spec.journal, "journal"), Topic(spec.released, "released")])
     owner = opened(kafka, "told-owner")

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline_runtime.batch.keyed import KeyState, KeyTimers
 from pipeline_runtime.operators import recordings
 from pipeline_runtime.operators.by_key import TooManyKept
 from pipeline_runtime.operators.record_around import RecordAround
@@ -59,20 +58,6 @@ def test_null_is_no_event_and_too_much_is_rejected(operator, process, monkeypatc
     monkeypatch.setattr(recordings, "KEPT_MAX", 2)
     with pytest.raises(TooManyKept):
         process(operator("record-around", around()), rows())
-
-
-def test_a_state_of_its_first_version_goes_on():
-    """As it was kept in the middle of a recording that began at 5, by 0.1.0's last version."""
-    operator = RecordAround(AroundParams(event="alarm", before_s=2, after_s=3))
-    waiting = [{"k": "a", "x": 9.0, "alarm": False, "t": None, "_ms": ms(9)}]
-    old = {"waiting": waiting, "recording": 4, "event_ms": ms(5), "from_ms": ms(3), "until_ms": ms(8)}
-    kept = KeyState(None)
-    kept.save(old, KeyTimers([]))
-    state, timers = KeyState(kept.text, operator.state_version).load(operator)
-    late = {"k": "a", "x": 7.0, "alarm": False, "t": None, "_time": at(7)}
-    event = {"k": "a", "x": 11.0, "alarm": True, "t": None, "_time": at(11)}
-    found = [*operator.process("a", late, state, timers), *operator.process("a", event, state, timers)]
-    assert [(row["x"], row["recording"]) for row in found] == [(7.0, 4), (9.0, 5), (11.0, 5)]
 
 
 def ms(second):

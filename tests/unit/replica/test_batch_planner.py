@@ -44,7 +44,7 @@ def state(rows: list[int], stages: dict[int, int] | None = None) -> ReplicaState
     for seq, count in enumerate(rows, 1):
         stage = max((s for at, s in (stages or {}).items() if at <= seq), default=0)
         ends = {"in-0": seq, **({END_STAGE: stage} if stage else {})}
-        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), ends, seq), rows_in=count))
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), ends, seq), rows_in=count, definition="1"))
     return made
 
 
@@ -216,7 +216,7 @@ def test_spark_is_told_of_a_batch_before_there_are_rows_and_its_tasks_wait_for_t
     assert planner.answer("hello", {}) == {}
     assert made.granted is None
     with made.changed:
-        made.view.apply(Commit(Epoch(1), Boundary(Seq(1), {"in-0": 1}, 1), rows_in=1))
+        made.view.apply(Commit(Epoch(1), Boundary(Seq(1), {"in-0": 1}, 1), rows_in=1, definition="1"))
         made.tell()
     task.join(PATIENCE_S)
     assert answers == [[]]
@@ -252,7 +252,9 @@ def test_tasks_share_a_batch_in_its_order_as_large_as_the_one_before_was() -> No
 
     made.view.start = {"in-0": 0, "in-1": 0}
     planner = gate(made, inputs=inputs, offsets=NoneAhead(), tasks=Tasks(2))
-    made.view.commits[Seq(1)] = Commit(Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17)
+    made.view.commits[Seq(1)] = Commit(
+        Epoch(1), Boundary(Seq(1), {"in-0": 9, "in-1": 8}, 1), rows_in=17, definition="1"
+    )
     made.reads.rows = {(0, 0): 4_000, (0, 1): 4_000}
     end = planner.answer("latest", {"start": {"token": 0}})
     parts = planner.answer("plan", {"end": end})
@@ -280,7 +282,9 @@ def test_a_task_that_stays_is_given_one_batch_after_another_and_all_of_them_are_
     asked = {"token": 1, "task": 0}
     for seq in (1, 2):
         with made.changed:
-            made.view.apply(Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), rows_in=1))
+            made.view.apply(
+                Commit(Epoch(1), Boundary(Seq(seq), {"in-0": seq}, seq), rows_in=1, definition="1")
+            )
             made.tell()
         assert planner.answer("rows", asked) == []
         planner.answer("done", {"payload": b"%d" % seq, "task": 0})

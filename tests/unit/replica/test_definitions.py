@@ -75,10 +75,6 @@ def test_at_the_journals_end_it_is_the_one_that_is_wanted(directory: Path) -> No
     assert to_begin_with(journal(), Seq(0), NEW, directory) == NEW
 
 
-def test_a_journal_of_before_says_nothing_of_definitions(directory: Path) -> None:
-    assert to_begin_with(journal("", ""), Seq(0), NEW, directory) == NEW
-
-
 def test_a_state_without_the_definition_it_needs_is_of_no_use(tmp_path: Path) -> None:
     keep(tmp_path, NEW)
     with pytest.raises(LocalStateDamaged, match="seq 1 was processed by definition old"):

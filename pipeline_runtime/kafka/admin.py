@@ -1,4 +1,4 @@
-"""Creating, deleting and trimming topics."""
+"""Creates, deletes and trims topics."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_a
 TopicKind = Literal["stream", "dead", "journal", "released"]
 
 TOPIC_CONFIGS: dict[TopicKind, dict[str, str]] = {
-    # Records carry event time as their timestamp, and a replayed recording's may be years old: time
-    # retention would delete them at once, so streams are bounded by size. Nor is a broker to refuse what lies
-    # more than an hour ahead: a window's end, or a recording that is replayed fast.
+    # Records carry event time as their timestamp, and a replayed recording's may be years old. Time retention
+    # would delete them at once, so streams are bounded by size. The broker must not refuse records more than
+    # an hour ahead either: a window's end may be, or a recording that is replayed fast.
     "stream": {
         "retention.ms": "-1",
         "retention.bytes": str(1024**3),
         "message.timestamp.type": "CreateTime",
         "message.timestamp.after.max.ms": str(2**63 - 1),
     },
-    # One clock that is far ahead may make all other rows late: as many letters as there are rows.
+    # One clock that is far ahead may make all other rows late. Then there are as many letters as rows.
     "dead": {
         "retention.ms": str(30 * 24 * 3600 * 1000),
         "retention.bytes": str(1024**3),
         "message.timestamp.type": "LogAppendTime",
     },
-    # It never expires, by time or by size: it is trimmed behind the oldest retained checkpoint.
+    # It never expires, by time or by size. It is trimmed up to the oldest retained checkpoint.
     "journal": {
         "retention.ms": "-1",
         "retention.bytes": "-1",
         "cleanup.policy": "delete",
         "message.timestamp.type": "LogAppendTime",
     },
-    # The journal has all of it: here it only comes sooner.
+    # The journal has all of these records. They only arrive sooner here.
     "released": {"retention.ms": str(3600 * 1000), "message.timestamp.type": "LogAppendTime"},
 }
 
@@ -49,11 +49,11 @@ class Topic:
 
 
 class TopicsFailed(RuntimeError):
-    """Topics could not be created, deleted or trimmed; the message names them and the broker's answer."""
+    """Topics could not be created, deleted or trimmed. The message names them and the broker's answer."""
 
 
 def ensure_topics(kafka: KafkaSettings, topics: Iterable[Topic], timeout_s: float = 30) -> list[str]:
-    """Create those that do not exist yet and wait until they can be used; returns the new names."""
+    """Creates the topics that do not exist yet, waits until they can be used, and returns the new names."""
     wanted = {topic.name: topic for topic in topics}
     with _admin(kafka) as admin:
         existing = set(admin.list_topics())
@@ -66,7 +66,7 @@ def ensure_topics(kafka: KafkaSettings, topics: Iterable[Topic], timeout_s: floa
             try:
                 admin.create_topics(new, timeout_ms=int(timeout_s * 1000))
             except TopicAlreadyExistsError:
-                pass  # somebody else was faster
+                pass  # another process was faster
             except KafkaError as error:
                 names = ", ".join(topic.name for topic in missing)
                 raise TopicsFailed(f"Kafka did not create {names}: {error}") from error
@@ -84,16 +84,17 @@ def delete_topics(kafka: KafkaSettings, names: Iterable[str]) -> None:
             except UnknownTopicOrPartitionError:
                 pass
             except KafkaError as error:
-                # Its name alone: its text repeats the whole request and response, and people read this.
+                # Only its name: the text repeats the whole request and response, and users read this.
                 names = ", ".join(doomed)
                 raise TopicsFailed(f"Kafka did not delete {names}: {type(error).__name__}") from error
 
 
 def trim_topics(kafka: KafkaSettings, points: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-    """Delete the records before an offset of each (topic, partition), for good.
+    """Deletes the records before an offset of each (topic, partition), for good.
 
-    Returns how many offsets went, of those that changed. Topics that are gone are left out; nothing
-    uncommitted is deleted. Raises TopicsFailed when the broker refuses some; the others are trimmed.
+    Returns how many offsets were deleted, for each partition that changed. Topics that are gone are left out;
+    nothing uncommitted is deleted. Raises TopicsFailed when the broker refuses some of them; the others are
+    trimmed.
     """
     with _admin(kafka) as admin:
         existing = set(admin.list_topics())
@@ -104,7 +105,7 @@ def trim_topics(kafka: KafkaSettings, points: Mapping[tuple[str, int], int]) -> 
         try:
             first = consumer.beginning_offsets(list(wanted))
             end = consumer.end_offsets(list(wanted))
-            # The broker would refuse an offset that lies behind its end.
+            # The broker would refuse an offset after its end.
             behind = {tp: min(at, end[tp]) for tp, at in wanted.items() if first[tp] < min(at, end[tp])}
             if behind:
                 admin.delete_records(behind)

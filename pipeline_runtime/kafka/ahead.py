@@ -1,4 +1,4 @@
-"""Records that were read ahead, as JSON for the process that needs them."""
+"""Passes records that were read ahead, as JSON, to the process that needs them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from pipeline_runtime.kafka.incoming import Records
 
-_TEXT = ("utf-8", "surrogateescape")  # any bytes at all come back as they were
+_TEXT = ("utf-8", "surrogateescape")  # keeps any bytes as they were
 
 
 def pack(record: Any) -> list[Any]:
-    """A consumer's record as [offset, timestamp, key, value, names and values of its headers]."""
+    """Returns a consumer's record as [offset, timestamp, key, value, names and values of its headers]."""
     headers = [[name, _text(value)] for name, value in record.headers]
     return [record.offset, record.timestamp, _text(record.key), _text(record.value), headers]
 
 
 def unpack(packed: list[list[Any]]) -> Records:
-    """Of one partition, one or more, in the order of their offsets."""
+    """Returns one or more records of one partition, in the order of their offsets."""
     offsets, timestamps_ms, keys, values, headers = zip(*packed, strict=True)
     return Records(
         np.array(offsets, np.int64),

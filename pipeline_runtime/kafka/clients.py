@@ -1,4 +1,4 @@
-"""Consumers and producers with the settings that were measured (docs/explanation/measured-settings.md)."""
+"""Consumers and producers, with the settings that were measured (docs/explanation/measured-settings.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 
 from pipeline_runtime.kafka.decoders import generate_one_at_a_time
 
-# What others need of kafka-python they take from here.
+# Other modules import these parts of kafka-python from here.
 __all__ = [
     "TRANSACTION_TIMEOUT_MS",
     "IsolationLevel",
@@ -31,14 +31,14 @@ __all__ = [
 
 generate_one_at_a_time()
 
-# A producer's. The default of 100 ms makes a commit wait up to 200 ms for a coordinator that answers
-# "concurrent transactions"; at 1 ms it is 3 ms.
+# For a producer. With the default of 100 ms a commit waits up to 200 ms for a coordinator that answers
+# "concurrent transactions". With 1 ms it waits 3 ms.
 COMMIT_BACKOFF_MS = 1
-# All others': while the broker is away, a consumer looks that often whether it is back.
+# For all others: how often a consumer looks for the broker while it is away.
 RETRY_BACKOFF_MS = 10
-# The least time between two looks at the cluster's metadata, which everybody waits for who opens a client and
-# then names a topic. kafka-python waits 100 ms there whatever its retry_backoff_ms; with none
-# at all, a topic that is missing would be asked for without a pause.
+# The least time between two looks at the cluster's metadata. Every client that is opened and then names a
+# topic waits for it. kafka-python waits 100 ms there whatever its retry_backoff_ms. With none at all, it
+# would ask for a missing topic without a pause.
 METADATA_BACKOFF_MS = 10
 # An abandoned open transaction holds every read_committed reader at its start for this long.
 TRANSACTION_TIMEOUT_MS = 10_000
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class KafkaSettings:
-    """How to reach the broker. `security` is handed to every client as it is (TLS, SASL)."""
+    """How to reach the broker. `security` is passed to every client as it is (TLS, SASL)."""
 
     bootstrap: str
     security: dict[str, Any] = field(default_factory=dict)
@@ -65,8 +65,11 @@ class KafkaSettings:
 
 
 def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """A client of that kind; KafkaError when it cannot be. kafka-python starts its thread before it reaches
-    the broker, and leaves it running when there is none: in an outage that would be one more each time."""
+    """Opens a client of this kind, or raises KafkaError.
+
+    kafka-python starts its thread before it reaches the broker, and leaves the thread running when there is
+    no broker. In an outage there would be one more thread each time.
+    """
     started: list[KafkaNetClient] = []
 
     def start(**config: Any) -> KafkaNetClient:
@@ -87,8 +90,11 @@ def _opened(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 def _pause_between_connections(client: KafkaNetClient) -> None:
-    """kafka-python forgets its back-off when a connection opens, also when the other side closes it at once,
-    such as a tunnel or a balancer whose broker is away: it would connect a thousand times a second."""
+    """Makes kafka-python pause between connections that are closed at once.
+
+    kafka-python forgets its back-off when a connection opens, even when the other side closes it at once,
+    such as a tunnel or a balancer whose broker is away. It would connect a thousand times a second.
+    """
     manager = client._manager
     reset = manager.reset_backoff
 
@@ -103,11 +109,11 @@ def _pause_between_connections(client: KafkaNetClient) -> None:
 
 
 def within(timeout_s: float, ask: Callable[[], T]) -> T:
-    """What `ask` returns or raises; KafkaTimeoutError when it does neither in time.
+    """Returns or raises what `ask` does. Raises KafkaTimeoutError when it does neither in time.
 
-    kafka-python waits for its own thread without a limit, whatever timeouts it is given: what an outage makes
-    that thread lose, a caller would wait for until its process ends. `ask` goes on alone then, and its client
-    is to be given up.
+    kafka-python waits for its own thread without a limit, whatever timeouts it is given. When an outage makes
+    that thread lose a request, a caller would wait until its process ends. After a timeout `ask` goes on by
+    itself, and its client must not be used any more.
     """
     done: Future[T] = Future()
 
@@ -127,8 +133,11 @@ def within(timeout_s: float, ask: Callable[[], T]) -> T:
 
 
 def close_spent(client: Any) -> None:
-    """kafka-python may raise at a client's end, when its connections are not as it expects them, or not come
-    to that end: that must neither end nor hold the thread that asks, nor hide why it gave the client up."""
+    """Closes a client that is not used any more, without waiting and without raising.
+
+    kafka-python may raise or hang while it closes, when its connections are not as it expects them. That must
+    not end or hold the calling thread, nor hide why it gave the client up.
+    """
     with suppress(Exception):
         within(_CLOSE_S, client.close)
 
@@ -138,7 +147,7 @@ def open_admin(kafka: KafkaSettings, **options: Any) -> KafkaAdminClient:
 
 
 def open_consumer(kafka: KafkaSettings, **options: Any) -> KafkaConsumer:
-    """A consumer of committed records that belongs to no group and assigns its own partitions."""
+    """Returns a consumer of committed records that belongs to no group and assigns its own partitions."""
     settings = {
         **kafka.client_options(),
         "enable_auto_commit": False,
@@ -164,7 +173,7 @@ def open_producer(kafka: KafkaSettings, transactional_id: str) -> KafkaProducer:
         "batch_size": 256 * 1024,
         "max_request_size": 4 * 1024 * 1024,
         "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
-        # Nobody waits longer for a commit than the broker keeps its transaction.
+        # No caller waits longer for a commit than the broker keeps its transaction.
         "max_block_ms": TRANSACTION_TIMEOUT_MS,
         "delivery_timeout_ms": TRANSACTION_TIMEOUT_MS,
         "request_timeout_ms": TRANSACTION_TIMEOUT_MS,

@@ -1,9 +1,9 @@
-"""One thread at a time generates the decoders of kafka-python's messages.
+"""Lets only one thread at a time generate the decoders of kafka-python's messages.
 
-kafka-python 3.0.12 generates the decoder of a kind of message when the first one arrives, and keeps the
-message's class in a field that all threads share while it does so. Where first ones arrive at two clients at
-once, one may find a weak proxy in its place. It keeps what it has made, so this process could never again
-read a message of that kind, by whatever client: "X is not a type object (weakref.CallableProxyType)".
+kafka-python 3.0.12 generates the decoder of a kind of message when the first one arrives. Meanwhile it keeps
+the message's class in a field that all threads share. When first messages arrive at two clients at once, one
+thread may find a weak proxy there, and it keeps the decoder that it made with it. This process could then
+never again read a message of that kind, by any client: "X is not a type object (weakref.CallableProxyType)".
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ def _one_at_a_time(self: StructField, *args: Any, **kwargs: Any) -> Any:
 
 
 def generate_one_at_a_time() -> None:
-    """For all clients of this process, also those that are open."""
+    """Works for all clients of this process, including those that are open."""
     StructField.compiled_decode_from = _one_at_a_time

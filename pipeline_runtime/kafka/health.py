@@ -1,4 +1,4 @@
-"""Whether the broker answers, and how soon."""
+"""Checks whether the broker answers, and how soon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_admi
 
 
 def check_broker(kafka: KafkaSettings, timeout_s: float) -> None:
-    """Returns when a broker answered a metadata request within the time; raises kafka's error else."""
+    """Returns when a broker has answered a metadata request in time; raises kafka's error otherwise."""
     milliseconds = int(timeout_s * 1000)
     client = KafkaAdminClient(
         **{
@@ -27,15 +27,15 @@ def check_broker(kafka: KafkaSettings, timeout_s: float) -> None:
 
 
 def round_trip_ms(kafka: KafkaSettings, tries: int, timeout_s: float) -> float:
-    """The least of `tries` small requests over a connection that stands already. Raises KafkaError when the
-    broker does not answer within the time."""
+    """Returns the shortest time of `tries` small requests over a connection that is open already. Raises
+    KafkaError when the broker does not answer in time."""
     milliseconds = int(timeout_s * 1000)
     timeouts = {"bootstrap_timeout_ms": milliseconds, "request_timeout_ms": milliseconds}
-    # To connect and to ask for the metadata may each take as long; nobody would close a client that comes
-    # later.
+    # Connecting and asking for metadata may each take that long. A client that comes later than that would
+    # never be closed.
     client = within(3 * timeout_s, lambda: open_admin(kafka, **timeouts))
     try:
-        # The first one connects.
+        # The first request opens the connection.
         return min([_answered_ms(client, timeout_s) for _ in range(tries + 1)][1:])
     finally:
         close_spent(client)
@@ -44,8 +44,8 @@ def round_trip_ms(kafka: KafkaSettings, tries: int, timeout_s: float) -> float:
 def _answered_ms(client: KafkaAdminClient, timeout_s: float) -> float:
     def ask() -> float:
         began = perf_counter()
-        # kafka-python 3.0.12 misses a field in the answer of brokers from 2.8 to 3.6; it has come all the
-        # same.
+        # kafka-python 3.0.12 misses a field in the answer of brokers from 2.8 to 3.6, but the answer has
+        # arrived.
         with suppress(KeyError):
             client.describe_cluster()
         return (perf_counter() - began) * 1000

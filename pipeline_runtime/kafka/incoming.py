@@ -1,11 +1,11 @@
-"""Reads many records at a tenth of what a consumer of kafka-python costs for each.
+"""Reads many records at a tenth of the cost of kafka-python's consumer.
 
-For each record that decodes eight numbers in Python and makes two objects: 4 us, most of what a simple
-element costs. Here a consumer's polls give whole batches, and the records of many batches are decoded at
-once, by NumPy. All before that is kafka-python's: fetching, retries, checksums, which transactions were
-aborted.
+The consumer decodes eight numbers in Python for each record and makes two objects. That takes 4 us, which is
+most of what a simple element costs. Here a consumer's polls return whole batches, and NumPy decodes the
+records of many batches at once. Everything before that is kafka-python's: fetching, retries, checksums, and
+finding transactions that were aborted.
 
-This reaches into kafka-python: tests/unit/kafka compares what is read with what a consumer gives.
+This uses internals of kafka-python. tests/unit/kafka compares the records with those of a consumer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
 ROWS_AT_ONCE = 10_000
-"""So many, or one batch, are decoded at a time."""
+"""How many records are decoded at a time, or one batch if it is larger."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -37,13 +37,13 @@ class Records:
     timestamps_ms: NDArray[np.int64]
     keys: Sequence[bytes | None]
     values: Sequence[bytes | None]
-    headers: Mapping[int, Headers] = field(default_factory=dict)  # by place; of those that have any
+    headers: Mapping[int, Headers] = field(default_factory=dict)  # by place, for records that have headers
 
     def __len__(self) -> int:
         return len(self.values)
 
     def between(self, start: int, end: int) -> Records:
-        """Those with start <= offset < end."""
+        """Returns the records with start <= offset < end."""
         first, last = np.searchsorted(self.offsets, (start, end)).tolist()
         if (first, last) == (0, len(self)):
             return self
@@ -56,7 +56,7 @@ class Records:
         )
 
     def taken(self, places: Sequence[int]) -> Records:
-        """Those at `places`, which rise."""
+        """Returns the records at `places`, which are in rising order."""
         found = {place: self.headers[place] for place in places if place in self.headers}
         return Records(
             self.offsets[places],
@@ -72,22 +72,23 @@ class Polled:
 
     def __init__(self) -> None:
         self._batches: deque[DefaultRecordBatch] = deque()
-        self._left: Records | None = None  # that were decoded, and are for later
+        self._left: Records | None = None  # decoded records that were not taken yet
 
     def poll(self, consumer: KafkaConsumer, timeout_ms: int) -> None:
-        """`consumer`: `read_whole_batches` was called for it."""
+        """Polls a consumer for which `read_whole_batches` was called."""
         for polled in consumer.poll(timeout_ms).values():
             self._batches.extend(each.value.batch for each in polled)
 
     @property
     def next_offset(self) -> int | None:
-        """None: nothing is left. No record that is left lies before it, but it may lie before `start`."""
+        """Returns the lowest offset that a record left here can have, or None if none is left. It may lie
+        before the `start` of the next take."""
         if self._left is not None:
             return int(self._left.offsets[0])
         return self._batches[0].base_offset if self._batches else None
 
     def take(self, start: int, end: int) -> Records:
-        """The next ones with start <= offset < end; there may be more."""
+        """Returns the next records with start <= offset < end. There may be more."""
         records, self._left = self._left or self._decoded(), None
         behind = records.between(end, int(records.offsets[-1]) + 1) if len(records) else records
         if len(behind):
@@ -110,19 +111,19 @@ class Polled:
 
 
 def read_whole_batches(consumer: KafkaConsumer) -> None:
-    """From now on its polls are for `Polled` alone."""
+    """Makes the consumer's polls return whole batches, for `Polled` alone."""
     consumer._fetcher.PartitionRecords = _WholeBatches
 
 
 class _WholeBatches(Fetcher.PartitionRecords):
-    """Of what has been fetched, each committed batch as if it were one record."""
+    """Returns each committed batch of a fetch as if it were one record."""
 
     def __init__(self, fetch_offset: int, partition: Any, records: Any, **options: Any) -> None:
         super().__init__(fetch_offset, partition, _Batches(records), **options)
 
 
 class _Batches:
-    """Stands for MemoryRecords."""
+    """Takes the place of MemoryRecords."""
 
     def __init__(self, records: Any) -> None:
         self._records = records
@@ -139,7 +140,7 @@ class _Batches:
 
 
 class _Batch:
-    """Stands for a DefaultRecordBatch, with one record: itself."""
+    """Takes the place of a DefaultRecordBatch whose one record is the batch itself."""
 
     def __init__(self, batch: DefaultRecordBatch) -> None:
         self._batch = batch
@@ -148,14 +149,15 @@ class _Batch:
         return getattr(self._batch, name)
 
     def __next__(self) -> Any:
-        return next(self._batch)  # whether a transaction ends here, its control batch says
+        return next(self._batch)  # the control batch says whether a transaction ends here
 
     def __iter__(self) -> Iterator[_AsRecord]:
         yield _AsRecord(self._batch)
 
 
 class _AsRecord:
-    """Stands for a DefaultRecord: the batch's last one, since kafka-python goes on behind its offset."""
+    """Takes the place of a DefaultRecord: the batch's last one, since kafka-python goes on after its
+    offset."""
 
     key, headers, checksum, timestamp_type = None, (), None, 0
 
@@ -172,14 +174,14 @@ class _AsRecord:
         return int(self.size_in_bytes)
 
     def validate_crc(self) -> bool:
-        return True  # the batch's was
+        return True  # the batch's checksum was valid
 
 
 # -- their records -----------------------------------------------------------------------------------
 
 
 def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
-    """All records of the batches, which lie one behind the other. Raises CorruptRecordError.
+    """Returns all records of consecutive batches. Raises CorruptRecordError.
 
     The layout: https://kafka.apache.org/documentation/#recordbatch
     """
@@ -193,7 +195,7 @@ def decoded(batches: Sequence[DefaultRecordBatch]) -> Records:
         bases.append((batch.base_offset, first_ms, not is_appended))
     try:
         return _decoded(bodies, counts, np.array(bases, np.int64).reshape(-1, 3))
-    except (IndexError, ValueError) as error:  # it ends too early, or a length has too many bytes
+    except (IndexError, ValueError) as error:  # the data ends too early, or a length has too many bytes
         raise CorruptRecordError(f"a record of the batch is not as it says: {error}") from error
 
 
@@ -201,7 +203,7 @@ def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray
     data = b"".join(bodies)
     starts, ends = _bounds(data, [len(body) for body in bodies], counts)
     base, first_ms, is_counted = np.repeat(bases, counts, axis=0).T
-    fields = _Fields(data, starts + 1)  # behind the attributes
+    fields = _Fields(data, starts + 1)  # after the attributes
     timestamps_ms = first_ms + fields.numbers() * is_counted
     offsets = base + fields.numbers()
     keys, values = fields.texts(), fields.texts()
@@ -218,7 +220,7 @@ def _decoded(bodies: Sequence[memoryview], counts: Sequence[int], bases: NDArray
 def _bounds(
     data: bytes, sizes: Sequence[int], counts: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each record begins, behind its length, and where it ends."""
+    """Returns where each record begins, after its length, and where it ends."""
     starts: list[int] = []
     ends: list[int] = []
     position = batch_end = 0
@@ -226,7 +228,7 @@ def _bounds(
         batch_end += size
         for _ in range(count):
             first = data[position]
-            if first < 0x80:  # as decode_varint, for the usual lengths
+            if first < 0x80:  # the usual lengths; does what decode_varint does
                 length, position = first >> 1, position + 1
             elif (second := data[position + 1]) < 0x80:
                 length, position = (first & 0x7F | second << 7) >> 1, position + 2
@@ -244,7 +246,7 @@ _1 = np.uint64(1)
 
 
 class _Fields:
-    """The fields of many records side by side: each is read where the one before has ended, `at`."""
+    """The fields of many records side by side. Each field is read at `at`, where the one before ended."""
 
     def __init__(self, data: bytes, at: NDArray[np.int64]) -> None:
         self._data = data
@@ -252,7 +254,8 @@ class _Fields:
         self.at = at
 
     def numbers(self) -> NDArray[np.int64]:
-        """Varints: seven bits a byte, the lowest first; the sign is the lowest of all."""
+        """Returns the next varint of each record: seven bits a byte, the lowest first. The lowest bit of all
+        is the sign."""
         found = self._bytes[self.at]
         number = (found & 0x7F).astype(np.uint64)
         self.at = self.at + 1
@@ -266,7 +269,8 @@ class _Fields:
         return signed
 
     def texts(self) -> list[bytes | None]:
-        """Each with its length before it; null where that is negative."""
+        """Returns the next text of each record. A length stands before each; None stands for a negative
+        length."""
         sizes = self.numbers()
         begins, self.at = self.at, self.at + np.maximum(sizes, 0)
         data = self._data
@@ -279,7 +283,7 @@ class _Fields:
 
 
 def _headers(data: bytes, position: int) -> tuple[Headers, int]:
-    """A record's headers, and where they end."""
+    """Returns a record's headers, and where they end."""
     count, position = decode_varint(data, position)
     if count < 0:
         raise CorruptRecordError(f"a record has {count} headers")

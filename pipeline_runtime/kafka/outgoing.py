@@ -1,10 +1,11 @@
-"""Hands many records to a producer at a tenth of what `KafkaProducer.send` costs for each.
+"""Passes many records to a producer at a tenth of the cost of `KafkaProducer.send`.
 
-`send` takes locks, makes a future and hashes the key for every record: 20 us, most of what a 1:1 element
-costs. Here whole batches are encoded at once and put where `send` puts its own, so that everything behind
-it (sequence numbers, retries, transactions) is kafka-python's. What is unusual goes through `send`.
+For every record `send` takes locks, makes a future and hashes the key. That takes 20 us, which is most of
+what a 1:1 element costs. Here whole batches are encoded at once and put where `send` puts its own batches. So
+everything after that (sequence numbers, retries, transactions) is kafka-python's. Unusual records go through
+`send`.
 
-This reaches into kafka-python: tests/unit/kafka compares its bytes with those of `send`.
+This uses internals of kafka-python. tests/unit/kafka compares its bytes with those of `send`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.record.util import encode_varint
 
 
-class OutgoingRecord(NamedTuple):  # which is made in a third of the time of a frozen dataclass
+class OutgoingRecord(NamedTuple):  # takes a third of the time that a frozen dataclass takes to make
     topic: str
     value: bytes
     key: bytes | None = None
@@ -29,15 +30,16 @@ class OutgoingRecord(NamedTuple):  # which is made in a third of the time of a f
 
 
 def send_all(producer: KafkaProducer, records: Iterable[OutgoingRecord]) -> list[Any]:
-    """Send in order (per partition), by a producer that is transactional or idempotent. Returns futures that
-    fail if their records were not written."""
+    """Sends the records in order (per partition) by a transactional or idempotent producer. Returns futures
+    that fail if their records were not written."""
     futures: list[Any] = []
     for partition, run in _by_partition(producer, records).items():
         if partition is None:
             futures += [_send(producer, record, record.partition) for record in run]
         else:
             futures += _send_run(producer, partition, run)
-    # Once, so that what goes to the same broker is one request: each costs a new owner a round trip.
+    # Only once, so that everything for one broker is one request. Each request costs a new owner a round
+    # trip.
     producer._sender.wakeup()
     return futures
 
@@ -45,7 +47,8 @@ def send_all(producer: KafkaProducer, records: Iterable[OutgoingRecord]) -> list
 def _by_partition(
     producer: KafkaProducer, records: Iterable[OutgoingRecord]
 ) -> dict[TopicPartition | None, list[OutgoingRecord]]:
-    """None: no key and a choice of partitions, so the producer chooses."""
+    """Returns the records by partition. Under None are records without a key on topics with several
+    partitions: the producer chooses for those."""
     topics: dict[str, _Topic] = {}
     for record in records:
         topic = topics.get(record.topic)
@@ -83,7 +86,8 @@ class _Topic:
         run.append(record)
 
     def runs(self) -> Iterable[tuple[TopicPartition | None, list[OutgoingRecord]]]:
-        # Those without a partition first: a partition's last record may be the one that ends its stream.
+        # Records without a partition go first, since a partition's last record may be the one that ends its
+        # stream.
         for partition, run in sorted(self._runs.items(), key=lambda item: item[0] is not None):
             yield (None if partition is None else TopicPartition(self._name, partition)), run
 
@@ -106,7 +110,7 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
     futures: list[Any] = []
     position = 0
     while position < len(run):
-        # `send` knows what to do with a record that is larger than a batch, or than the broker takes.
+        # `send` can handle a record that is larger than a batch, or too large for the broker.
         if position == len(run) - 1 or _is_unusual(run[position], batch_bytes):
             futures.append(_send(producer, run[position], partition.partition))
             position += 1
@@ -117,12 +121,12 @@ def _send_run(producer: KafkaProducer, partition: TopicPartition, run: Sequence[
         enqueue(producer, batch)
         position += taken
         if position < len(run):
-            producer._sender.wakeup()  # a full batch need not wait for the next
+            producer._sender.wakeup()  # a full batch need not wait for the next one
     return futures
 
 
 def enqueue(producer: KafkaProducer, batch: ProducerBatch) -> None:
-    """As RecordAccumulator.append does with a record, for a whole batch; the sender is not woken."""
+    """Appends a whole batch as RecordAccumulator.append does with a record. The sender is not woken."""
     accumulator, partition = producer._accumulator, batch.topic_partition
     if producer._transaction_manager.is_transactional():
         producer._transaction_manager.maybe_add_partition_to_transaction(partition)
@@ -138,7 +142,7 @@ def _is_unusual(record: OutgoingRecord, batch_bytes: int) -> bool:
 def fill(
     batch: ProducerBatch, run: Sequence[OutgoingRecord], begin: int, batch_bytes: int, now_ms: int
 ) -> int:
-    """Put as many records from `begin` on into the empty `batch` as fit; returns their number, 1 or more."""
+    """Puts as many records from `begin` on into the empty `batch` as fit. Returns their number, 1 or more."""
     first = run[begin]
     base_ms = now_ms if first.timestamp_ms is None else first.timestamp_ms
     batch.try_append(base_ms, first.key, first.value, [])

@@ -20,11 +20,11 @@ class RangeGone(RuntimeError):
 
 
 class RangeUnreadable(RuntimeError):
-    """The records that a batch needs are there, but no records that can be decoded."""
+    """The records that a batch needs are there, but they cannot be decoded."""
 
 
 class PartitionReader:
-    """Keeps its consumer between ranges, and what it has read beyond the last one."""
+    """Keeps its consumer between ranges, and what it has read beyond the last range."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, partition: int) -> None:
         self._kafka = kafka
@@ -34,13 +34,13 @@ class PartitionReader:
         self._next = -1  # a range that begins here goes on with what was polled
 
     def read(self, start: int, end: int) -> Iterator[Records]:
-        """The committed records with start <= offset < end, some at a time.
+        """Yields the committed records with start <= offset < end, some at a time.
 
-        Raises RangeGone, RangeUnreadable. A broker that is away is waited for: the batch was granted, so it
-        can only be read.
+        Raises RangeGone and RangeUnreadable. It waits for a broker that is away: the batch was granted, so it
+        has to be read.
         """
         consumer, polled = self._at(start), self._polled
-        # A task may be ended in the middle of this: the consumer stands somewhere else then.
+        # A task may be ended in the middle of this. The consumer then stands somewhere else.
         self._next = -1
         try:
             while self._reached(consumer) < end:
@@ -50,7 +50,7 @@ class PartitionReader:
                 if len(records):
                     yield records
         except KafkaError as error:
-            self.close()  # it would go round for ever at what it cannot decode
+            self.close()  # it would try for ever to decode what it cannot decode
             raise RangeUnreadable(
                 f"{self._tp.topic}-{self._tp.partition}, between the offsets {start} and {end}: {error}"
             ) from error
@@ -66,7 +66,7 @@ class PartitionReader:
             self._consumer = None
 
     def _at(self, start: int) -> KafkaConsumer:
-        """The consumer, standing at `start`."""
+        """Returns the consumer, standing at `start`."""
         while True:
             try:
                 if self._consumer is None:
@@ -83,8 +83,8 @@ class PartitionReader:
         consumer = open_consumer(
             self._kafka,
             fetch_max_wait_ms=20,
-            check_crcs=True,  # of whole batches it costs nothing
-            max_poll_records=10_000,  # batches
+            check_crcs=True,  # costs nothing for whole batches
+            max_poll_records=10_000,  # counts batches
             max_partition_fetch_bytes=8 * 1024 * 1024,
             fetch_max_bytes=64 * 1024 * 1024,
             auto_offset_reset="none",

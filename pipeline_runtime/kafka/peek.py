@@ -1,4 +1,4 @@
-"""The newest records of a topic, for the dashboard."""
+"""Reads the newest records of a topic, for the dashboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class PeekedRecord:
 
 
 def peek(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float = 3.0) -> list[PeekedRecord]:
-    """The newest `limit` committed records, oldest first; [] when the topic has none or is unknown."""
+    """Returns the newest `limit` committed records, oldest first, or [] when the topic has none or is
+    unknown."""
     consumer = open_consumer(kafka, fetch_max_wait_ms=100)
     try:
         partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]

@@ -1,7 +1,7 @@
 """Reads topics ahead of the batches that need them.
 
-What has just arrived is here already when a batch begins, so a batch costs no request to the broker
-for where its inputs end, nor for its rows. A new owner on a slow line starts with what it has.
+When a batch begins, its records are here already. So a batch needs no request to the broker to find where its
+inputs end, and none for its rows. A new owner on a slow line starts with the records that it has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, close_spent, open_cons
 log = logging.getLogger(__name__)
 
 AHEAD_ROWS_MAX = 2000
-"""Per input group; a batch of more rows is read by Spark's tasks themselves."""
+"""For each group that is read. Spark's tasks read batches of more rows themselves."""
 AHEAD_BYTES_MAX = 2 * 1024 * 1024
 _FETCH_WAIT_MS = 1000
 _POLL_MS = 500
@@ -33,9 +33,9 @@ _RETRY_S = 0.2
 @dataclass
 class _Partition:
     tp: TopicPartition
-    first: int  # all committed records from here on to `next` are in `records`
+    first: int  # all committed records from here to `next` are in `records`
     next: int
-    records: deque[tuple[float, Any]] = field(default_factory=deque)  # (when it came, record)
+    records: deque[tuple[float, Any]] = field(default_factory=deque)  # (time of arrival, record)
     seek: bool = True
 
     def end(self, by_s: float) -> int:
@@ -50,7 +50,7 @@ class _Partition:
 
 
 class Prefetcher:
-    """A thread from `follow` to `close`. `arrived` is called by it when there are new records."""
+    """A thread that runs from `follow` to `close`. It calls `arrived` when there are new records."""
 
     def __init__(
         self, kafka: KafkaSettings, partitions: Mapping[str, TopicPartition], arrived: Callable[[], None]
@@ -62,15 +62,15 @@ class Prefetcher:
         self._parts: dict[str, _Partition] = {}
         self._rows = self._bytes = 0
         self._held = False
-        self._came = False  # something, by the last poll
+        self._came = False  # whether the last poll returned records
         self.gather_s = 0.0
-        """How long what has come may lie at the broker, so that more of it is fetched at once."""
-        self._gone = False  # what comes next has been deleted from its topic
+        """How long records may wait at the broker, so that more of them are fetched at once."""
+        self._gone = False  # the next records were deleted from the topic
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="prefetcher", daemon=True)
 
     def follow(self, ends: Mapping[str, int]) -> None:
-        """Begin behind what the group has processed."""
+        """Begins after what the group has processed."""
         with self._lock:
             self._parts = {key: _Partition(tp, ends[key], ends[key]) for key, tp in self._tps.items()}
         self._thread.start()
@@ -80,35 +80,37 @@ class Prefetcher:
         return bool(self._parts)
 
     def close(self) -> None:
-        """Ask the thread to end; it does within its poll of 500 ms."""
+        """Asks the thread to end, which it does within its poll of 500 ms."""
         with self._lock:
             self._closing = True
             self._lock.notify_all()
 
     def hold(self, held: bool) -> None:
-        """While so much waits that batches are read by Spark's tasks, nothing is read ahead."""
+        """Stops reading ahead while so many records wait that Spark's tasks read the batches."""
         with self._lock:
             self._held = held
             self._lock.notify_all()
 
     @property
     def full(self) -> bool:
-        """There is more than is kept here: where the topics end must be asked of the broker."""
+        """Returns whether more records wait than are kept here. Then only the broker can tell where the
+        topics end."""
         return self._gone or self._rows >= AHEAD_ROWS_MAX or self._bytes >= AHEAD_BYTES_MAX
 
     def ends(self, by_s: float = inf) -> dict[str, int]:
-        """Behind the newest record of each partition that has come by then (monotonic), or so far."""
+        """Returns the offset after the newest record of each partition that had arrived by `by_s`
+        (monotonic), or by now."""
         with self._lock:
             return {key: part.end(by_s) for key, part in self._parts.items()}
 
     def oldest_at_s(self) -> float | None:
-        """When the oldest record that still waits came (monotonic)."""
+        """Returns when the oldest record that still waits arrived (monotonic)."""
         with self._lock:
             return min((part.records[0][0] for part in self._parts.values() if part.records), default=None)
 
     def records(self, key: str, start: int, end: int, wait_s: float = 0) -> list[Any] | None:
-        """All committed records with start <= offset < end; None: they are not all here, and did not
-        come within `wait_s`."""
+        """Returns all committed records with start <= offset < end, or None if they are not all here and do
+        not arrive within `wait_s`."""
         with self._lock:
             part = self._parts.get(key)
             if part is None or start < part.first or end - start > AHEAD_ROWS_MAX:
@@ -119,7 +121,7 @@ class Prefetcher:
             return [record for _, record in part.records if start <= record.offset < end]
 
     def passed(self, ends: Mapping[str, Any]) -> None:
-        """The group has processed all before `ends`."""
+        """Drops records before `ends`, which the group has processed."""
         with self._lock:
             for key, part in self._parts.items():
                 end = ends[key]
@@ -156,11 +158,11 @@ class Prefetcher:
                 while self._turn(consumer):
                     pass
             except OffsetOutOfRangeError:
-                self._gone = True  # the task that is to read it will say so
+                self._gone = True  # the task that has to read these records will report it
                 self._arrived()
             except Exception as error:
-                # The broker is away, or the machine is short of something: asked again, for ever. Without
-                # this thread its owner would wait for rows that are there.
+                # The broker is away, or the machine is short of something. It is asked again, for ever:
+                # without this thread the owner would wait for rows that exist.
                 if not isinstance(error, KafkaError):
                     log.exception("reading ahead failed, and is tried again")
                 with self._lock:
@@ -186,7 +188,7 @@ class Prefetcher:
         with self._lock:
             for part in self._parts.values():
                 if part.seek:
-                    continue  # it was passed meanwhile: what came is of the past
+                    continue  # the group passed these records meanwhile
                 for record in got.get(part.tp, ()):
                     if record.offset >= part.first:
                         part.records.append((now_s, record))

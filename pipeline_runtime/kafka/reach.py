@@ -1,4 +1,4 @@
-"""Whether topics still have what is to be read again."""
+"""Finds out whether topics still have what has to be read again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline_runtime.kafka.clients import KafkaSettings, TopicPartition, open_c
 
 @dataclass(frozen=True)
 class Gone:
-    """A partition that begins behind the offset that is needed."""
+    """A partition that begins after the offset that is needed."""
 
     topic: str
     partition: int
@@ -19,8 +19,8 @@ class Gone:
 
 
 def gone(kafka: KafkaSettings, needed: Mapping[tuple[str, int], int]) -> list[Gone]:
-    """Of `needed` ((topic, partition) -> the first offset to read), what its topic no longer has. Raises
-    KafkaError."""
+    """Returns what the topics no longer have, of `needed`: (topic, partition) -> the first offset to read.
+    Raises KafkaError."""
     consumer = open_consumer(kafka, bootstrap_timeout_ms=3000)
     try:
         first = consumer.beginning_offsets([TopicPartition(*point) for point in needed])

@@ -1,4 +1,4 @@
-"""Where a topic ends, and what stands in it until there."""
+"""Finds where a topic ends, and reads it up to there."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _POLL_MS = 500
 
 
 class TopicEnd:
-    """Asks where the first partition of a topic ends: Fogline's own have no other. Its connection is kept,
-    since a claim asks three times and to open one takes longer than the answer. Used by one thread at a time.
+    """Asks where the first partition of a topic ends; Fogline's own topics have only one. Use it in one
+    thread at a time.
+
+    Its connection is kept. A claim asks three times, and opening a connection takes longer than the answer.
     """
 
     def __init__(self, kafka: KafkaSettings, topic: str) -> None:
@@ -36,10 +38,11 @@ class TopicEnd:
         self._client: Any = None
 
     def ask(self, *, hidden: bool = False) -> int:
-        """The offset behind the last record that a reader can see. Doubtful when the broker does not answer.
+        """Returns the offset after the last record that a reader can see. Raises Doubtful when the broker
+        does not answer.
 
-        A transaction that is still open hides all that was committed behind its first record; `hidden`:
-        the offset behind that, which a reader reaches only when every open transaction has ended.
+        A transaction that is still open hides everything committed after its first record. With `hidden`, the
+        offset after all of that is returned; a reader reaches it only when every open transaction has ended.
         """
         isolation = IsolationLevel.READ_UNCOMMITTED if hidden else IsolationLevel.READ_COMMITTED
         try:
@@ -50,7 +53,7 @@ class TopicEnd:
             raise Doubtful(f"{self._topic}: its end could not be read ({error})") from error
 
     def _ask(self, client: Any, isolation: IsolationLevel) -> tuple[Any, int]:
-        """The client that was used, and its answer."""
+        """Returns the client that was used, and its answer."""
         if client is None:
             client = open_admin(self._kafka, request_timeout_ms=_ANSWER_MS, bootstrap_timeout_ms=_ANSWER_MS)
         tp = TopicPartition(self._topic, 0)
@@ -65,9 +68,10 @@ class TopicEnd:
 def committed_values(
     kafka: KafkaSettings, topic: str, offset: int = 0, *, hidden: bool = False
 ) -> Iterator[bytes]:
-    """Of the records of the topic's first partition, from `offset` up to what is its end when it is asked;
-    `hidden`: as of TopicEnd.ask. Raises Doubtful when the broker does not answer, or an open transaction does
-    not end, for so long.
+    """Yields the values of the topic's first partition, from `offset` to its end at the time of the call. See
+    TopicEnd.ask for `hidden`.
+
+    Raises Doubtful when the broker does not answer in time, or an open transaction does not end in time.
     """
     ends = TopicEnd(kafka, topic)
     consumer = None
@@ -94,6 +98,6 @@ def committed_values(
 
 
 def has_unread(kafka: KafkaSettings, topic: str, offset: int) -> bool:
-    """Whether a committed record stands at `offset` or behind it. The topic's end alone does not say so:
-    behind its last record stand markers, which nobody reads. Raises Doubtful."""
+    """Returns whether a committed record stands at `offset` or later. The topic's end alone does not say so,
+    since markers that nobody reads stand after its last record. Raises Doubtful."""
     return any(True for _ in committed_values(kafka, topic, offset, hidden=True))

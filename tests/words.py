@@ -25,7 +25,6 @@ NOT_YET = (
     "README.md",
     "docs/",
     "pipeline_runtime/batch/",
-    "pipeline_runtime/checkpoint/",
     "pipeline_runtime/handover/",
     "pipeline_runtime/operators/",
     "pipeline_runtime/placement/",

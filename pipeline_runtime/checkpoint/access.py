@@ -1,7 +1,8 @@
 """Bearer tokens of the chunk services: a scope and an expiry, signed with the cluster's key.
 
-Scopes: `*`, `group:<id>:read`, `group:<id>:write` (which includes read), `files:read`, `files:write`
-(likewise), `probe`. A token is `v1.<scope, base64url>.<expiry, seconds since 1970>.<HMAC-SHA256, base64url>`.
+Scopes: `*`, `group:<id>:read`, `group:<id>:write` (which includes read), `files:read`, `files:write` (which
+includes read), `probe`. A token is `v1.<scope, base64url>.<expiry, seconds since 1970>.<HMAC-SHA256,
+base64url>`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EVERYTHING = "*"
 
 
 def mint(cluster_key: str, scope: str, expires_at: float) -> str:
-    """A token for `scope` until `expires_at` (seconds since 1970)."""
+    """Returns a token for `scope` until `expires_at` (seconds since 1970)."""
     if not cluster_key:
         raise ValueError("an empty cluster key would let everybody in")
     body = f"v1.{_b64(scope.encode())}.{int(expires_at)}"
@@ -41,8 +42,8 @@ def mint(cluster_key: str, scope: str, expires_at: float) -> str:
 def check(cluster_key: str, token: str, wanted: str, now: float | None = None) -> None:
     """Returns when `token` grants the scope `wanted`; raises AccessDenied otherwise."""
     body, _, signature = token.rpartition(".")
-    # Signed first, parsed after: nothing of a forged token is looked at, and compare_digest takes
-    # the same time wherever the first wrong byte is.
+    # The signature is checked before anything is parsed, so no part of a forged token is looked at.
+    # compare_digest takes the same time wherever the first wrong byte is.
     if not cluster_key or not hmac.compare_digest(
         signature.encode(), _b64(_sign(cluster_key, body)).encode()
     ):

@@ -3,8 +3,8 @@
     usable --full disk--> failed --reopen--> usable, as soon as there is space again
     usable --damage-----> failed --rename, open a new one--> usable, and empty
 
-What was set aside is kept for whoever wants to look at it; checkpoints are taken anew, and the other
-places (the central store, the backup node) still hold theirs.
+A database that was set aside is kept for anyone who wants to look at it. New checkpoints are taken, and the
+other places (the central store, the backup node) still hold the earlier ones.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pipeline_runtime.checkpoint.errors import CheckpointError, StateDatabaseUna
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 5.0
-"""Between two tries to open a database again: its disk may stay full for long."""
+"""The time between two tries to open a database again. Its disk may stay full for long."""
 _TOLD_FOR_S = 3600.0
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a database that cannot be used; returns its new name. Raises OSError."""
+    """Renames a database that cannot be used and returns its new name. Raises OSError."""
     aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
     while aside.exists():
@@ -37,9 +37,10 @@ def set_aside(path: Path) -> Path:
 
 
 class Caretaker:
-    """One per database, with a thread that also calls `tend` each `every_s`. All methods are thread-safe.
+    """Looks after one database, with a thread that also calls `tend` each `every_s`. All methods are
+    thread-safe.
 
-    A database that another process uses is not touched: the constructor raises, as StateDatabase's.
+    A database that another process uses is not touched: the constructor raises, as StateDatabase's does.
     """
 
     def __init__(
@@ -55,7 +56,8 @@ class Caretaker:
         self._changed = changed
         self._every_s = every_s
         self._lock = threading.Lock()
-        self._told: tuple[float, str] | None = None  # what was set aside, until when that is told
+        # the database that was set aside, and until when it is reported
+        self._told: tuple[float, str] | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"care {path.name}", daemon=True)
         self.database = StateDatabase(path, reserve_bytes=reserve_bytes, shut=True)
@@ -70,7 +72,7 @@ class Caretaker:
         self._thread.start()
 
     def close(self) -> None:
-        """Also closes the database."""
+        """Closes the database too."""
         self._closing.set()
         self.database.failed.set()  # wakes the thread
         if self._thread.ident is not None:
@@ -78,7 +80,7 @@ class Caretaker:
         self.database.close()
 
     def alerts(self) -> tuple[str, ...]:
-        """What is wrong with the database now, or was set aside lately."""
+        """Returns what is wrong with the database now, and what was set aside lately."""
         failure, told = self.database.failure, self._told
         found = [f"{failure.message} {failure.safe} {failure.next}"] if failure else []
         if told is not None and time.monotonic() < told[0]:
@@ -86,7 +88,7 @@ class Caretaker:
         return tuple(found)
 
     def mend(self) -> bool:
-        """Make the database usable again; True: it is, perhaps as a new and empty one."""
+        """Makes the database usable again. Returns whether it is usable, perhaps as a new and empty one."""
         with self._lock:
             failure = self.database.failure
             if failure is None:
@@ -99,7 +101,8 @@ class Caretaker:
         return failure is None
 
     def tell(self) -> None:
-        """Whoever is told may write to the same full disk; that must not keep the database closed."""
+        """Reports what was done. The report may be written to the same full disk, and that must not keep the
+        database closed."""
         try:
             self._changed()
         except Exception:
@@ -143,7 +146,7 @@ class Caretaker:
             if time.monotonic() >= next_s:
                 next_s = time.monotonic() + self._every_s
                 self._tend_once()
-                self.tell()  # what could not be told before
+                self.tell()  # reports what could not be reported before
 
     def _tend_once(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """Pieces of files, addressed by the sha256 of their raw bytes, and their compressed form.
 
-Encoded chunk: 1 byte codec (0 raw, 1 zstd), 4 bytes raw size (big-endian), payload. The encoded form
-is what the database stores and what travels, so a chunk is compressed once in its life.
+An encoded chunk has 1 byte codec (0 raw, 1 zstd), 4 bytes raw size (big-endian) and the payload. This form is
+stored in the database and sent over the network, so a chunk is compressed only once.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from pipeline_runtime.checkpoint.errors import CheckpointDamaged
 
-# Fixed pieces suffice: Spark's state files are write-once under unique names and the files of sinks
-# grow at their end, so content never shifts within a file.
+# Pieces of a fixed size suffice. Spark's state files are written once under unique names, and the files of
+# sinks grow at their end, so content never shifts within a file.
 CHUNK_BYTES = 1 << 20
 ENCODED_BYTES_MAX = CHUNK_BYTES + 1024
 
@@ -36,7 +36,7 @@ def encode(raw: bytes) -> bytes:
 
 
 def decode(sha: str, encoded: bytes) -> bytes:
-    """The raw bytes of chunk `sha`; raises CheckpointDamaged when `encoded` is anything else."""
+    """Returns the raw bytes of chunk `sha`. Raises CheckpointDamaged when `encoded` is anything else."""
     try:
         codec, size = _HEADER.unpack_from(encoded)
         if size > CHUNK_BYTES or codec not in (_RAW, _ZSTD):
@@ -56,19 +56,20 @@ def decode(sha: str, encoded: bytes) -> bytes:
 
 
 def frames(chunks: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    """Encoded chunks as one stream: 32 bytes hash, 4 bytes length, the encoded chunk, and so on."""
+    """Yields encoded chunks as one stream: 32 bytes hash, 4 bytes length, the encoded chunk, and so on."""
     for sha, encoded in chunks:
         yield _FRAME.pack(bytes.fromhex(sha), len(encoded)) + encoded
 
 
 class Unframer:
-    """Inverse of `frames`, fed with whatever pieces arrive. What follows the last whole frame is kept."""
+    """The inverse of `frames`, for pieces of any size. Bytes after the last whole frame are kept for the next
+    piece."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
-        """Yields (address, encoded chunk) of each frame that is now whole, not verified."""
+        """Yields (address, encoded chunk) of each frame that is now whole. The chunks are not verified."""
         self._pending += piece
         position = 0
         try:

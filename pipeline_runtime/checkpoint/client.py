@@ -1,4 +1,4 @@
-"""The other end of a chunk service."""
+"""The client of a chunk service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 
 T = TypeVar("T")
 Token = str | Callable[[str], str]
-"""A bearer token, or a function that is given the scope that is needed and returns one."""
+"""A bearer token, or a function that takes the scope that is needed and returns one."""
 
 _BACKOFF_S_FIRST = 0.1
 _BACKOFF_S_MAX = 5.0
@@ -40,12 +40,12 @@ class _Again(Exception):
 
 @cache
 def _authorities() -> ssl.SSLContext:
-    """Read once for the process: that takes 30 ms of CPU."""
+    """Read once for the process, since that takes 30 ms of CPU."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 class ChunkClient:
-    """Thread-safe. Connection errors are retried with back-off for `retry_s`, then ServiceUnavailable.
+    """Thread-safe. Retries connection errors with back-off for `retry_s`, then raises ServiceUnavailable.
 
     Other errors: AccessDenied, CheckpointMissing, ChunksMissing, CheckpointDamaged.
     """
@@ -71,14 +71,14 @@ class ChunkClient:
         )
 
     def close(self) -> None:
-        """Ends retries under way with ServiceUnavailable."""
+        """Ends running retries with ServiceUnavailable."""
         self._closed.set()
         self._http.close()
 
     # checkpoints
 
     def checkpoints(self, group: str) -> tuple[CheckpointSummary, ...]:
-        """Newest first."""
+        """Returns the checkpoints, newest first."""
         body = self._call("GET", f"/groups/{group}/checkpoints", access.group_read(group)).json()
         return tuple(CheckpointSummary.model_validate(entry) for entry in body)
 
@@ -87,7 +87,7 @@ class ChunkClient:
         return Manifest.from_bytes(self._call("GET", path, access.group_read(group)).content)
 
     def put_manifest(self, manifest: Manifest) -> None:
-        """Raises ChunksMissing when some have to be sent (again) first."""
+        """Raises ChunksMissing when some chunks have to be sent first, perhaps again."""
         path = f"/groups/{manifest.group}/checkpoints/{manifest.seq}"
         self._call("PUT", path, access.group_write(manifest.group), content=manifest.to_bytes())
 
@@ -99,19 +99,19 @@ class ChunkClient:
     # chunks
 
     def missing(self, group: str, shas: Iterable[str]) -> tuple[str, ...]:
-        """Those of `shas` that the service lacks."""
+        """Returns those of `shas` that the service lacks."""
         body = {"chunks": list(shas)}
         answer = self._call("POST", f"/groups/{group}/missing", access.group_read(group), json=body)
         return tuple(answer.json()["missing"])
 
     def put_chunks(self, group: str, encoded: Sequence[tuple[str, bytes]]) -> None:
-        """At most service.FRAMES_BYTES_MAX in all."""
+        """Sends chunks of at most service.FRAMES_BYTES_MAX in all."""
         body = b"".join(chunks.frames(encoded))
         self._call("PUT", f"/groups/{group}/chunks", access.group_write(group), content=body)
 
     def fetch_chunks(self, group: str, shas: Sequence[str], keep: Callable[[str, bytes], None]) -> None:
-        """Hand each (address, encoded chunk) to `keep` as it arrives; those that the service lacks
-        are left out. After a break only what has not arrived is asked for again."""
+        """Passes each (address, encoded chunk) to `keep` as it arrives. Chunks that the service lacks are
+        left out. After a break only chunks that have not arrived are asked for again."""
         left = dict.fromkeys(shas)
 
         def fetch() -> None:
@@ -129,7 +129,8 @@ class ChunkClient:
     # files
 
     def get_file(self, sha: str, write: Callable[[bytes], None], progress: Progress | None = None) -> None:
-        """Stream an uploaded file; after a break it goes on where it stopped. Not verified here."""
+        """Streams an uploaded file. After a break it goes on where it stopped. The file is not verified
+        here."""
         done = 0
 
         def fetch() -> None:
@@ -176,7 +177,7 @@ class ChunkClient:
 
     def _headers(self, scope: str) -> dict[str, str]:
         token = self._token if isinstance(self._token, str) else self._token(scope)
-        # Chunks are compressed already, and iter_raw would hand out what a proxy compressed again.
+        # Chunks are compressed already, and iter_raw would return the bytes as a proxy compressed them again.
         return {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
 
     def _retry(self, do: Callable[[], T]) -> T:
@@ -193,7 +194,7 @@ class ChunkClient:
                     reason = str(error) or type(error).__name__
                     raise _unavailable(self.url, f"it does not answer ({reason})") from error
                 pause_s = min(2 * pause_s, _BACKOFF_S_MAX)
-            except RuntimeError as error:  # httpx's, for a client that was closed meanwhile
+            except RuntimeError as error:  # httpx raises it for a client that was closed meanwhile
                 if not self._closed.is_set():
                     raise
                 raise _unavailable(self.url, "the connection was closed on this side") from error
@@ -222,7 +223,7 @@ class _Streamed:
 
 
 def _refused(url: str, answer: httpx.Response) -> NoReturn:
-    """Raise what the service's problem document says."""
+    """Raises the error that the service's problem document describes."""
     try:
         problem = answer.json()
         detail = str(problem.get("detail") or problem.get("title"))

@@ -1,4 +1,4 @@
-"""The StateDatabase: checkpoints of many groups in one RocksDB, a column family per group.
+"""The StateDatabase: checkpoints of many groups in one RocksDB, with a column family for each group.
 
 Keys within a group's column family:
 
@@ -6,17 +6,17 @@ Keys within a group's column family:
     c<sha>   the encoded chunk
     m<seq>   the manifest (seq as 8 bytes, big-endian)
 
-Rules that make pruning safe beside a put, from this process or over HTTP:
+Rules that make pruning safe while a put runs, from this process or over HTTP:
 
-1. A manifest is put only when all its chunks are there, checked under the group's lock, in one
-   synced write. So after a crash a checkpoint is there whole, or not at all (its chunks are swept later).
-2. A sweep holds the same lock, and spares chunks that a manifest names, that somebody has put or been
-   told of in the last `grace_s`, those of a checkpoint that somebody is `pinning` (to send it), and
-   all of them while somebody is `holding` the group (to store into it).
-3. Whoever took longer than that gets ChunksMissing for the manifest, and sends these chunks again.
+1. A manifest is put only when all its chunks are there, checked under the group's lock, in one synced write.
+   So after a crash a checkpoint is there as a whole, or not at all (its chunks are swept later).
+2. A sweep holds the same lock. It spares chunks that a manifest names, chunks that were put or asked for in
+   the last `grace_s`, and those of a checkpoint that is `pinning` (to be sent). It spares all chunks of a
+   group that is `holding` (to be stored into).
+3. A caller that takes longer than that gets ChunksMissing for the manifest, and sends these chunks again.
 
-Order of locks: the database's `_lock`, then a group's; `drop_group` and `reopen` take both. So who holds
-a group's lock never looks a group up.
+Order of locks: the database's `_lock`, then a group's; `drop_group` and `reopen` take both. So code that
+holds a group's lock never looks a group up.
 """
 
 from __future__ import annotations
@@ -63,46 +63,47 @@ from pipeline_runtime.model.ids import Epoch, Seq
 _log = logging.getLogger(__name__)
 
 GRACE_S = 600.0
-_FAMILY = "g."  # so that no group's name meets RocksDB's own family `default`
+_FAMILY = "g."  # keeps groups' names apart from RocksDB's own family `default`
 _SIZE = struct.Struct(">I")
-# Deleted chunks keep their disk space until RocksDB compacts; waiting for it to do so by itself may
-# take days at a checkpoint's pace.
+# Deleted chunks keep their disk space until RocksDB compacts. At the pace of checkpoints it may take days
+# until it does so by itself.
 _COMPACT_BYTES = 64 << 20
 _FREE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
 class Pruned:
-    manifests: tuple[Seq, ...]  # dropped
-    chunks: int  # dropped
+    manifests: tuple[Seq, ...]  # that were dropped
+    chunks: int  # that were dropped
     bytes_freed: int  # encoded
 
 
 @dataclass
 class _Group:
-    """One group's column family and what this process knows of it."""
+    """One group's column family, and what this process knows about it."""
 
-    family: Any  # Rdict; None: closed, or dropped
+    family: Any  # Rdict; None when it is closed or dropped
     lock: threading.RLock = field(default_factory=threading.RLock)
     touched: dict[str, float] = field(default_factory=dict)  # sha -> monotonic seconds
     holders: int = 0
     pinned: list[frozenset[str]] = field(default_factory=list)
-    manifests: dict[Seq, Manifest] | None = None  # None: not read yet
+    manifests: dict[Seq, Manifest] | None = None  # None until they are read
     garbage_bytes: int = 0  # deleted since the last compaction
 
 
 class StateDatabase:
     """Thread-safe. One process at a time owns a path; all others speak HTTP to it.
 
-    Every method raises StateDatabaseUnavailable when the disk is full, or the database is damaged or
-    closed: `()` always means that there is nothing. The newest error that is not of a close is `failure`
-    until `reopen`, and `failed` is set: see care.Caretaker.
+    Every method raises StateDatabaseUnavailable when the disk is full, or the database is damaged or closed.
+    So `()` always means that there is nothing. The newest error other than a close is in `failure` until
+    `reopen`, and `failed` is set: see care.Caretaker.
     """
 
     def __init__(
         self, path: Path, grace_s: float = GRACE_S, *, reserve_bytes: int = 0, shut: bool = False
     ) -> None:
-        """`reserve_bytes`: free disk that no chunk may take. `shut`: opened by `reopen`, not now."""
+        """`reserve_bytes` is free disk space that chunks must leave. With `shut`, the database is opened by
+        `reopen` and not now."""
         self.path = path
         self.grace_s = grace_s
         self.reserve_bytes = reserve_bytes
@@ -116,7 +117,7 @@ class StateDatabase:
             self.reopen()
 
     def reopen(self) -> None:
-        """Open what lies at the path now, instead of what is open. What failed before is forgotten."""
+        """Opens what lies at the path now, in place of what is open. Earlier failures are forgotten."""
         with self._lock:
             self.close()
             try:
@@ -136,28 +137,29 @@ class StateDatabase:
     # chunks
 
     def put_chunk(self, group: str, raw: bytes) -> str:
-        """Store raw bytes (at most CHUNK_BYTES); returns their address. Writes nothing when known."""
+        """Stores raw bytes (at most CHUNK_BYTES) and returns their address. Writes nothing if the chunk is
+        known."""
         sha = chunk.address(raw)
         if self.missing(group, [sha]):
             self._write_chunk(group, sha, chunk.encode(raw))
         return sha
 
     def put_encoded(self, group: str, sha: str, encoded: bytes) -> None:
-        """Store a chunk as it travels; raises CheckpointDamaged when it does not match its address."""
+        """Stores a chunk in its encoded form. Raises CheckpointDamaged when it does not match its address."""
         chunk.decode(sha, encoded)
         self._write_chunk(group, sha, encoded)
 
     def get_chunk(self, group: str, sha: str) -> bytes:
-        """The raw bytes, verified; raises ChunkMissing or CheckpointDamaged."""
+        """Returns the raw bytes, verified. Raises ChunkMissing or CheckpointDamaged."""
         return self._read(group, sha)[1]
 
     def get_encoded(self, group: str, sha: str) -> bytes:
-        """A chunk as it travels, verified; raises ChunkMissing or CheckpointDamaged."""
+        """Returns a chunk in its encoded form, verified. Raises ChunkMissing or CheckpointDamaged."""
         return self._read(group, sha)[0]
 
     def _read(self, group: str, sha: str) -> tuple[bytes, bytes]:
-        """(encoded, raw). A damaged chunk is forgotten, so that it counts as missing and the next
-        checkpoint that needs it stores it anew."""
+        """Returns (encoded, raw). A damaged chunk is forgotten: it counts as missing, and the next checkpoint
+        that needs it stores it again."""
         state = self._find(group)
         family = state.family if state is not None else None
         if state is not None and family is None:
@@ -168,7 +170,7 @@ class StateDatabase:
             except Exception as error:
                 if "Corruption" not in str(error):
                     raise
-                encoded = b""  # a block that fails RocksDB's own checksum: decoding reports it
+                encoded = b""  # a block that fails RocksDB's own checksum; decoding reports it
         if encoded is None:
             raise ChunkMissing(
                 f"Chunk {sha[:12]}… of {group} is not in {self.path.name}.",
@@ -186,7 +188,7 @@ class StateDatabase:
             raise
 
     def missing(self, group: str, shas: Iterable[str]) -> tuple[str, ...]:
-        """Those of `shas` that are not here. The others are spared by sweeps for `grace_s`."""
+        """Returns those of `shas` that are not here. Sweeps spare the others for `grace_s`."""
         wanted = list(dict.fromkeys(shas))
         with self._locked_or_new(group) as (state, _):
             lacking = absent(state.family, wanted)
@@ -208,9 +210,9 @@ class StateDatabase:
     # manifests
 
     def put_manifest(self, manifest: Manifest) -> None:
-        """Make a checkpoint exist; raises ChunksMissing, then nothing was changed.
+        """Makes a checkpoint exist. Raises ChunksMissing, and changes nothing then.
 
-        A checkpoint of the same seq from an earlier epoch is replaced, a later one is kept.
+        A checkpoint of the same seq is replaced if its epoch is earlier, and kept if its epoch is later.
         """
         manifest = manifest.sealed()
         with self._locked_or_new(manifest.group) as (state, db):
@@ -231,7 +233,7 @@ class StateDatabase:
             known[manifest.seq] = manifest
 
     def manifest(self, group: str, seq: Seq) -> Manifest:
-        """Raises CheckpointMissing. Its chunks are spared by sweeps for `grace_s`: it will be read."""
+        """Raises CheckpointMissing. Sweeps spare its chunks for `grace_s`, since it will be read."""
         with self._locked(group) as found:
             if found is not None:
                 state, _ = found
@@ -247,7 +249,7 @@ class StateDatabase:
         )
 
     def manifests(self, group: str) -> tuple[Manifest, ...]:
-        """The group's checkpoints, newest (highest seq) first. Unreadable ones are left out."""
+        """Returns the group's checkpoints, newest (highest seq) first. Unreadable ones are left out."""
         with self._locked(group) as found:
             if found is None:
                 return ()
@@ -265,23 +267,23 @@ class StateDatabase:
                     known[Seq(SEQ.unpack(key[1:])[0])] = Manifest.from_bytes(raw)
                 except CheckpointDamaged as error:
                     _log.warning("dropping it from %s: %s", self.path, error)
-                    state.family.delete(key)  # it names nothing that can be trusted
-            state.manifests = known  # only now: what could be read in part is not all there is
+                    state.family.delete(key)  # nothing that it names can be trusted
+            state.manifests = known  # only now, since a partial result would look like everything
         return state.manifests
 
     # pruning
 
     def prune(self, group: str, keep: Collection[Seq]) -> Pruned:
-        """Drop the checkpoints whose seq is not in `keep`, then the chunks that nobody needs.
+        """Drops the checkpoints whose seq is not in `keep`, then the chunks that no checkpoint needs.
 
-        One that is newer than all of `keep` stays: it was stored after the caller had looked. An
-        empty `keep` drops all.
+        A checkpoint that is newer than all of `keep` stays, since it was stored after the caller had looked.
+        An empty `keep` drops all.
         """
         with self._locked(group) as found:
             return self._prune(found[0], group, found[1], keep) if found else Pruned((), 0, 0)
 
     def _prune(self, state: _Group, group: str, db: Rdict, keep: Collection[Seq]) -> Pruned:
-        """With its lock held."""
+        """The caller holds the group's lock."""
         known = self._manifests(state)
         newest = max(keep) if keep else max(known, default=Seq(0))
         dropped = tuple(sorted(seq for seq in known if seq not in keep and seq <= newest))
@@ -297,8 +299,8 @@ class StateDatabase:
         return Pruned(dropped, chunks, freed)
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> tuple[Seq, ...]:
-        """Drop the checkpoints of batches that a rewind has undone: those behind `after` that an owner
-        of an epoch up to `up_to` took. Returns their seqs; done again, it drops nothing."""
+        """Drops the checkpoints of batches that a rewind has undone: those after `after` that an owner of an
+        epoch up to `up_to` took. Returns their seqs. A second call drops nothing."""
         with self._locked(group) as found:
             if found is None:
                 return ()
@@ -315,7 +317,7 @@ class StateDatabase:
         return undone
 
     def retain(self, group: str, policy: Retention, now_ms: int) -> Pruned:
-        """Prune by count and age. Only whole checkpoints count, so the newest whole one always stays."""
+        """Prunes by count and age. Only whole checkpoints count, so the newest whole one always stays."""
         # Under one lock, so that nothing is stored between the look and the prune.
         with self._locked(group) as found:
             if found is None:
@@ -365,8 +367,8 @@ class StateDatabase:
 
     @contextmanager
     def pinning(self, manifest: Manifest) -> Iterator[None]:
-        """While this is open, the chunks of this checkpoint stay, even when it is pruned itself. For
-        what may take long: others are swept meanwhile."""
+        """While this is open, the chunks of this checkpoint stay, even when the checkpoint is pruned. For
+        work that may take long; other chunks are swept meanwhile."""
         chunks = manifest.chunks
         with self._locked_or_new(manifest.group) as (state, _):
             state.pinned.append(chunks)
@@ -377,13 +379,13 @@ class StateDatabase:
                 state.pinned.remove(chunks)
 
     def drop_group(self, group: str) -> None:
-        """Forget all of a group's checkpoints."""
+        """Forgets all of a group's checkpoints."""
         with self._lock, self._guard() as db:
             state = self._groups.pop(group, None)
             if state is not None:
                 with state.lock:
                     db.drop_column_family(_FAMILY + group)
-                    state.family = None  # whoever has found it before looks again
+                    state.family = None  # a thread that found it before looks again
 
     # the database itself
 
@@ -395,10 +397,10 @@ class StateDatabase:
         if db is None:
             return
         for state in groups.values():
-            with state.lock, _flushed(self.path):  # whoever still works on it finishes first
+            with state.lock, _flushed(self.path):  # waits for threads that still work on it
                 family, state.family = state.family, None
                 family.close()
-            del family  # one that did not close is let go with its last reference
+            del family  # a family that did not close is freed with its last reference
         with _flushed(self.path):
             db.close()
 
@@ -412,7 +414,8 @@ class StateDatabase:
 
     @contextmanager
     def _locked(self, group: str) -> Iterator[tuple[_Group, Rdict] | None]:
-        """The group and the database, with the group's lock held; None: there is no such group."""
+        """Yields the group and the database, with the group's lock held, or None if there is no such
+        group."""
         while (state := self._find(group)) is not None:
             with state.lock:
                 if state.family is None:
@@ -424,7 +427,7 @@ class StateDatabase:
 
     @contextmanager
     def _locked_or_new(self, group: str) -> Iterator[tuple[_Group, Rdict]]:
-        """The same of a group that is made when it is not there."""
+        """Does the same for a group that is created if it does not exist."""
         while True:
             state = self._group(group)
             with state.lock:
@@ -435,12 +438,13 @@ class StateDatabase:
                 return
 
     def _find(self, group: str) -> _Group | None:
-        """Not while a group's lock is held. Raises StateDatabaseUnavailable when all is closed."""
+        """Must not be called while a group's lock is held. Raises StateDatabaseUnavailable when the database
+        is closed."""
         with self._lock, self._guard():
             return self._groups.get(group)
 
     def _group(self, group: str) -> _Group:
-        """The same of a group that is made when it is not there."""
+        """Does the same for a group that is created if it does not exist."""
         if not GROUP.fullmatch(group):
             raise ValueError(f"{group!r} is not a group id")
         with self._lock:
@@ -453,7 +457,7 @@ class StateDatabase:
 
     @contextmanager
     def _guard(self) -> Iterator[Rdict]:
-        """rocksdict's bare Exceptions become StateDatabaseUnavailable; ours pass."""
+        """Turns rocksdict's bare Exceptions into StateDatabaseUnavailable. Errors of this package pass."""
         db = self._db
         if db is None:
             raise database_closed(self.path)
@@ -461,19 +465,19 @@ class StateDatabase:
             yield db
         except Exception as error:
             if self._db is not db:
-                raise database_closed(self.path) from None  # under our hands, or opened anew
+                raise database_closed(self.path) from None  # it was closed or opened again meanwhile
             if type(error) is Exception or type(error).__module__.startswith("rocksdict"):
                 raise self._failing(error) from error
             raise
 
     def _failing(self, error: Exception) -> StateDatabaseUnavailable:
-        # Another one than is raised: a traceback's frames would keep the database open.
+        # Not the error that is raised, since the frames of its traceback would keep the database open.
         self.failure = database_unavailable(self.path, error)
         self.failed.set()
         return database_unavailable(self.path, error)
 
     def _leave_the_reserve(self) -> None:
-        """Checkpoints stop first when a disk fills, so that what runs can still write its state."""
+        """Checkpoints stop first when a disk fills, so that running groups can still write their state."""
         if not self.reserve_bytes:
             return
         if time.monotonic() - self._free_at_s > _FREE_EVERY_S:
@@ -485,7 +489,8 @@ class StateDatabase:
 
 @contextmanager
 def _flushed(path: Path) -> Iterator[None]:
-    """Closing writes what is in memory, which fails on a full disk: that is in the log, if anywhere."""
+    """Closing writes what is in memory, which fails on a full disk. The data is then in the log, if
+    anywhere."""
     try:
         yield
     except Exception as error:

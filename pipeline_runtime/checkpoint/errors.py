@@ -1,4 +1,4 @@
-"""What can go wrong with checkpoints. Each says what happened, what is safe, and what to do next."""
+"""Errors of checkpoints. Each says what happened, what is safe, and what to do next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 
 class CheckpointError(Exception):
-    """Base of this package's errors; `str()` gives all three sentences."""
+    """Base of this package's errors. `str()` gives all three sentences."""
 
     def __init__(self, message: str, safe: str, next: str) -> None:
         super().__init__(f"{message} {safe} {next}")
@@ -18,28 +18,28 @@ class CheckpointError(Exception):
 
 
 class SnapshotFailed(CheckpointError):
-    """The replica directory holds no batch to take a snapshot of (nothing committed, or files that are
-    missing, unreadable or shorter than what was committed)."""
+    """The replica directory holds no batch to take a snapshot of: nothing is committed, or files are missing,
+    unreadable or shorter than what was committed."""
 
 
 class NothingCommitted(SnapshotFailed):
-    """The query has not committed a batch in this directory yet: normal for a new replica."""
+    """The query has not committed a batch in this directory yet. That is normal for a new replica."""
 
 
 class CheckpointDamaged(CheckpointError):
-    """A chunk, a file or a manifest is not what its hash says."""
+    """A chunk, a file or a manifest does not match its hash."""
 
 
 class CheckpointMissing(CheckpointError):
-    """No such checkpoint, or none that is whole."""
+    """There is no such checkpoint, or none that is whole."""
 
 
 class ChunkMissing(CheckpointError):
-    """The database does not hold this chunk (any more)."""
+    """The database does not hold this chunk, or no longer does."""
 
 
 class ChunksMissing(CheckpointError):
-    """A manifest names chunks that the database lacks: send these, then the manifest again."""
+    """A manifest names chunks that the database lacks. Send these, then the manifest again."""
 
     def __init__(self, shas: Iterable[str]) -> None:
         self.shas = tuple(shas)
@@ -51,7 +51,7 @@ class ChunksMissing(CheckpointError):
 
 
 Reason = Literal["in use", "full", "low", "system", "damaged", "closed", "other"]
-"""Why a database cannot be used. `low`: its disk has less left than checkpoints shall leave free;
+"""Why a database cannot be used. `low`: its disk has less free space than checkpoints have to leave.
 `system`: the operating system refuses, which says nothing about the database."""
 
 _FULL = ("No space left", "File too large", "quota")
@@ -59,7 +59,7 @@ _SYSTEM = ("Too many open files", "Permission denied", "Read-only file system", 
 
 
 class StateDatabaseUnavailable(CheckpointError):
-    """The database cannot be opened, read or written: locked, damaged, or the disk is full."""
+    """The database cannot be opened, read or written: it is locked or damaged, or the disk is full."""
 
     def __init__(self, message: str, safe: str, next: str, reason: Reason = "other") -> None:
         super().__init__(message, safe, next)
@@ -85,7 +85,7 @@ def database_low(path: Path, reserve_bytes: int) -> StateDatabaseUnavailable:
 
 
 def database_unavailable(path: Path, error: Exception) -> StateDatabaseUnavailable:
-    """What RocksDB's own words mean."""
+    """Returns the error that RocksDB's own words mean."""
     text = str(error)
     if "lock" in text.lower() and "LOCK" in text:
         return StateDatabaseUnavailable(
@@ -117,7 +117,7 @@ def database_unavailable(path: Path, error: Exception) -> StateDatabaseUnavailab
 
 
 class AccessDenied(CheckpointError):
-    """The bearer token is missing, wrong, expired, or for something else."""
+    """The bearer token is missing, wrong, expired, or for another scope."""
 
 
 class ServiceUnavailable(CheckpointError):

@@ -1,4 +1,4 @@
-"""Uploaded files by their sha256: the central store, and each node's cache of it."""
+"""Uploaded files, found by their sha256: the central store, and each node's cache of it."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from pipeline_runtime.checkpoint.manifest import SHA256
 LEFT_BEHIND_S = 24 * 3600.0
 
 Progress = Callable[[int, int], None]
-"""(bytes_done, bytes_total); total 0 when unknown."""
+"""(bytes_done, bytes_total). The total is 0 when it is unknown."""
 
 
 class FileStore:
-    """Immutable files under `directory`, named by their content. Several threads may put at once."""
+    """Immutable files under `directory`, named by their content. Several threads may put files at once."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        for left in directory.glob(".*.tmp"):  # by a process that was killed; another's may be under way
-            with suppress(FileNotFoundError):  # it has just come to its end
+        for left in directory.glob(".*.tmp"):  # left by a process that was killed, or in use by another one
+            with suppress(FileNotFoundError):  # the other process has just finished
                 if time() - left.stat().st_mtime > LEFT_BEHIND_S:
                     left.unlink()
 
     def put(self, stream: Iterable[bytes], expected: str | None = None) -> str:
-        """Write a stream, return its sha256; raises CheckpointDamaged when it is not `expected`."""
+        """Writes a stream and returns its sha256. Raises CheckpointDamaged when it is not `expected`."""
         with FileWriter(self) as writer:
             for piece in stream:
                 writer.write(piece)
             return writer.commit(expected)
 
     def path(self, sha: str) -> Path:
-        """The file; raises FileNotFoundError."""
+        """Returns the file's path. Raises FileNotFoundError."""
         path = self.place(sha)
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {sha[:12]}… in {self.directory}. Upload it again.")
         return path
 
     def place(self, sha: str) -> Path:
-        """Where the file is or will be. Raises ValueError when `sha` is not a sha256."""
+        """Returns where the file is or will be. Raises ValueError when `sha` is not a sha256."""
         if not SHA256.fullmatch(sha):
             raise ValueError(f"{sha!r} is not a sha256")
         return self.directory / sha[:2] / sha
@@ -56,7 +56,7 @@ class FileStore:
 
 
 class FileWriter:
-    """One file being written: `write`, then `commit`; leaving the context without it drops it."""
+    """One file being written: `write`, then `commit`. Leaving the context without a commit drops it."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
@@ -109,7 +109,7 @@ class FileSource(Protocol):
 
 
 class FileCache:
-    """A node's copies of uploaded files; a file is fetched once, by the first who asks."""
+    """A node's copies of uploaded files. The first caller that needs a file fetches it, and only once."""
 
     def __init__(self, directory: Path, client: FileSource) -> None:
         self.store = FileStore(directory)
@@ -118,7 +118,8 @@ class FileCache:
         self._fetching: dict[str, threading.Lock] = {}
 
     def path(self, sha: str, progress: Progress | None = None) -> Path:
-        """The local file, fetched and verified if need be; raises CheckpointError when it cannot be."""
+        """Returns the local file, fetched and verified if need be. Raises CheckpointError when it cannot be
+        fetched."""
         if sha in self.store:
             return self.store.path(sha)
         with self._lock:
@@ -131,8 +132,8 @@ class FileCache:
         return self.store.path(sha)
 
     def resolver(self, files: Mapping[str, str], demo: Path | None = None) -> Callable[[str], Path]:
-        """Resolves a GroupSpec's file references: by `files` (reference -> sha256), else, for
-        `demo:<name>`, in the directory `demo` of files that are shipped."""
+        """Returns a function that resolves a GroupSpec's file references: through `files` (reference ->
+        sha256), or for `demo:<name>` in the directory `demo` of files that Fogline ships."""
 
         def resolve(reference: str) -> Path:
             if reference in files:

@@ -1,18 +1,18 @@
-"""The states of a processor: a RocksDB of the replica's own, which stands at the end of one batch.
+"""The states of a processor, in a RocksDB of the replica's own. It always stands at the end of one batch.
 
     k<key>    what is kept for a key, a text (batch.keyed.KeyState's, or batch.batched's)
-    w         what is kept of the element as a whole: the key None
+    w         what is kept for the element as a whole: the key None
     n         how many keys there are
-    e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; none before the first
+    e         the batch at whose end all of them stand: `{"seq", "ends", "batch_time"}`; absent at first
 
-What a batch changes stays in memory until its sink knows that it is committed; then one write holds the
-changes and the batch's end together. So whatever happens, the state stands at the end of a batch that was
-committed, and the journal says what to follow from there. The write does not wait for the disk: after a power
-cut the state stands at an earlier batch.
+The changes of a batch stay in memory until its sink knows that the batch is committed. Then one write holds
+the changes and the batch's end together. So whatever happens, the state stands at the end of a committed
+batch, and the journal says what to follow from there. The write does not wait for the disk: after a power cut
+the state stands at an earlier batch.
 
-A checkpoint of it is RocksDB's own: hard links of files that never change, after what is in memory has been
-written. Runs of changes are merged with others of about their size (universal compaction), so that a large
-state which changes little is seldom written anew, and seldom stored anew.
+A checkpoint of it is RocksDB's own: what is in memory is written, then files that never change are
+hard-linked. Runs of changes are merged with others of about their size (universal compaction), so a large
+state that changes little is seldom rewritten, and seldom stored again.
 """
 
 from __future__ import annotations
@@ -47,48 +47,49 @@ from pipeline_runtime.checkpoint.spark_state import complete_end
 log = logging.getLogger(__name__)
 
 DIRECTORY = "keyed"
-"""Of the replica directory."""
+"""A name in the replica directory."""
 
 _COUNT = b"n"
 _END = b"e"
 _KEY = b"k"
 _WHOLE = b"w"
-_OF_ROCKSDICT = "rocksdict-config.json"  # beside RocksDB's files: how it was opened; `_options` say it
+# lies beside RocksDB's files and says how it was opened, which `_options` knows
+_OF_ROCKSDICT = "rocksdict-config.json"
 _DAMAGED = ("Corruption", "does not exist", "No such file")
 PATIENCE_S, _RETRY_S = 2.0, 0.05
 _BATCH_S = 0.1  # a running batch that takes longer is not waited for
-_cache = Cache(64 << 20)  # of all groups of this process
+_cache = Cache(64 << 20)  # shared by all groups of this process
 
 
 class KeyedStateClosed(RuntimeError):
-    """Its query has ended."""
+    """The query that it belongs to has ended."""
 
 
 class KeyedState:
-    """One batch at a time; link and look may be called meanwhile, and close at any time. Raises ValueError
-    where the files are damaged, OSError where they cannot be used now."""
+    """Takes one batch at a time; link and look may be called meanwhile, and close at any time. Raises
+    ValueError when the files are damaged, and OSError when they cannot be used now."""
 
     def __init__(self, path: Path, *, read_only: bool = False, patience_s: float = 0.0) -> None:
-        """`read_only`: as it is now, also beside the one that it is open for. `patience_s`: for how long it
-        is tried again where another one that has it open may be about to close it."""
+        """With `read_only`, opens the state as it is now, even while it is open for writing. Tries for
+        `patience_s` when another process may be about to close it."""
         self._path = path
         self._db: Rdict | None = _opened_once_free(path, patience_s, read_only=read_only)
-        # It is not closed while one of them is held.
+        # It is not closed while one of these is held.
         self._batch, self._linking, self._looking = threading.Lock(), threading.Lock(), threading.Lock()
         self._pending: dict[str | None, str | None] = {}
-        self._absent: set[str | None] = set()  # of what the running batch has asked for
+        self._absent: set[str | None] = set()  # keys that the running batch asked for
         self._between_batches = threading.Event()
         self._between_batches.set()
         try:
-            self.count = int(self._db.get(_COUNT) or 0)  # keys
-            self.end = _end_of(self._db)  # None: no batch is committed yet
+            self.count = int(self._db.get(_COUNT) or 0)  # the number of keys
+            self.end = _end_of(self._db)  # None until a batch is committed
         except BaseException:
             self.close()
             raise
 
     @staticmethod
     def create(path: Path, end: Mapping[str, Any] | None = None) -> None:
-        """Create a state without keys, which stands at that end. It is there whole, or not at all."""
+        """Creates a state without keys that stands at this end. It exists as a whole or not at all."""
         fresh = path.with_name(f".{path.name}.tmp")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
@@ -102,42 +103,44 @@ class KeyedState:
         os.replace(fresh, path)
 
     def close(self) -> None:
-        """Raises nothing: what was committed is in its log, whatever could not be written now."""
+        """Never raises. What was committed is in its log, even if something cannot be written now."""
         with self._linking, self._batch, self._looking:
             db, self._db = self._db, None
             if db is None:
                 return
             try:
                 db.close()
-            except Exception as error:  # rocksdict raises bare Exceptions; say, the disk is full
+            except Exception as error:  # rocksdict raises bare Exceptions; the disk may be full
                 log.warning("%s: closing it: %s", self._path, error)
 
     # --- a batch
 
     def begin(self) -> None:
-        """A batch begins; what one before it may have left came to nothing."""
+        """Begins a batch. Changes of an earlier batch that was not committed are dropped."""
         self._between_batches.clear()
         self._forget()
 
     def get(self, keys: Sequence[str | None]) -> list[str | None]:
-        """Of each key what the newest committed batch has left; None: nothing."""
+        """Returns the text that the newest committed batch left for each key, or None where it left
+        nothing."""
         with self._batch, self._translating():
             found: Any = self._database().get([_place(key) for key in keys]) if keys else []
         self._absent.update(key for key, text in zip(keys, found, strict=True) if text is None)
         return [None if text is None else text.decode() for text in found]
 
     def between(self, first: str, end: str) -> list[tuple[str, str]]:
-        """Likewise of the keys from `first` to before `end`, in their order."""
+        """Returns the same for the keys from `first` to before `end`, in their order."""
         with self._batch, self._translating():
             return list(self._items(first, end))
 
     def keys(self, first: str, end: str, most: int) -> list[str]:
-        """Likewise the first `most` of these keys."""
+        """Returns the first `most` keys from `first` to before `end`."""
         with self._batch, self._translating():
             return [key for key, _ in islice(self._cursors(first, end), most)]
 
     def keep(self, texts: Iterable[tuple[str | None, str | None]]) -> None:
-        """What the running batch leaves, once committed, of keys that it has asked for; None: nothing."""
+        """Keeps the texts that the running batch leaves for keys it asked for; None deletes a key. They count
+        once the batch is committed."""
         self._pending.update(texts)
 
     def _forget(self) -> None:
@@ -163,12 +166,12 @@ class KeyedState:
     # --- beside the batches
 
     def link(self, target: Path) -> dict[str, Any] | None:
-        """Hard links of its files in `target`, which must not exist; the end at which they stand. Batches may
-        be committed meanwhile."""
+        """Makes hard links of its files in `target`, which must not exist. Returns the end at which they
+        stand. Batches may be committed meanwhile."""
         with self._linking, self._translating():
             db = self._database()
-            # A flush lets other threads of this process go on, and a checkpoint does not: so most is written
-            # before it, and it is made where no batch would have to wait.
+            # A flush lets other threads of this process go on, and a checkpoint does not. So most is flushed
+            # before the checkpoint, which is taken at a moment when no batch has to wait.
             db.flush()
             self._between_batches.wait(_BATCH_S)
             db.flush()
@@ -188,9 +191,12 @@ class KeyedState:
         keys_max: int,
         bytes_max: int,
     ) -> tuple[list[tuple[str, bytes]], str | None]:
-        """From the key `first` on, of those that begin with `prefix`: at most `most` that are `wanted`, each
-        with the first bytes of what the newest committed batch has left of it; and the last key that was
-        looked at, if there are more behind it. At most `keys_max` are looked at. No batch waits for this."""
+        """Looks through the keys from `first` on that begin with `prefix`. No batch waits for this.
+
+        Returns at most `most` that are `wanted`, each with the first bytes of what the newest committed batch
+        left for it. Also returns the last key that was looked at, if there are more after it. Looks at no
+        more than `keys_max`.
+        """
         found: list[tuple[str, bytes]] = []
         with self._looking, self._translating():
             cursor, range_ = self._database().iter(), _place(prefix)
@@ -204,20 +210,20 @@ class KeyedState:
                     if wanted(key):
                         found.append((key, cursor.value()[:bytes_max]))
                     cursor.next()
-                cursor.status()  # at a block that cannot be read it just ends
+                cursor.status()  # at a block that cannot be read the cursor just ends
                 return found, None
             finally:
                 del cursor
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Each key with what is kept for it, in order."""
+        """Yields each key with its text, in order."""
         return self._items()
 
     def _items(self, first: str = "", end: str | None = None) -> Iterator[tuple[str, str]]:
         return ((key, cursor.value().decode()) for key, cursor in self._cursors(first, end))
 
     def _cursors(self, first: str, end: str | None) -> Iterator[tuple[str, RdictIter]]:
-        """Each key in turn, and the one cursor, which stands at it."""
+        """Yields each key in turn, with the one cursor, which stands at it."""
         cursor, bound = self._database().iter(), None if end is None else _place(end)
         try:
             cursor.seek(_place(first))
@@ -226,7 +232,7 @@ class KeyedState:
                     return
                 yield found[len(_KEY) :].decode(), cursor
                 cursor.next()
-            cursor.status()  # at a block that cannot be read it just ends
+            cursor.status()  # at a block that cannot be read the cursor just ends
         finally:
             del cursor
 
@@ -250,14 +256,16 @@ def _place(key: str | None) -> bytes:
 
 
 def read_end(path: Path) -> dict[str, Any] | None:
-    """Where it stands now, also while it is open; None: no batch was committed. Raises as KeyedState does."""
+    """Returns where it stands now, even while it is open, or None if no batch was committed. Raises as
+    KeyedState does."""
     state = KeyedState(path, read_only=True, patience_s=PATIENCE_S)
     state.close()
     return state.end
 
 
 def is_settled(path: str) -> bool:
-    """A file, by its path in the replica directory, that never changes in a run of its query."""
+    """Returns whether this file, by its path in the replica directory, never changes in a run of its
+    query."""
     return path.startswith(f"{DIRECTORY}/") and path.endswith(".sst")
 
 
@@ -267,7 +275,7 @@ def _end_of(db: Rdict) -> dict[str, Any] | None:
 
 
 def _opened_once_free(path: Path, patience_s: float, *, read_only: bool) -> Rdict:
-    """While another one opens or closes it, files come and go."""
+    """While another process opens or closes it, files come and go."""
     until = monotonic() + patience_s
     while True:
         try:
@@ -282,7 +290,7 @@ def _opened(path: Path, *, read_only: bool = False, create: bool = False) -> Rdi
     access = AccessType.read_only() if read_only else AccessType.read_write()
     options = _options(create)
     try:
-        # Also by its family's name: an existing one would keep to what it was made with.
+        # Also under the family's name: an existing family would keep the options that it was created with.
         return Rdict(str(path), options, column_families={"default": options}, access_type=access)
     except Exception as error:  # rocksdict raises bare Exceptions
         raise _translated(error, path) from error

@@ -15,7 +15,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import Frozen
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
-# Group ids become column families and parts of URLs; they never become paths on a disk.
+# Group ids become column families and parts of URLs. They never become paths on a disk.
 GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -42,7 +42,7 @@ class FileEntry(Frozen):
 
 
 class CheckpointSummary(Frozen):
-    """What a list of checkpoints shows of each."""
+    """The facts about a checkpoint that a list shows."""
 
     group: str
     seq: Seq
@@ -78,7 +78,7 @@ class Manifest(CheckpointSummary):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:
-        """Raises CheckpointDamaged when it is no manifest or its hash does not agree."""
+        """Raises CheckpointDamaged when the bytes are no manifest or its hash does not agree."""
         try:
             manifest = cls.model_validate_json(raw)
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Pushes new checkpoints off the node, in the background, until they have arrived."""
+"""Sends new checkpoints to another place, in the background, until they have arrived."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ _BACKOFF_S_MAX = 30.0
 
 
 class TokenBucket:
-    """At most `bytes_per_s` on average. What is taken may run into debt, which the next one waits for:
-    so any size can be taken, however small the rate. Thread-safe."""
+    """Lets at most `bytes_per_s` through on average. Thread-safe.
+
+    A take may run into debt, and the next take waits for it. So any size can be taken, however low the rate.
+    """
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class TokenBucket:
         self._free_at_s = clock()
 
     def take(self, size: int) -> None:
-        """Blocks until earlier takes are paid off. `size` in bytes."""
+        """Blocks until earlier takes are paid off. `size` is in bytes."""
         if not self._rate:
             return
         with self._lock:
@@ -56,8 +58,8 @@ class TokenBucket:
 
 
 class Replicator:
-    """One thread. Of each group only the newest offered checkpoint is pushed; errors are retried for
-    ever with back-off, so the other side may be away as long as it likes."""
+    """One thread that sends each group's newest offered checkpoint. It retries errors for ever with back-off,
+    so the other side may be away as long as it likes."""
 
     def __init__(
         self,
@@ -69,7 +71,8 @@ class Replicator:
         bytes_per_s: int | None = None,
         bucket: TokenBucket | None = None,
     ) -> None:
-        """`bucket`: shared with others, of `bytes_per_s`; None: of its own."""
+        """`bucket` limits the rate to `bytes_per_s` together with others. Without one, the replicator has a
+        bucket of its own."""
         self._database = database
         self._client = client
         self._stored = stored
@@ -78,7 +81,8 @@ class Replicator:
         self._bucket = bucket or TokenBucket(bytes_per_s, self._closed.wait)
         self._bundle_bytes = min(BUNDLE_BYTES, bytes_per_s or BUNDLE_BYTES)
         self._pending: dict[str, Seq] = {}  # in the order of offers
-        self._voids: dict[str, tuple[Seq, Epoch]] = {}  # of a group: what is to be voided there first
+        # group -> what has to be voided at the other side first
+        self._voids: dict[str, tuple[Seq, Epoch]] = {}
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"replicate-{where}", daemon=True)
         self.error: CheckpointError | None = None  # why nothing arrives at the moment
@@ -87,25 +91,26 @@ class Replicator:
         self._thread.start()
 
     def offer(self, group: str, seq: Seq) -> None:
-        """A new checkpoint is in the local database. Returns at once."""
+        """Takes note of a new checkpoint in the local database. Returns at once."""
         with self._changed:
             if seq >= self._pending.get(group, seq):
                 self._pending[group] = seq
             self._changed.notify()
 
     def void(self, group: str, after: Seq, up_to: Epoch) -> None:
-        """Before the next checkpoint of this group arrives, those that a rewind has undone go there."""
+        """Has the other side void checkpoints that a rewind has undone, before the group's next checkpoint
+        arrives there."""
         with self._changed:
             self._voids[group] = (after, up_to)
 
     def withdraw(self, group: str) -> None:
-        """Forget what was offered of this group."""
+        """Forgets the offers of this group."""
         with self._changed:
             self._pending.pop(group, None)
             self._voids.pop(group, None)
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Also closes the client, which ends a transfer under way; it goes on after the next start."""
+        """Closes the client too, which ends a running transfer. It goes on after the next start."""
         self._closed.set()
         with self._changed:
             self._changed.notify()
@@ -129,7 +134,7 @@ class Replicator:
                     return
                 _log.warning("checkpoint %s of %s is not at %s: %s", seq, group, self._where, error)
                 self.error = error if isinstance(error, CheckpointError) else None
-                with self._changed:  # to the end of the queue: others may succeed
+                with self._changed:  # to the end of the queue, since others may succeed
                     if group in self._pending:
                         self._pending[group] = self._pending.pop(group)
                 self._closed.wait(pause_s)
@@ -150,7 +155,7 @@ class Replicator:
             self._void(group)
             push_checkpoint(self._client, manifest, self._database, self._bucket.take, self._bundle_bytes)
         except (CheckpointMissing, ChunkMissing, CheckpointDamaged) as error:
-            # Pruned or damaged here: there is nothing to retry, a newer one will be offered.
+            # Pruned or damaged here. There is nothing to retry, and a newer one will be offered.
             _log.warning("checkpoint %s of %s is not pushed to %s: %s", seq, group, self._where, error)
         else:
             self._stored(group, seq, self._where)

@@ -1,4 +1,4 @@
-"""Which checkpoints of a group are kept: pure."""
+"""Decides which checkpoints of a group are kept. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True)
 class Retention:
-    """The newest `newest`, and the first one of each hour for `hours`.
+    """Keeps the newest `newest`, and the first one of each hour for `hours`.
 
-    The first of an hour, because it stays the first: so a group's oldest checkpoint is as old as
-    `hours` allows, and what was trimmed behind it is at least that old, too.
+    The first of an hour stays the first. So a group's oldest checkpoint is as old as `hours` allows, and what
+    was trimmed behind it is at least that old.
     """
 
     newest: int = 5
@@ -32,7 +32,7 @@ ON_NODES = Retention(newest=3, hours=0)
 
 
 def retained(checkpoints: Iterable[CheckpointSummary], now_ms: int, policy: Retention) -> frozenset[Seq]:
-    """The seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
+    """Returns the seqs to keep. Idempotent: applied to what it kept, it keeps the same."""
     by_seq = sorted(checkpoints, key=lambda checkpoint: checkpoint.seq)
     kept = {checkpoint.seq for checkpoint in by_seq[-policy.newest :]}
     first_of_hour: dict[int, Seq] = {}

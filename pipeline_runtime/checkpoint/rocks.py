@@ -34,7 +34,7 @@ def manifest_key(seq: Seq) -> bytes:
 def options() -> Options:
     made = Options(raw_mode=True)
     made.create_if_missing(True)
-    # Small: a node holds a family per group, and every family has its own buffers.
+    # Small, since a node holds a family for each group, and every family has its own buffers.
     made.set_write_buffer_size(8 << 20)
     made.set_max_total_wal_size(64 << 20)
     made.set_keep_log_file_num(3)
@@ -49,7 +49,7 @@ def synced() -> WriteOptions:
 
 
 def absent(family: Rdict, shas: Collection[str]) -> set[str]:
-    """The chunks that are not there, by the index."""
+    """Returns the chunks that are not in the index."""
     keys = list(shas)
     if not keys:
         return set()
@@ -58,7 +58,7 @@ def absent(family: Rdict, shas: Collection[str]) -> set[str]:
 
 
 def entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
-    """All of one kind. A list, because an iterator that is left open keeps the database locked."""
+    """Returns all entries of one kind, as a list: an iterator that is left open keeps the database locked."""
     found: list[tuple[bytes, bytes]] = []
     cursor = family.iter()
     try:
@@ -69,7 +69,7 @@ def entries(family: Rdict, prefix: bytes) -> list[tuple[bytes, bytes]]:
                 break
             found.append((key, value))
             cursor.next()
-        # At a block that cannot be read it just ends: only its status tells that from the last entry.
+        # At a block that cannot be read it just ends. Only its status tells that from the last entry.
         cursor.status()
     finally:
         del cursor  # an error's traceback would keep it

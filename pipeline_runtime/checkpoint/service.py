@@ -76,7 +76,7 @@ _STATUS: dict[type[CheckpointError], tuple[int, str]] = {
 
 
 def chunk_service(database: StateDatabase, cluster_key: str, files: FileStore | None = None) -> Starlette:
-    """The ASGI app. Tokens are those that `access.mint` makes with the same cluster key."""
+    """Returns the ASGI app. It accepts tokens that `access.mint` made with the same cluster key."""
     service = _Service(database, cluster_key, files)
     routes = [
         Route("/health", _health),
@@ -114,7 +114,7 @@ class _Service:
 
     async def probe(self, request: Request) -> Response:
         self._allow(request, access.PROBE)
-        # Random, so that nothing on the way makes them fewer.
+        # Random, so that nothing on the way can compress them.
         body = await run_in_threadpool(os.urandom, PROBE_BYTES)
         return Response(body, media_type="application/octet-stream")
 
@@ -165,7 +165,7 @@ class _Service:
         return Response(status_code=204)
 
     async def fetch(self, request: Request) -> Response:
-        """Chunks that are not here, or damaged, are left out: the client sees by their absence."""
+        """Leaves out chunks that are missing or damaged here. The client notices their absence."""
         group = self._group(request, access.group_read)
         shas = await _shas(request)
 
@@ -176,7 +176,7 @@ class _Service:
                 except (ChunkMissing, CheckpointDamaged):
                     continue
 
-        # A sync iterator: starlette drives it in a thread, one chunk in memory at a time.
+        # A sync iterator: starlette drives it in a thread, with one chunk in memory at a time.
         return StreamingResponse(chunks.frames(present()), media_type=FRAMES_TYPE)
 
     async def put_chunks(self, request: Request) -> Response:
@@ -280,7 +280,7 @@ def _problem(status: int, title: str, detail: str, **more: object) -> Response:
 
 @dataclass(frozen=True)
 class Server:
-    """A running service; `close()` ends it within seconds."""
+    """A running service. `close()` ends it within seconds."""
 
     url: str
     port: int
@@ -296,7 +296,8 @@ class Server:
 
 
 def serve(app: Starlette, host: str, port: int, start_timeout_s: float = 10.0) -> Server:
-    """Serve in a daemon thread; port 0 takes a free one. Raises ServiceUnavailable when it is taken."""
+    """Serves in a daemon thread. Port 0 takes a free port. Raises ServiceUnavailable when the port is
+    taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -330,5 +331,6 @@ def serve(app: Starlette, host: str, port: int, start_timeout_s: float = 10.0) -
 
 
 def _run(server: uvicorn.Server, listener: socket.socket) -> None:
-    """A thread's body of this project, not of uvicorn: an error that ends it ends the process."""
+    """The thread's target is this project's and not uvicorn's, so that an error that ends the thread ends the
+    process."""
     server.run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""A snapshot: the files of the newest committed batch, held by hard links while the query runs on."""
+"""Takes snapshots: hard links of the newest committed batch's files, while the query runs on."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _ATTEMPTS = 20
 @dataclass(frozen=True)
 class SnapshotFile:
     path: str  # relative to the replica directory, with "/"
-    size: int  # bytes of it that belong to the checkpoint: the file may have grown since
-    grows: bool = False  # if at all: these bytes never change while the query runs
+    size: int  # bytes that belong to the checkpoint; the file may have grown since
+    grows: bool = False  # the file only grows, so these bytes never change while the query runs
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Use as a context manager, or `close()`: the hard links keep the files' disk space."""
+    """Use it as a context manager, or call `close()`: the hard links keep the files' disk space."""
 
-    directory: Path  # of the hard links, same layout as the replica directory
-    batch: int | None  # Spark's batch id; None: of a group with a keyed state, which does without
+    directory: Path  # holds the hard links, in the layout of the replica directory
+    batch: int | None  # Spark's batch id; None for a group with a keyed state, which has none
     seq: Seq
     ends: dict[str, Any]
     batch_time_ms: int | None
@@ -54,21 +54,21 @@ class Snapshot:
 
 
 class _Vanished(Exception):
-    """Spark purged a file between our listing and our link, or the batch is not whole any more, or the query
-    starts again right now."""
+    """Spark purged a file between the listing and the link, or the batch is no longer whole, or the query is
+    just starting again."""
 
 
 @short_turns()
 def take_snapshot(replica_directory: Path, work: Path, growing: GrowingFiles | None = None) -> Snapshot:
-    """Hard-link the newest committed batch's files into a new directory under `work`.
+    """Hard-links the newest committed batch's files into a new directory under `work`.
 
-    Safe while the query runs; waits for nothing. `work` must lie on the same file system.
-    1. link the replica's own notes; 2. find N, the newest batch that counts; 3. link its files,
-    state first; 4. take the lengths that N's seq committed. When a file vanished, Spark has gone on:
-    start again with the newer N. With a keyed state, 2 and 3 are a checkpoint of RocksDB's.
+    Safe while the query runs, and waits for nothing. `work` must lie on the same file system. 1. link the
+    replica's own notes; 2. find N, the newest batch that counts; 3. link its files, state first; 4. take the
+    lengths that N's seq committed. When a file vanished, Spark has gone on: start again with the newer N.
+    With a keyed state, 2 and 3 are a checkpoint of RocksDB's.
 
-    `growing`: of the replica that runs there, or ran there last; None: every file is taken as it is.
-    Raises NothingCommitted (no batch yet) or SnapshotFailed.
+    `growing` belongs to the replica that runs there, or ran there last. Without it every file is taken as it
+    is. Raises NothingCommitted (no batch yet) or SnapshotFailed.
     """
     reason = ""
     for _ in range(_ATTEMPTS):
@@ -93,20 +93,21 @@ def _attempt(replica: Path, target: Path, growing: GrowingFiles) -> Snapshot:
     spark, is_keyed = replica / "spark", (replica / keyed_state.DIRECTORY).is_dir()
     if not is_keyed and _newest(replica) is None:
         raise _nothing_committed(replica)
-    # 1. the notes at the top (replica.json). Before the batch is chosen, because one that is older
-    # than the state only means more of the journal to follow, and a newer one would be of no use.
+    # 1. The notes at the top (replica.json), before the batch is chosen. Notes older than the state only mean
+    # more of the journal to follow; newer ones would be of no use.
     links = _Links(replica, target)
     links.add_tree(Path(), lambda path: (replica / path).is_dir())
     if is_keyed:
         return _keyed_attempt(links, growing)
 
     # 2. the newest committed batch
-    committed = spark_state.batches(spark / "commits")  # before, as Spark may purge some meanwhile
+    # before the commits are listed, as Spark may purge some meanwhile
+    committed = spark_state.batches(spark / "commits")
     newest = _newest(replica)
-    if newest is None:  # it begins anew right now
+    if newest is None:  # the query is just starting again
         raise _Vanished("Spark's batches vanished")
     batch, end = newest
-    # 3. its files, state first, for that is what Spark purges
+    # 3. its files, state first, since Spark purges state
     try:
         _link_state(links, spark, batch, committed)
     except ValueError as error:
@@ -153,7 +154,7 @@ def _snapshot(links: _Links, growing: GrowingFiles, end: dict[str, Any], batch: 
 
 
 def _link_keyed(links: _Links, running: KeyedState | None) -> dict[str, Any]:
-    """`running`: which has it open, or had; it is opened here when it is not."""
+    """`running` is the state as it is open, or was. It is opened here when it is not."""
     target = links.target / keyed_state.DIRECTORY
     links.target.mkdir(parents=True, exist_ok=True)
     try:
@@ -200,7 +201,7 @@ def _unreadable(replica: Path, error: ValueError) -> NoReturn:
 def _sized(replica: Path, sizes: dict[str, int], limits: Mapping[str, int]) -> tuple[SnapshotFile, ...]:
     for path, length in limits.items():
         if length and sizes.get(path, -1) < length:
-            # Without the numbers: they change each time, and it would be told as something else.
+            # Without the numbers, which change each time: the same error must be reported in the same words.
             found = "is shorter than what was committed" if path in sizes else "is not there any more"
             _failed(replica, f"{path} {found}", "Check who else writes that file, and the disk.")
     return tuple(
@@ -256,11 +257,11 @@ def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) ->
     confirmed = set(newest_ids)
     for earlier in committed:
         if earlier >= batch:
-            break  # prepared, and come to nothing
+            break  # an attempt that was not committed
         try:
             confirmed |= spark_state.state_ids(spark / "commits" / str(earlier))
         except FileNotFoundError:
-            continue  # purged meanwhile: it only would have let us leave out more
+            continue  # purged meanwhile; with it, more files could have been left out
     found: set[str] = set()
     for directory in spark_state.store_directories(state):
         relative = directory.relative_to(links.replica)
@@ -272,14 +273,15 @@ def _link_state(links: _Links, spark: Path, batch: int, committed: list[int]) ->
         _link_ssts(links, relative, [name for name in needed if name.endswith(".zip")])
     if not newest_ids <= found:
         raise _Vanished(f"state version {version} is not whole")
-    # What is left is written once. Versions and SST files that appeared since are of later batches.
+    # The other files are written once. Versions and SST files that appeared since belong to later batches.
     links.add_tree(
         Path("spark", "state"), lambda path: path.name == "SSTs" or spark_state.is_versioned(path.name)
     )
 
 
 def _link_ssts(links: _Links, store: Path, archives: list[str]) -> None:
-    """The SST files that the linked archives of Spark's snapshots name: they are written before it is."""
+    """Links the SST files that the linked archives of Spark's snapshots name. They are written before the
+    archive is."""
     names: set[str] = set()
     for archive in archives:
         named = spark_state.sst_names(links.target / store / archive)
@@ -293,8 +295,8 @@ def _link_ssts(links: _Links, store: Path, archives: list[str]) -> None:
 
 
 def _told(error: OSError, target: Path, replica: Path) -> str:
-    """The reason, and the file by its path in the replica directory: `target` has another name each time,
-    but what goes wrong again must be told in the same words."""
+    """Returns the reason, and the file's path in the replica directory. `target` has another name each time,
+    but an error that comes again must be reported in the same words."""
     reason = error.strerror or str(error)
     if error.filename is None:
         return reason

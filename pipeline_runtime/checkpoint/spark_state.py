@@ -1,22 +1,22 @@
-"""Which of the files in Spark's checkpoint a restart at batch N needs. Reads files only, no Spark.
+"""Finds which files in Spark's checkpoint a restart at batch N needs. Reads files only, without Spark.
 
 Layout (PySpark 4.3, RocksDB store, changelog checkpointing, checkpoint format 2), checked by
 tests/contract/checkpoint/test_spark_files.py:
 
     metadata, sources/…                         written once
     offsets/N, commits/N                        batch N's plan; batch N is done
-    ends/N                                      the replica's: where batch N has ended; before commits/N
+    ends/N                                      the replica's: where batch N ended; before commits/N
     state/<operator>/<partition>[/<store>]/
         <V>_<id>.changelog                      what batch V-1 changed
         <V>_<id>.zip                            a snapshot of version V; names its SST files
         SSTs/<n>-<id>.sst                       shared between snapshots
     state/<operator>/_metadata/…, _stateSchema/…   written once
 
-Batch N leaves version N+1; commits/N names the id of each store's version N+1. All of these are
-written under a temporary name and renamed, so a name that is there stands for whole content.
+Batch N leaves version N+1; commits/N names the id of each store's version N+1. All of these are written under
+a temporary name and renamed, so a name that exists stands for whole content.
 
-Spark plans a batch before it is known where it ends, so its offsets only count. One that was stopped before
-that was decided is done, as far as Spark is concerned, but has no `ends/N`, and does not count.
+Spark plans a batch before its end is known, so its offsets only count up. A batch that was stopped before its
+end was decided is done for Spark, but it has no `ends/N`, and does not count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 
 LOGS = ("commits", "ends", "offsets")
 TOKEN = "token"  # noqa: S105 - no secret
-"""In Spark's offsets: the number of a batch. What it stands for `ends/` says, and the journal."""
+"""In Spark's offsets: the number of a batch. `ends/` and the journal say what it stands for."""
 
 _VERSIONED = re.compile(r"(?P<version>\d+)(?:_(?P<id>[^.]+))?\.(?P<kind>changelog|zip|delta|snapshot)")
 
@@ -42,17 +42,18 @@ _UNIQUE = re.compile(
 
 
 def is_unique(path: str) -> bool:
-    """A state file whose name carries a random id: it never gets another content."""
+    """A state file whose name carries a random id never gets other content."""
     return _UNIQUE.fullmatch(path) is not None
 
 
 def is_temporary(name: str) -> bool:
-    """Hidden files (checksums, files being written) and *.tmp: never part of a checkpoint."""
+    """Hidden files (checksums, files being written) and *.tmp are never part of a checkpoint."""
     return name.startswith(".") or name.endswith((".tmp", "~"))
 
 
 def batches(log: Path) -> list[int]:
-    """The batch ids in `offsets/`, `commits/` or `ends/`, rising; [] when there is no such directory."""
+    """Returns the batch ids in `offsets/`, `commits/` or `ends/`, rising, or [] when there is no such
+    directory."""
     try:
         return sorted(int(name) for name in os.listdir(log) if name.isdigit())
     except FileNotFoundError:
@@ -60,8 +61,8 @@ def batches(log: Path) -> list[int]:
 
 
 def newest_done(spark: Path) -> tuple[int, dict[str, Any]] | None:
-    """The newest batch that counts, and where it has ended: `{"seq", "ends", "batch_time"}`. Returns None
-    where no batch counts yet. Raises ValueError where what was noted cannot be read."""
+    """Returns the newest batch that counts, and where it ended: `{"seq", "ends", "batch_time"}`. Returns None
+    if no batch counts yet. Raises ValueError if its notes cannot be read."""
     for batch in reversed(batches(spark / "commits")):
         end = _end(spark, batch)
         if end is not None:
@@ -85,7 +86,7 @@ def _end(spark: Path, batch: int) -> dict[str, Any] | None:
 
 
 def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
-    """Where a batch has ended, as `name` says. Raises ValueError where something is missing."""
+    """Returns where a batch ended, as the file `name` says. Raises ValueError if something is missing."""
     for key, kind in (("seq", int), ("ends", dict), ("batch_time", int)):
         if not isinstance(end.get(key), kind):
             raise ValueError(f"{name} cannot be read: it has no {key}")
@@ -93,7 +94,8 @@ def complete_end(end: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def state_ids(commits_file: Path) -> frozenset[str]:
-    """The ids of the store versions that this batch left; empty for stateless and format 1."""
+    """Returns the ids of the store versions that this batch left. Empty for stateless queries and format
+    1."""
     lines = commits_file.read_text(encoding="utf-8").splitlines()
     body = json.loads(lines[1]) if len(lines) > 1 else {}
     ids: set[str] = set()
@@ -104,19 +106,19 @@ def state_ids(commits_file: Path) -> frozenset[str]:
 
 
 def store_directories(state: Path) -> Iterator[Path]:
-    """Directories that hold versioned files."""
+    """Yields the directories that hold versioned files."""
     for directory, _, names in os.walk(state):
         if any(_VERSIONED.fullmatch(name) for name in names):
             yield Path(directory)
 
 
 def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -> list[str]:
-    """Of one store's versioned files, those that loading `version` may read.
+    """Returns those of one store's versioned files that loading `version` may read.
 
-    That is from the newest snapshot on which is surely in this version's history. A snapshot that
-    an interrupted batch left behind is not, whatever its number: so only one whose id some commit
-    names (`confirmed`) counts, and without any all older files are kept. Raises FileNotFoundError
-    when Spark has purged some of them already.
+    They begin with the newest snapshot that is surely in this version's history. A snapshot that an
+    interrupted batch left is not, whatever its number. So only a snapshot whose id some commit names
+    (`confirmed`) counts, and without one all older files are kept. Raises FileNotFoundError when Spark has
+    purged some of them already.
     """
     parsed = [(name, match) for name in names if (match := _VERSIONED.fullmatch(name))]
     snapshots = [
@@ -137,7 +139,7 @@ def needed_versions(names: list[str], version: int, confirmed: frozenset[str]) -
 
 
 def sst_names(snapshot: Path) -> frozenset[str] | None:
-    """The SST files that a snapshot names; None when it does not say (then all are kept)."""
+    """Returns the SST files that a snapshot names, or None when it does not say (then all are kept)."""
     try:
         with zipfile.ZipFile(snapshot) as archive:
             _, _, body = archive.read("metadata").decode("utf-8").partition("\n")
@@ -152,7 +154,7 @@ def is_versioned(name: str) -> bool:
 
 
 def version_ids(names: list[str], version: int) -> frozenset[str]:
-    """The ids of the files that hold `version` itself."""
+    """Returns the ids of the files that hold `version` itself."""
     return frozenset(
         match["id"]
         for name in names

@@ -1,4 +1,4 @@
-"""From a snapshot to chunks and a manifest, and back to files."""
+"""Turns a snapshot into chunks and a manifest, and a manifest into files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline_runtime.checkpoint.turns import short_turns
 from pipeline_runtime.model.ids import Epoch
 
 Fetch = Callable[[str], bytes]
-"""sha256 -> raw bytes; may raise CheckpointDamaged or ChunkMissing."""
+"""sha256 -> raw bytes. May raise CheckpointDamaged or ChunkMissing."""
 
 _NOT_AFFECTED = "Older checkpoints and the running query are not affected."
 
@@ -37,10 +37,11 @@ def store(
     node: str,
     now_ms: int | None = None,
 ) -> Manifest:
-    """Put a snapshot's files into the database, in the caller's thread; writes only what is new.
+    """Puts a snapshot's files into the database, in the caller's thread. Writes only what is new.
 
-    1. chunks; 2. the manifest, in one synced write. A crash in between leaves no checkpoint. Does not
-    close the snapshot. Of a file that only grows, no more is read than what is new, and up to 1 MiB before.
+    The chunks come first, then the manifest in one synced write, so a crash in between leaves no checkpoint.
+    Does not close the snapshot. From a file that only grows, it reads only the new bytes and up to 1 MiB
+    before them.
     """
     with database.holding(group):
         before = _written_once(database, group)
@@ -80,8 +81,8 @@ def store(
 
 
 def _written_once(database: StateDatabase, group: str) -> dict[tuple[str, int], FileEntry]:
-    """The newest checkpoint's state files by (path, size): their names are unique, so they need not be
-    read and hashed again (a checkpoint of 100 MB would cost 0.2 s of CPU every time)."""
+    """Returns the newest checkpoint's state files by (path, size). Their names are unique, so they need not
+    be read and hashed again (for 100 MB that would take 0.2 s of CPU every time)."""
     newest = database.manifests(group)[:1]
     return {
         (file.path, file.size): file
@@ -92,10 +93,10 @@ def _written_once(database: StateDatabase, group: str) -> dict[tuple[str, int], 
 
 
 def _settled(snapshot: Snapshot, file: SnapshotFile, database: StateDatabase, group: str) -> list[str]:
-    """The whole chunks of a file that only grows which need not be read again, from its beginning.
+    """Returns the whole chunks at the beginning of a growing file that need not be read again.
 
-    The last chunk that was stored is read again, since that shows whether it still is the same file:
-    somebody may have put another in its place, or the former one may have been cut and written anew.
+    The last stored chunk is read again to find out whether the file is still the same: another file may have
+    taken its place, or it may have been cut and rewritten.
     """
     former = snapshot.growing.stored.get(file.path)
     if not file.grows or former is None or not former.chunks or former.size > file.size:
@@ -105,12 +106,13 @@ def _settled(snapshot: Snapshot, file: SnapshotFile, database: StateDatabase, gr
     with _opened(snapshot, file) as stream:
         stream.seek(start)
         same = address(stream.read(former.size - start)) == last
-    # The former checkpoint may be gone, and its chunks swept; or they were damaged, and forgotten.
+    # The former checkpoint may be gone and its chunks swept, or they were damaged and forgotten.
     return settled if same and not database.missing(group, settled) else []
 
 
 def _pieces(snapshot: Snapshot, file: SnapshotFile, start: int) -> Iterator[bytes]:
-    """From `start` up to `file.size`: what an append-only file grew by since is of a later seq."""
+    """Yields the pieces from `start` to `file.size`. What an append-only file grew by since belongs to a
+    later seq."""
     left = file.size - start
     with _opened(snapshot, file) as stream:
         stream.seek(start)
@@ -128,7 +130,8 @@ def _pieces(snapshot: Snapshot, file: SnapshotFile, start: int) -> Iterator[byte
 
 @contextmanager
 def _opened(snapshot: Snapshot, file: SnapshotFile) -> Iterator[BinaryIO]:
-    """An error names the file as the replica does: the snapshot's directory has another name each time."""
+    """An error names the file as the replica does, since the snapshot's directory has another name each
+    time."""
     try:
         with open(snapshot.directory / file.path, "rb") as stream:
             yield stream
@@ -141,7 +144,8 @@ def _opened(snapshot: Snapshot, file: SnapshotFile) -> Iterator[BinaryIO]:
 
 
 def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:
-    """One small file of a checkpoint; None: it has none of that name. Raises what `fetch` raises."""
+    """Returns one small file of a checkpoint, or None if it has none of that name. Raises what `fetch`
+    raises."""
     for file in manifest.files:
         if file.path == path:
             return b"".join(fetch(sha) for sha in file.chunks)
@@ -149,9 +153,9 @@ def read_file(manifest: Manifest, path: str, fetch: Fetch) -> bytes | None:
 
 
 def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
-    """Write a checkpoint's files into `directory`, which must not exist or be empty.
+    """Writes a checkpoint's files into `directory`, which must not exist or be empty.
 
-    1. write into a fresh directory beside it, every chunk and size verified; 2. sync; 3. rename. So
+    1. write into a fresh directory beside it, with every chunk and size verified; 2. sync; 3. rename. So
     `directory` is whole or absent. Raises CheckpointDamaged, and whatever `fetch` raises.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -160,7 +164,7 @@ def materialize(manifest: Manifest, fetch: Fetch, directory: Path) -> None:
             "What is in that directory was not touched.",
             "Use a new generation of the replica, or remove the directory.",
         )
-    for left in directory.parent.glob(f".{directory.name}.*.tmp"):  # by a process that was killed
+    for left in directory.parent.glob(f".{directory.name}.*.tmp"):  # left by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     fresh = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""Checkpoints between a StateDatabase and a chunk service: only what the other side lacks travels."""
+"""Moves checkpoints between a StateDatabase and a chunk service. Only what the other side lacks travels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline_runtime.model.ids import Seq
 
 _log = logging.getLogger(__name__)
 
-# Many of Spark's files have a few hundred bytes: one request carries many of them.
+# Many of Spark's files have a few hundred bytes, so one request carries many of them.
 BUNDLE_BYTES = 4 << 20
 BUNDLE_CHUNKS = 256
 PARALLEL = 4
@@ -54,14 +54,14 @@ def fetch_from_any(
     database: StateDatabase,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Bring checkpoint `seq` (None: the newest that any place has) into `database` and its files into
-    `directory`.
+    """Brings checkpoint `seq` into `database` and its files into `directory`. Without `seq`, the newest that
+    any place has.
 
-    1. ask all places, and `database` itself, what they have; 2. take the newest one, of the first
-    place that has it. One that is damaged or incomplete there, or that breaks off, is taken from the
-    next place that has it, then the next older one: that is reported. Chunks that are in `database`
-    already are not fetched, so a fetch that broke off goes on where it stopped.
-    `progress(bytes_done, bytes_total)` counts raw bytes that were missing here.
+    1. Ask all places, and `database` itself, what they have. 2. Take the newest one from the first place that
+    has it. If it is damaged or incomplete there, or breaks off, take it from the next place that has it, then
+    the next older one; that is reported. Chunks that are in `database` already are not fetched, so a fetch
+    that broke off goes on where it stopped. `progress(bytes_done, bytes_total)` counts raw bytes that were
+    missing here.
 
     Raises CheckpointMissing (none that is whole), AccessDenied, ServiceUnavailable.
     """
@@ -83,7 +83,7 @@ def fetch_from_any(
                 return replace(fetched, damaged=tuple(damaged))
         damaged.append(found)
     if unreachable is not None:
-        raise unreachable  # what it has may be whole: it is worth another try
+        raise unreachable  # its checkpoint may be whole, so another try may help
     wanted = "No checkpoint" if seq is None else f"Checkpoint {seq}"
     raise CheckpointMissing(
         f"{wanted} of {group} is not at {', '.join(client.url for client in clients)} in a usable form"
@@ -101,10 +101,11 @@ def _bring(
     database: StateDatabase,
     progress: Progress | None,
 ) -> Fetched | None:
-    """From one place (None: from `database` itself); None: it is damaged or incomplete there."""
+    """Brings it from one place (`database` itself when `client` is None). Returns None if it is damaged or
+    incomplete there."""
     bytes_fetched = 0
     with database.holding(group):
-        # A second try, because a chunk that is damaged here is forgotten and then fetched anew.
+        # A second try, because a chunk that is damaged here is forgotten and then fetched again.
         for _ in range(2):
             try:
                 manifest = (client or database).manifest(group, seq)
@@ -121,8 +122,8 @@ def _bring(
 def _offers(
     clients: Sequence[ChunkClient], group: str, database: StateDatabase
 ) -> tuple[dict[Seq, list[ChunkClient | None]], CheckpointError | None]:
-    """Seq -> the places that have it, this node (None) first; and why a place did not answer, if one
-    did not (one whose clock is wrong refuses tokens). All are asked at the same time."""
+    """Returns seq -> the places that have it, this node (None) first, and why a place did not answer, if one
+    did not. A node whose clock is wrong refuses tokens. All places are asked at the same time."""
     offers: dict[Seq, list[ChunkClient | None]] = {}
     found: list[tuple[ChunkClient | None, Sequence[CheckpointSummary]]] = []
     found.append((None, database.manifests(group)))
@@ -144,7 +145,8 @@ def _offers(
 
 
 def _undone(summary: CheckpointSummary, known: Iterable[CheckpointSummary]) -> bool:
-    """A later owner stood further back: a rewind has undone this one, and its place does not know it."""
+    """Returns whether a rewind has undone this checkpoint and its place does not know it: a later owner stood
+    further back."""
     return any(other.epoch > summary.epoch and other.seq < summary.seq for other in known)
 
 
@@ -155,10 +157,11 @@ def push_checkpoint(
     throttle: Callable[[int], None] = lambda _: None,
     bundle_bytes: int = BUNDLE_BYTES,
 ) -> int:
-    """Send a checkpoint; returns the encoded bytes that travelled. Calls `throttle` with each bundle's.
+    """Sends a checkpoint and returns the encoded bytes that travelled. Calls `throttle` with each bundle's
+    size.
 
-    1. ask what is missing; 2. send it; 3. send the manifest, which makes the checkpoint exist there.
-    When chunks were pruned there in between, again.
+    1. ask what is missing; 2. send it; 3. send the manifest, which makes the checkpoint exist there. Starts
+    again when chunks were pruned there in between.
     """
     group = manifest.group
     bytes_sent = 0
@@ -182,7 +185,7 @@ def push_checkpoint(
 
 
 def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, progress: Progress | None) -> int:
-    """Fetch what `database` lacks; returns the encoded bytes. Raises CheckpointDamaged, ChunkMissing."""
+    """Fetches what `database` lacks and returns the encoded bytes. Raises CheckpointDamaged, ChunkMissing."""
     group = manifest.group
     wanted = database.missing(group, sorted(manifest.chunks))
     sizes = _sizes(manifest)
@@ -226,7 +229,7 @@ def _pull(client: ChunkClient, manifest: Manifest, database: StateDatabase, prog
 
 
 def _sizes(manifest: Manifest) -> dict[str, int]:
-    """Raw bytes of each chunk."""
+    """Returns the raw bytes of each chunk."""
     return {
         sha: min(CHUNK_BYTES, file.size - index * CHUNK_BYTES)
         for file in manifest.files

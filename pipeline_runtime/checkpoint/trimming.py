@@ -1,14 +1,14 @@
-"""How far journals and streams may be trimmed: behind what every retained checkpoint still needs. Pure.
+"""Decides how far journals and streams may be trimmed: only records that no retained checkpoint needs. Pure.
 
-A replica that starts from a checkpoint reads its inputs from the checkpoint's ends on, and its journal
-from the mark that lies in it (replica.json). So, counted from the oldest checkpoint that is retained:
+A replica that starts from a checkpoint reads its inputs from the checkpoint's ends on, and its journal from
+the mark in the checkpoint (replica.json). So for the oldest retained checkpoint:
 
     journal  | . . . . . . . . | mark        newest grant         end
              |<-- trimmed ---->|  C  C  C  C  C  ...
     stream   | . . . . . . . . . . . . . | ends, the least of all groups that read it
 
-What is not known holds everything back: a group without a checkpoint, a replica that stands further
-back than the oldest one or has not said yet where it stands, an end that the checkpoint does not name.
+Anything unknown holds everything back: a group without a checkpoint, a replica that stands further back than
+the oldest checkpoint or has not reported yet where it stands, an end that the checkpoint does not name.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ class Kept:
 
     seq: Seq
     ends: Mapping[str, Any]  # as in the journal: "<topic>-<partition>" -> offset
-    journal_offset: int | None  # where its replica goes on reading the journal; None: from the beginning
-    granted_after: bool = False  # the journal says from `journal_offset` on who owns: see `trim_points`
+    journal_offset: int | None  # where its replica goes on reading the journal; None if from the beginning
+    granted_after: bool = False  # the journal says after `journal_offset` who owns, see `trim_points`
 
 
 @dataclass(frozen=True)
 class TrimGroup:
     spec: GroupSpec
     oldest: Kept | None
-    replicas_at: Seq | None  # where the last of its wanted replicas stands; None: one has not said it yet
-    # (topic, seq): streams that it read before it was connected otherwise, and from which seq on nothing of
-    # it reads them any more; None: that is not known.
+    replicas_at: Seq | None  # where the last of its wanted replicas stands; None until all have reported it
+    # (topic, seq): streams that it read before it was connected differently, and the seq from which no
+    # replica of it reads them any more, or None if that is not known.
     former: tuple[tuple[str, Seq | None], ...] = ()
 
 
 def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
-    """The offset before which each partition's records can go; partitions that keep all are left out.
+    """Returns the offset before which each partition's records can go. Partitions that keep everything are
+    left out.
 
-    `groups`: all that are deployed, since any of them may read any stream. Topics that Fogline did not
-    create are never named, nor a stream that nobody reads. A journal keeps its newest grant (the
-    newest COMMIT, CLAIM or RELEASE): a reader without a mark must see which epoch owns.
+    `groups` are all that are deployed, since any of them may read any stream. Topics that Fogline did not
+    create are never named, nor a stream without readers. A journal keeps its newest grant (the newest COMMIT,
+    CLAIM or RELEASE), since a reader without a mark must see which epoch owns.
     """
     groups = list(groups)
     points: dict[Point, int] = {}
@@ -71,7 +72,7 @@ def trim_points(groups: Iterable[TrimGroup]) -> dict[Point, int]:
 
 
 def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
-    """The first offset that some reader may still ask for; 0 where that is not known."""
+    """Returns the first offset that some reader may still ask for; 0 where that is not known."""
     needed: dict[Point, int] = {}
     for group in groups:
         kept = _restart(group)
@@ -87,14 +88,15 @@ def _needed(groups: Iterable[TrimGroup]) -> dict[Point, int]:
 
 
 def _restart(group: TrimGroup) -> Kept | None:
-    """Where the group may have to start again at worst; None: that is not known."""
+    """Returns the earliest point from which the group may have to start again, or None if that is not
+    known."""
     if group.oldest is None or group.replicas_at is None or group.replicas_at < group.oldest.seq:
         return None
     return group.oldest
 
 
 def journal_mark(replica_json: bytes, seq: Seq) -> int | None:
-    """The journal's offset in a checkpoint's replica.json; None: a replica would not use it.
+    """Returns the journal's offset in a checkpoint's replica.json, or None if a replica would not use it.
 
     See replica.local_state.read_mark.
     """

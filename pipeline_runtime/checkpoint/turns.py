@@ -1,8 +1,8 @@
-"""Threads take shorter turns while a checkpoint is made.
+"""Gives threads shorter turns while a checkpoint is made.
 
-A batch wants Python back after each word with its task and with the broker, a dozen times, and a thread that
-computes keeps it from that for 5 ms each time. A shorter interval all the time would cost what several
-threads compute at once: four partitions had a sixth less throughput.
+A batch needs Python back after each exchange with its task and with the broker, a dozen times, and a
+computing thread keeps it waiting for 5 ms each time. A shorter interval all the time would slow down threads
+that compute together: four partitions had a sixth less throughput.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _USUAL_S = sys.getswitchinterval()
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """In the whole process, until the last of those who asked for it is done."""
+    """Holds for the whole process, until the last caller that asked for it is done."""
     global _makes
     with _lock:
         if _makes == 0:

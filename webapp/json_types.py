@@ -3,7 +3,6 @@ sent: what the type lacks is dropped, and what the response lacks is an error.""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, WithJsonSchema
@@ -27,11 +26,3 @@ class Allowed(TypedDict):
     reason: str | None
     note: str | None
     """what to know before one does it"""
-
-
-def moment_of_ms(time_ms: int) -> datetime:
-    return datetime.fromtimestamp(time_ms / 1000, UTC)
-
-
-def iso_of_ms(time_ms: int | None) -> str | None:
-    return moment_of_ms(time_ms).isoformat() if time_ms else None

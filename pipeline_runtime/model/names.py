@@ -63,6 +63,12 @@ def listed_and(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
+def sentence(text: str) -> str:
+    """Returns `text` with a full stop, unless it ends as a sentence does. Blanks at its end go."""
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def group_name(title: object, members: Sequence[str]) -> str:
     """Returns a group's title, else the names of its first elements."""
     if isinstance(title, str) and title.strip():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -21,6 +20,7 @@ from webapp.handovers import actions, elements as element_actions, standbys
 from webapp.handovers.facts import group_id
 from webapp.handovers.schemas import Forecast, Ordered
 from webapp.handovers.selectors import forecast as handover_forecast, handover_json
+from webapp.moments import iso_of_ms
 from webapp.monitoring.board import element_list, element_named
 from webapp.monitoring.kept import kept_page
 from webapp.monitoring.schemas import (
@@ -47,7 +47,6 @@ from webapp.problems import BackendAway, Conflict, Missing
 
 router = Router(tags=["elements"])
 PATH = "/pipelines/{name}/elements/{id}"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Migrate(Body):
@@ -285,15 +284,7 @@ def _record(record: Any) -> PeekedRecord:
     return {
         "offset": record.offset,
         "partition": record.partition,
-        "at": _iso_of_ms(record.timestamp_ms),
+        "at": iso_of_ms(record.timestamp_ms),
         "key": record.key,
         "value": value,
     }
-
-
-def _iso_of_ms(time_ms: int) -> str | None:
-    """None: a producer gave it a time outside the years 1 to 9999."""
-    try:
-        return (_EPOCH + timedelta(milliseconds=time_ms)).isoformat()
-    except OverflowError:
-        return None

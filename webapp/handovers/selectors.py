@@ -16,6 +16,7 @@ from webapp.handovers.forecast import Past, forecast_json
 from webapp.handovers.models import Handover
 from webapp.handovers.pause import pause_json, pause_of
 from webapp.handovers.schemas import NodeForecast
+from webapp.moments import ms_of_moment
 from webapp.pipelines.models import Pipeline
 from webapp.placements.fleet import Fleet
 from webapp.placements.selectors import active_deployment, busy_nodes
@@ -108,7 +109,7 @@ def _as_past(row: Handover) -> Past:
     # A restoration is done with when the target owns: what comes before is no different to who waits.
     until = (Phase.FINISH,) if row.kind == Handover.Kind.RESTORATION else PASSING
     passing = next((entry for entry in row.timeline if entry["phase"] in until), None)
-    ordered_ms = int(row.created_at.timestamp() * 1000)
+    ordered_ms = ms_of_moment(row.created_at)
     pause = pause_of(row.measured)
     return Past(
         pipeline=row.deployment.pipeline.name,

@@ -11,7 +11,7 @@ from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 from pipeline_runtime.model.ids import document_group
 from webapp.backends.control_state import control_state
 from webapp.handovers.facts import facts_by_element, group_facts
-from webapp.json_types import iso_of_ms
+from webapp.moments import iso_of_ms
 from webapp.monitoring import schemas
 from webapp.monitoring.schemas import (
     ElementCost,
@@ -286,7 +286,7 @@ def _error(error: dict[str, Any] | None) -> ElementError | None:
         "safe": error.get("safe"),
         "next": error.get("next"),
         "traceback": error.get("traceback"),
-        "at": iso_of_ms(error.get("at_ms")),
+        "at": iso_of_ms(error.get("at_ms") or None),
     }
 
 

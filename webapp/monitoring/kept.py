@@ -11,7 +11,7 @@ from pipeline_runtime.operators.registry import OperatorUnknown, default_registr
 from pipeline_runtime.operators.sdk import Processor
 from webapp.backends.node_questions import SAFE, ask_kept
 from webapp.handovers.facts import group_id
-from webapp.json_types import moment_of_ms
+from webapp.moments import iso_of_ms
 from webapp.monitoring.board import element_named
 from webapp.monitoring.schemas import KeptKey, KeptPage, LiveElement
 from webapp.nodes.models import Node
@@ -76,7 +76,7 @@ def _entry(entry: KeptEntry) -> KeptKey:
         "key_cut": entry.key_cut,
         "state": entry.state if entry.state_cut else _value(entry.state),
         "state_cut": entry.state_cut,
-        "timers": [_time(time_ms) for time_ms in entry.timers_ms],
+        "timers": [iso_of_ms(time_ms) for time_ms in entry.timers_ms],
     }
 
 
@@ -85,11 +85,3 @@ def _value(text: str) -> Any:
         return read_json(text)
     except NotPlainData:
         return text  # say, a number that JSON does not have
-
-
-def _time(time_ms: int) -> str | None:
-    """None: outside the years 1 to 9999."""
-    try:
-        return moment_of_ms(time_ms).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

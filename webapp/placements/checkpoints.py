@@ -6,7 +6,7 @@ from pipeline_runtime.kafka.reach import Gone, gone
 from pipeline_runtime.model.spec import GroupSpec
 from webapp.backends.chunk_store import checkpoint_summaries
 from webapp.backends.kafka import kafka_settings
-from webapp.json_types import iso_of_ms
+from webapp.moments import iso_of_ms
 from webapp.placements.models import GroupPlacement, Replica
 from webapp.placements.schemas import Checkpoint
 from webapp.problems import BackendAway, Missing

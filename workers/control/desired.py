@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 import redis
@@ -31,6 +30,7 @@ from pipeline_runtime.model.ids import Epoch, Seq
 from pipeline_runtime.model.spec import GroupSpec
 from pipeline_runtime.placement.links import Place, peers
 from pipeline_runtime.wire import tasks
+from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.copies import standbys
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement
@@ -92,7 +92,7 @@ def _of_placement(
         source=_source(source, spec, cluster_key) if owner else None,
         release=placement.release or None if owner else None,
         followed=owner and spec.follow == "exact" and _is_followed(placement),
-        paused_since_ms=_ms(placement.paused_at),
+        paused_since_ms=_paused_since_ms(placement),
         retire=placement.retire and owner,
         generation=placement.generation,
         java_ends=java_ends(placement),
@@ -100,8 +100,8 @@ def _of_placement(
     )
 
 
-def _ms(moment: datetime | None) -> int | None:
-    return None if moment is None else int(moment.timestamp() * 1000)
+def _paused_since_ms(placement: GroupPlacement) -> int | None:
+    return None if placement.paused_at is None else ms_of_moment(placement.paused_at)
 
 
 def _is_followed(placement: GroupPlacement) -> bool:
@@ -117,7 +117,7 @@ def _of_extra(
         role=Role(extra.role),
         source=_source(source, spec, cluster_key),
         succeed=extra.succeed or None,
-        paused_since_ms=_ms(placement.paused_at),
+        paused_since_ms=_paused_since_ms(placement),
         generation=extra.generation,
         java_ends=java_ends(placement),
         vouched=placement.vouched,

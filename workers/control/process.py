@@ -22,7 +22,7 @@ from pipeline_runtime.settings import Settings
 from pipeline_runtime.wire import tasks
 from webapp.audit.records import record_event
 from webapp.backends.control_state import STORE
-from webapp.json_types import moment_of_ms
+from webapp.moments import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, Replica
 from workers import messages

@@ -8,6 +8,7 @@ from pipeline_runtime.model.names import (
     listed_and,
     parameter_title,
     place_words,
+    sentence,
 )
 from pipeline_runtime.planning.validation import validate
 
@@ -95,3 +96,11 @@ def test_a_fault_has_the_title_the_place_and_types_in_words(registry, pipeline, 
 def test_what_is_wrong_with_a_parameter_is_told_in_words(registry, pipeline, type_, params, told):
     result = validate(pipeline({"id": "x", "type": type_, "title": "It", "params": params}), registry)
     assert [fault.words for fault in result.faults] == [f"It: {told}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("disk full", "disk full."), ("Why?", "Why?"), ("It ended. ", "It ended."), ("Stop!", "Stop!")],
+)
+def test_a_sentence_ends_once(text: str, made: str) -> None:
+    assert sentence(text) == made

@@ -22,6 +22,7 @@ from pipeline_runtime.journal.grants import grants_from
 from pipeline_runtime.kafka.admin import trim_topics
 from pipeline_runtime.model.ids import Seq
 from pipeline_runtime.model.spec import GroupSpec
+from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers.control.context import ControlContext
@@ -121,4 +122,4 @@ def _replicas_at(placement: GroupPlacement) -> Seq | None:
 
 def _failed_before(row: Replica, moment: datetime) -> bool:
     error = row.status.get("error")
-    return bool(error) and error["at_ms"] < moment.timestamp() * 1000
+    return bool(error) and error["at_ms"] < ms_of_moment(moment)

@@ -7,7 +7,6 @@ control process that dies anywhere is followed by one that looks and goes on.
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
 from time import monotonic
 
 from django.db import close_old_connections, transaction
@@ -19,6 +18,7 @@ from webapp.audit.announcements import announce
 from webapp.handovers.draining import leave_reason
 from webapp.handovers.following import draft_follows
 from webapp.handovers.models import Handover
+from webapp.moments import ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, ExtraReplica, GroupPlacement, Replica
 from workers import messages
@@ -171,7 +171,7 @@ def _is_let_go(handover: Handover, extra: ExtraReplica | None) -> bool:
 
 
 def _phase_since_ms(handover: Handover) -> int:
-    return handover.timeline[-1]["start_ms"] if handover.timeline else _ms(handover.created_at)
+    return handover.timeline[-1]["start_ms"] if handover.timeline else ms_of_moment(handover.created_at)
 
 
 def _progress(
@@ -275,7 +275,3 @@ def _done_message(handover: Handover, followed: list[str]) -> str:
             "gone."
         )
     return message
-
-
-def _ms(at: datetime) -> int:
-    return int(at.astimezone(UTC).timestamp() * 1000)

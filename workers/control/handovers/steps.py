@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pipeline_runtime.handover.phases import BEFORE_CUT, Phase, Strategy
 from pipeline_runtime.model.desired import ReplicaStatus, Role, Takeover
 from pipeline_runtime.model.ids import Epoch, Seq
+from pipeline_runtime.model.names import sentence
 
 FRESH_MS = 5_000
 """A checkpoint that is older is taken anew before a live migration: there is less to follow then."""
@@ -178,11 +179,6 @@ def next_step(progress: Progress, seen: Observed) -> Step:
             return _claim_back(progress, seen) if progress.back else _claim(progress, seen)
         case Phase.FINISH:
             return _finish(progress, seen)
-
-
-def sentence(text: str) -> str:
-    """With its full stop: another sentence follows."""
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _begin(progress: Progress, seen: Observed) -> Step:

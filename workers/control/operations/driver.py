@@ -11,7 +11,6 @@ import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from django.db import DatabaseError, close_old_connections, transaction
@@ -27,6 +26,7 @@ from pipeline_runtime.planning.regroup import elements_of
 from pipeline_runtime.planning.upgrade import obsolete_topics
 from webapp.audit.announcements import announce
 from webapp.handovers.models import Handover
+from webapp.moments import ms_of_moment
 from webapp.operations.models import Operation
 from webapp.pipelines.shape import names_of
 from webapp.placements.models import GroupPlacement, Replica
@@ -365,7 +365,7 @@ def _progress(operation: Operation) -> Progress:
     return Progress(
         kind=cast(Kind, operation.kind),
         phase=P(operation.phase),
-        deadline_ms=None if operation.deadline is None else _ms(operation.deadline),
+        deadline_ms=None if operation.deadline is None else ms_of_moment(operation.deadline),
         error=operation.message,
         groups=record.groups_left(operation, "changed"),
         added=record.groups_left(operation, "added"),
@@ -374,10 +374,6 @@ def _progress(operation: Operation) -> Progress:
         orders=operation.orders,
         failing=operation.failing,
     )
-
-
-def _ms(at: datetime) -> int:
-    return round(at.astimezone(UTC).timestamp() * 1000)
 
 
 def _said(refused: Mapping[str, str], names: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
-from webapp.json_types import moment_of_ms
+from webapp.moments import moment_of_ms
 from webapp.operations.models import Operation
 from webapp.placements.models import Deployment, Replica
 from workers.control.operations.effects import Change, left_running, run_on, set_status, unconfirmed

@@ -53,6 +53,7 @@ may have been started together with control; and nothing at all while Redis is a
 
 from __future__ import annotations
 
+from pipeline_runtime.model.names import sentence
 from workers.control.operations.model import (
     Answer,
     CreateTopics,
@@ -142,11 +143,6 @@ def overtaken(progress: Progress, status: str) -> Fail | None:
     if progress.kind == "upgrade" and status != "running":
         return Fail(UNDEPLOYED_BEFORE_UPGRADE, overtaken=True)
     return None
-
-
-def sentence(text: str) -> str:
-    """With its full stop."""
-    return f"{text.rstrip().removesuffix('.')}."
 
 
 def failing_since(progress: Progress, seen: Observed, now_ms: int) -> dict[str, int]:

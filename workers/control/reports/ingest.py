@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 import redis
@@ -23,7 +22,7 @@ from pipeline_runtime.wire.reports import ReportDamaged, json_of
 from webapp.audit.announcements import announce
 from webapp.audit.records import record_event
 from webapp.backends.control_state import BLIND, EACH_S, STORE, tell_control_state
-from webapp.json_types import moment_of_ms
+from webapp.moments import moment_of_ms, ms_of_moment
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement, Replica
 from workers.control.bulkhead import NOT_OF_ONE_ROW, Bulkhead
@@ -350,7 +349,7 @@ class Ingest:
 
     def _detect(self, now_ms: int) -> None:
         up = [
-            self._hearing.sighting(node.name, self._heard_ms.get(node.name, _ms(node.last_seen_at)))
+            self._hearing.sighting(node.name, self._heard_ms.get(node.name, _last_seen_ms(node)))
             for node in Node.objects.filter(up=True)
         ]
         silence_s = self._context.settings.silence_s
@@ -424,5 +423,5 @@ def _sender(fields: dict[bytes, bytes]) -> str:
     return name if wellformed and Node.objects.filter(name=name).exists() else ""
 
 
-def _ms(at: datetime | None) -> int:
-    return int(at.timestamp() * 1000) if at is not None else 0
+def _last_seen_ms(node: Node) -> int:
+    return 0 if node.last_seen_at is None else ms_of_moment(node.last_seen_at)

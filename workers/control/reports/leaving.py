@@ -16,7 +16,7 @@ from pipeline_runtime.handover.phases import Phase
 from pipeline_runtime.model.desired import NodeReport
 from webapp.audit.records import record_event
 from webapp.handovers.models import Handover
-from webapp.json_types import moment_of_ms
+from webapp.moments import moment_of_ms
 from webapp.nodes.models import Node
 from webapp.placements.models import Deployment, GroupPlacement
 from webapp.placements.names import Names

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from pipeline_runtime.model.desired import LinkReport, NodeReport
 from pipeline_runtime.placement.links import smoothed
-from webapp.json_types import moment_of_ms
+from webapp.moments import moment_of_ms
 from webapp.nodes.models import Link, Node
 
 
